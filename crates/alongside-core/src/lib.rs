@@ -2,9 +2,37 @@
 //!
 //! It holds everything the companion knows (what is open in the editor, which agents are connected, which changes wait
 //! for a person) and every rule about it. It does no I/O, knows no clock, no async runtime and no wire format: inputs are
-//! method calls, outputs are values, and so it is tested by calling and looking.
+//! method calls on [`Core`], outputs are the [`Effect`]s it leaves behind, and so it is tested by calling and looking.
+//!
+//! ```
+//! use alongside_core::{Base, Core, Effect, Now, Proposal, SessionId, Verdict};
+//!
+//! let mut core = Core::new(Box::new(|path| Some(path.to_owned())));
+//! let session = SessionId::new("one");
+//! core.session_started(Now::default(), &session, None);
+//! let review = core.open_review(Now::default(), &session, Proposal::new("/project/a.txt", Base::Missing, "hello\n"));
+//! core.accept(review, Some("hello, world\n".into()), false)?;
+//!
+//! let told = core.take_effects().into_iter().find_map(|effect| match effect {
+//!     Effect::TellAgent { verdict: Verdict::Accepted { content, .. }, .. } => Some(content),
+//!     _ => None,
+//! });
+//! assert_eq!(told.as_deref(), Some("hello, world\n"));
+//! # Ok::<(), alongside_core::DecideError>(())
+//! ```
 
+pub mod context;
+mod core;
 pub mod dialect;
+pub mod difference;
+pub mod privacy;
+mod review;
+mod session;
+mod time;
 mod token;
 
-pub use token::Token;
+pub use crate::core::{Core, DecideError, Effect};
+pub use crate::review::{Base, Outcome, Proposal, Review, ReviewId, Verdict};
+pub use crate::session::{Agent, SessionId};
+pub use crate::time::Now;
+pub use crate::token::Token;

@@ -1,0 +1,193 @@
+//! The state of the companion, and what each input does to it.
+//!
+//! The rules about reviews are in [`reviews`], those about the context in [`context`]; this file holds what they share.
+
+mod context;
+mod reviews;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::context::{IdeContext, OpenFiles, Resolve};
+use crate::dialect::ClientInfo;
+use crate::privacy::Privacy;
+use crate::review::{Outcome, Review, ReviewId, Verdict};
+use crate::session::{Agent, SessionId};
+use crate::time::Now;
+
+/// Something that the shell around the core must do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Tell every agent, now and when it connects, what is open.
+    PublishContext(IdeContext),
+    /// Tell one agent how its proposal was decided.
+    TellAgent {
+        /// Which agent.
+        session: SessionId,
+        /// What it is told.
+        verdict: Verdict,
+    },
+    /// A review waits for a decision: show it.
+    ReviewOpened(ReviewId),
+    /// A review has a new draft or revision.
+    ReviewChanged(ReviewId),
+    /// A review is over: close its views.
+    ReviewClosed {
+        /// Which review.
+        id: ReviewId,
+        /// Its file.
+        path: Arc<str>,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// An agent came, went, or opened or lost its stream.
+    AgentsChanged,
+    /// The workspace has other folders now.
+    WorkspaceChanged,
+}
+
+/// Why a decision or an edit was refused.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum DecideError {
+    /// There is no such review, and there was none lately.
+    #[error("there is no review {0}; `alongside diff list` shows those that wait")]
+    Unknown(ReviewId),
+    /// The first decision counts.
+    #[error("review {id} is over: it was {outcome}")]
+    AlreadyOver {
+        /// Which review.
+        id: ReviewId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The agent would take an empty text as "nothing was edited" and write its own proposal.
+    #[error(
+        "{agent} takes an empty text as \"nothing was edited\" and would write its own proposal into {path}; \
+         reject the change and empty the file yourself, or keep at least a newline"
+    )]
+    EmptyMeansUnedited {
+        /// What people call the agent.
+        agent: String,
+        /// The file.
+        path: Arc<str>,
+    },
+}
+
+/// Everything the companion knows.
+pub struct Core {
+    workspace: Vec<PathBuf>,
+    open_files: OpenFiles,
+    privacy: Privacy,
+    resolve: Box<Resolve>,
+    published: IdeContext,
+    context_due: Option<Duration>,
+    agents: BTreeMap<SessionId, Agent>,
+    reviews: BTreeMap<ReviewId, Review>,
+    last_review: u64,
+    /// How the latest reviews ended, so that a second decision can be told what the first one was.
+    ended: VecDeque<(ReviewId, Outcome)>,
+    orphans: VecDeque<reviews::Orphan>,
+    effects: Vec<Effect>,
+}
+
+impl Core {
+    /// An empty companion. `resolve` follows a path to the real file on disk.
+    pub fn new(resolve: Box<Resolve>) -> Self {
+        Self {
+            workspace: Vec::new(),
+            open_files: OpenFiles::default(),
+            privacy: Privacy::default(),
+            resolve,
+            published: IdeContext::default(),
+            context_due: None,
+            agents: BTreeMap::new(),
+            reviews: BTreeMap::new(),
+            last_review: 0,
+            ended: VecDeque::new(),
+            orphans: VecDeque::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// What must be done because of the inputs since the last call, in order.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When [`Core::tick`] has something to do next, on the clock that never jumps.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.context_due
+    }
+
+    /// Does what has fallen due.
+    pub fn tick(&mut self, now: Now) {
+        if self.context_due.is_some_and(|due| due <= now.monotonic) {
+            self.publish_context();
+        }
+    }
+
+    /// The folders of the workspace.
+    pub fn workspace(&self) -> &[PathBuf] {
+        &self.workspace
+    }
+
+    /// Replaces the folders of the workspace.
+    pub fn set_workspace(&mut self, folders: Vec<PathBuf>) {
+        if self.workspace != folders {
+            self.workspace = folders;
+            self.effects.push(Effect::WorkspaceChanged);
+        }
+    }
+
+    /// The agents that are connected.
+    pub fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values()
+    }
+
+    /// An agent connected, or came back after a restart of the companion.
+    pub fn session_started(&mut self, now: Now, session: &SessionId, client: Option<ClientInfo>) {
+        let agent = Agent {
+            session: session.clone(),
+            client,
+            listening: false,
+            since_unix_milliseconds: now.unix_milliseconds,
+        };
+        self.agents.insert(session.clone(), agent);
+        self.effects.push(Effect::AgentsChanged);
+    }
+
+    /// An agent opened the stream on which it is told things.
+    pub fn stream_opened(&mut self, session: &SessionId) {
+        self.set_listening(session, true);
+        self.rescue_orphans_through(session);
+    }
+
+    /// An agent's stream ended; it may come back.
+    pub fn stream_closed(&mut self, session: &SessionId) {
+        self.set_listening(session, false);
+    }
+
+    /// An agent is gone for good. `undelivered` are the paths of decisions that it never heard of.
+    pub fn session_ended(&mut self, session: &SessionId, undelivered: Vec<Arc<str>>) {
+        let Some(agent) = self.agents.remove(session) else {
+            return;
+        };
+        self.effects.push(Effect::AgentsChanged);
+        self.orphan_reviews_of(&agent, undelivered);
+    }
+
+    fn set_listening(&mut self, session: &SessionId, listening: bool) {
+        if let Some(agent) = self.agents.get_mut(session)
+            && agent.listening != listening
+        {
+            agent.listening = listening;
+            self.effects.push(Effect::AgentsChanged);
+        }
+    }
+}

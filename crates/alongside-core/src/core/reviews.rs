@@ -1,0 +1,254 @@
+//! Proposals, decisions, and agents that go away in between.
+//!
+//! A command line waits for its answer without a limit and keeps waiting even after its connection broke. So whatever
+//! happens to a review, the agent is told: its own session while it lives, and after that every later session of the
+//! same client, because that is how a command line comes back.
+
+use std::sync::Arc;
+
+use super::{Core, DecideError, Effect};
+use crate::dialect::{ClientDialect, ClientInfo};
+use crate::review::{Outcome, Proposal, Review, ReviewId, Verdict};
+use crate::session::{Agent, SessionId};
+use crate::time::Now;
+
+/// How many ended reviews are remembered by their outcome.
+const MOST_ENDED: usize = 256;
+/// How many orphans are remembered.
+const MOST_ORPHANS: usize = 64;
+
+/// A proposal whose agent went away before it heard the answer.
+pub(super) struct Orphan {
+    session: SessionId,
+    client: Option<ClientInfo>,
+    path: Arc<str>,
+}
+
+impl Core {
+    /// The reviews that wait, oldest first.
+    pub fn reviews(&self) -> impl Iterator<Item = &Review> {
+        self.reviews.values()
+    }
+
+    /// One review that waits, or why it does not.
+    pub fn review(&self, id: ReviewId) -> Result<&Review, DecideError> {
+        self.reviews.get(&id).ok_or_else(|| self.why_not_open(id))
+    }
+
+    /// An agent proposes a change. A further proposal of the same session for the same path is a new revision of the
+    /// same review: the agent has forgotten the former one and recognises answers by path alone.
+    pub fn open_review(&mut self, now: Now, session: &SessionId, proposal: Proposal) -> ReviewId {
+        let agent = self.agents.get(session);
+        let client = agent.and_then(|agent| agent.client.clone());
+        let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
+        self.orphans
+            .retain(|orphan| orphan.path != proposal.path || orphan.client != client);
+        let former = self
+            .find(session, &proposal.path)
+            .map(|review| (review.id, review.revision));
+        let (id, revision) = former.map_or_else(
+            || {
+                self.last_review += 1;
+                (ReviewId(self.last_review), 1)
+            },
+            |(id, revision)| (id, revision + 1),
+        );
+        let review = Review {
+            id,
+            session: session.clone(),
+            agent,
+            path: proposal.path,
+            revision,
+            base: proposal.base,
+            draft: proposal.text.clone(),
+            proposal: proposal.text,
+            opened_unix_milliseconds: now.unix_milliseconds,
+        };
+        self.reviews.insert(id, review);
+        self.effects.push(if former.is_some() {
+            Effect::ReviewChanged(id)
+        } else {
+            Effect::ReviewOpened(id)
+        });
+        id
+    }
+
+    /// Puts back a review that was open when the companion ended without a word.
+    pub fn restore_review(&mut self, review: Review) {
+        self.last_review = self.last_review.max(review.id.0);
+        self.effects.push(Effect::ReviewOpened(review.id));
+        self.reviews.insert(review.id, review);
+    }
+
+    /// Restored reviews whose agent did not come back have nobody to answer to.
+    pub fn orphan_absent(&mut self) {
+        let absent: Vec<SessionId> = self
+            .reviews
+            .values()
+            .filter(|review| !self.agents.contains_key(&review.session))
+            .map(|review| review.session.clone())
+            .collect();
+        for session in absent {
+            let agent = Agent {
+                session,
+                client: None,
+                listening: false,
+                since_unix_milliseconds: 0,
+            };
+            self.orphan_reviews_of(&agent, Vec::new());
+        }
+    }
+
+    /// The agent closes its proposal itself, because it was answered in its terminal. It gets the draft and no verdict.
+    pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Arc<str>> {
+        let id = self.find(session, path)?.id;
+        let review = self.end(id, Outcome::ClosedByAgent)?;
+        Some(review.draft)
+    }
+
+    /// A person changes the draft without deciding.
+    pub fn edit(&mut self, id: ReviewId, draft: Arc<str>) -> Result<(), DecideError> {
+        let open = self.reviews.get_mut(&id);
+        match open {
+            None => Err(self.why_not_open(id)),
+            Some(review) if review.draft == draft => Ok(()),
+            Some(review) => {
+                review.draft = draft;
+                self.effects.push(Effect::ReviewChanged(id));
+                Ok(())
+            }
+        }
+    }
+
+    /// A person accepts the draft, or `content` in its place.
+    ///
+    /// An emptied text is refused for agents that would read it as "nothing was edited", unless `even_if_empty`.
+    pub fn accept(&mut self, id: ReviewId, content: Option<Arc<str>>, even_if_empty: bool) -> Result<(), DecideError> {
+        let review = self.review(id)?;
+        let content = content.unwrap_or_else(|| review.draft.clone());
+        let client = self.agents.get(&review.session).and_then(|agent| agent.client.as_ref());
+        let emptied = content.is_empty() && !review.proposal.is_empty();
+        if emptied && !even_if_empty && ClientDialect::of(client).empty_means_unedited {
+            return Err(DecideError::EmptyMeansUnedited {
+                agent: review.agent.clone(),
+                path: review.path.clone(),
+            });
+        }
+        if let Some(review) = self.end(id, Outcome::Accepted) {
+            self.tell(
+                &review.session,
+                Verdict::Accepted {
+                    path: review.path,
+                    content,
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// A person rejects the proposal.
+    pub fn reject(&mut self, id: ReviewId) -> Result<(), DecideError> {
+        self.review(id)?;
+        self.reject_as(id, Outcome::Rejected);
+        Ok(())
+    }
+
+    /// The companion ends: every agent that waits is told, so that none hangs.
+    pub fn shut_down(&mut self) {
+        let open: Vec<ReviewId> = self.reviews.keys().copied().collect();
+        for id in open {
+            self.reject_as(id, Outcome::ShutDown);
+        }
+    }
+
+    fn reject_as(&mut self, id: ReviewId, outcome: Outcome) {
+        if let Some(review) = self.end(id, outcome) {
+            self.tell(&review.session, Verdict::Rejected { path: review.path });
+        }
+    }
+
+    fn find(&self, session: &SessionId, path: &str) -> Option<&Review> {
+        self.reviews
+            .values()
+            .find(|review| review.session == *session && *review.path == *path)
+    }
+
+    fn end(&mut self, id: ReviewId, outcome: Outcome) -> Option<Review> {
+        let review = self.reviews.remove(&id)?;
+        self.ended.push_back((id, outcome));
+        if self.ended.len() > MOST_ENDED {
+            self.ended.pop_front();
+        }
+        self.effects.push(Effect::ReviewClosed {
+            id,
+            path: review.path.clone(),
+            outcome,
+        });
+        Some(review)
+    }
+
+    fn why_not_open(&self, id: ReviewId) -> DecideError {
+        match self.ended.iter().find(|(ended, _)| *ended == id) {
+            Some(&(id, outcome)) => DecideError::AlreadyOver { id, outcome },
+            None => DecideError::Unknown(id),
+        }
+    }
+
+    fn tell(&mut self, session: &SessionId, verdict: Verdict) {
+        self.effects.push(Effect::TellAgent {
+            session: session.clone(),
+            verdict,
+        });
+    }
+
+    pub(super) fn orphan_reviews_of(&mut self, agent: &Agent, undelivered: Vec<Arc<str>>) {
+        let open: Vec<ReviewId> = self
+            .reviews
+            .values()
+            .filter(|review| review.session == agent.session)
+            .map(|review| review.id)
+            .collect();
+        let mut paths = undelivered;
+        for id in open {
+            paths.extend(self.end(id, Outcome::Orphaned).map(|review| review.path));
+        }
+        for path in paths {
+            self.orphans.push_back(Orphan {
+                session: agent.session.clone(),
+                client: agent.client.clone(),
+                path,
+            });
+            if self.orphans.len() > MOST_ORPHANS {
+                self.orphans.pop_front();
+            }
+        }
+        let listening: Vec<SessionId> = self
+            .agents
+            .values()
+            .filter(|agent| agent.listening)
+            .map(|agent| agent.session.clone())
+            .collect();
+        for session in listening {
+            self.rescue_orphans_through(&session);
+        }
+    }
+
+    /// Tells a session about the orphans that may be its own: all sessions of one command line share one table of
+    /// waiting proposals, so a rejection through any of them frees it, and one that is not waiting ignores it.
+    /// A path that somebody still reviews is left alone: the rejection could hit that review.
+    pub(super) fn rescue_orphans_through(&mut self, session: &SessionId) {
+        let Some(agent) = self.agents.get(session) else { return };
+        let verdicts: Vec<Verdict> = self
+            .orphans
+            .iter()
+            .filter(|orphan| orphan.session == *session || orphan.client.is_none() || orphan.client == agent.client)
+            .filter(|orphan| !self.reviews.values().any(|review| review.path == orphan.path))
+            .map(|orphan| Verdict::Rejected {
+                path: orphan.path.clone(),
+            })
+            .collect();
+        for verdict in verdicts {
+            self.tell(session, verdict);
+        }
+    }
+}

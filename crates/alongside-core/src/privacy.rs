@@ -1,0 +1,230 @@
+//! Which files agents must never hear of.
+//!
+//! Three sources, all in the syntax of `.gitignore`: the built-in patterns for secrets, the globs that a person
+//! configures, and the ignore files that a workspace keeps for its agents. The built-in patterns cannot be undone.
+
+use std::path::{Path, PathBuf};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde::Serialize;
+use thiserror::Error;
+
+/// Files that hold secrets by their very name, one pattern a line.
+pub const SECRETS: &str = include_str!("secrets.gitignore");
+
+/// Decides which files are hidden.
+#[derive(Debug)]
+pub struct Privacy {
+    built_in: Gitignore,
+    configured: Vec<Source>,
+}
+
+#[derive(Debug)]
+struct Source {
+    origin: String,
+    /// Patterns apply below this directory; `None`: everywhere.
+    root: Option<PathBuf>,
+    patterns: Gitignore,
+}
+
+/// The rule that hid a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rule {
+    /// The pattern that matched.
+    pub pattern: String,
+    /// Where it was written.
+    pub origin: String,
+}
+
+/// A pattern that cannot be understood.
+#[derive(Debug, Error)]
+#[error("`{pattern}` in {origin} is not a pattern: {reason}")]
+pub struct PatternError {
+    /// The pattern.
+    pub pattern: String,
+    /// Where it was written.
+    pub origin: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Default for Privacy {
+    fn default() -> Self {
+        let mut builder = builder();
+        for pattern in SECRETS.lines() {
+            // The patterns are our own, and a test counts them.
+            let _ = builder.add_line(None, pattern);
+        }
+        Self {
+            built_in: builder.build().unwrap_or_else(|_| Gitignore::empty()),
+            configured: Vec::new(),
+        }
+    }
+}
+
+impl Privacy {
+    /// Hides what `patterns` match: below `root`, or everywhere. `origin` says where they were written.
+    pub fn hide<'a>(
+        &mut self,
+        origin: impl Into<String>,
+        root: Option<&Path>,
+        patterns: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), PatternError> {
+        let origin = origin.into();
+        let mut builder = builder();
+        for pattern in patterns {
+            builder.add_line(None, pattern).map_err(|error| PatternError {
+                pattern: pattern.to_owned(),
+                origin: origin.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        let patterns = builder.build().map_err(|error| PatternError {
+            pattern: "all patterns together".to_owned(),
+            origin: origin.clone(),
+            reason: error.to_string(),
+        })?;
+        self.configured.push(Source {
+            origin,
+            root: root.map(Path::to_owned),
+            patterns,
+        });
+        Ok(())
+    }
+
+    /// The rule that hides a file, given under the name that it was opened by and the one that links lead to.
+    pub fn rule_for(&self, path: &Path, real_path: &Path) -> Option<Rule> {
+        self.rule_for_name(path).or_else(|| self.rule_for_name(real_path))
+    }
+
+    fn rule_for_name(&self, path: &Path) -> Option<Rule> {
+        matching(&self.built_in, path, None)
+            .map(|pattern| Rule {
+                pattern,
+                origin: "the built-in list of secrets".to_owned(),
+            })
+            .or_else(|| {
+                self.configured.iter().find_map(|source| {
+                    matching(&source.patterns, path, source.root.as_deref()).map(|pattern| Rule {
+                        pattern,
+                        origin: source.origin.clone(),
+                    })
+                })
+            })
+    }
+}
+
+/// A builder whose patterns are relative to nothing, so that one set serves every directory.
+fn builder() -> GitignoreBuilder {
+    let mut builder = GitignoreBuilder::new("");
+    // `.ENV` and `ID_RSA` are the same secrets. Setting this cannot fail.
+    let _ = builder.case_insensitive(true);
+    builder
+}
+
+fn matching(patterns: &Gitignore, path: &Path, root: Option<&Path>) -> Option<String> {
+    let relative = match root {
+        Some(root) => path.strip_prefix(root).ok()?,
+        // The matcher wants a relative path: drop the root directory or the drive.
+        None => path.strip_prefix("/").unwrap_or_else(|_| {
+            let mut components = path.components();
+            while components.as_path().has_root() && components.next().is_some() {}
+            components.as_path()
+        }),
+    };
+    match patterns.matched_path_or_any_parents(relative, false) {
+        Match::Ignore(glob) => Some(glob.original().to_owned()),
+        Match::None | Match::Whitelist(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(privacy: &Privacy, path: &str) -> Option<String> {
+        privacy
+            .rule_for(Path::new(path), Path::new(path))
+            .map(|rule| rule.pattern)
+    }
+
+    #[test]
+    fn every_built_in_pattern_is_understood() {
+        let patterns = SECRETS
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        assert_eq!(Privacy::default().built_in.len(), patterns.count());
+    }
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_lie() {
+        let privacy = Privacy::default();
+        for secret in [
+            "/project/.env",
+            "/project/.env.local",
+            "/project/deep/down/production.env",
+            "/home/me/.ssh/config",
+            "/home/me/.ssh/id_ed25519",
+            "/home/me/.aws/credentials",
+            "/project/server.PEM",
+            "/project/terraform.tfstate",
+        ] {
+            assert!(rule(&privacy, secret).is_some(), "{secret} is shown");
+        }
+        for ordinary in [
+            "/project/src/main.rs",
+            "/project/environment.ts",
+            "/project/keys.rs",
+            "/project/ssh/a.rs",
+        ] {
+            assert_eq!(rule(&privacy, ordinary), None, "{ordinary}");
+        }
+    }
+
+    #[test]
+    fn a_configured_glob_hides_and_says_where_it_is_written() {
+        let mut privacy = Privacy::default();
+        privacy.hide("config.toml", None, ["*.secret", "/private/"]).unwrap();
+        let rule = privacy
+            .rule_for(Path::new("/p/a.secret"), Path::new("/p/a.secret"))
+            .unwrap();
+        assert_eq!(
+            rule,
+            Rule {
+                pattern: "*.secret".into(),
+                origin: "config.toml".into()
+            }
+        );
+    }
+
+    #[test]
+    fn an_ignore_file_speaks_for_its_own_directory_with_negation() {
+        let mut privacy = Privacy::default();
+        let lines = ["# notes", "", "/build/", "*.log", "!keep.log"];
+        privacy
+            .hide(".geminiignore", Some(Path::new("/project")), lines)
+            .unwrap();
+        assert!(rule(&privacy, "/project/build/out.js").is_some());
+        assert!(rule(&privacy, "/project/a.log").is_some());
+        assert_eq!(rule(&privacy, "/project/keep.log"), None);
+        assert_eq!(rule(&privacy, "/elsewhere/a.log"), None);
+        assert_eq!(rule(&privacy, "/project/src/build/out.js"), None);
+    }
+
+    #[test]
+    fn an_ignore_file_cannot_show_a_secret() {
+        let mut privacy = Privacy::default();
+        privacy
+            .hide(".geminiignore", Some(Path::new("/project")), ["!.env"])
+            .unwrap();
+        assert!(rule(&privacy, "/project/.env").is_some());
+    }
+
+    #[test]
+    fn a_bad_pattern_is_an_error_that_names_it() {
+        let error = Privacy::default().hide("config.toml", None, ["a{b"]).unwrap_err();
+        assert!(error.to_string().contains("`a{b` in config.toml"), "{error}");
+    }
+}
