@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
 /// Beyond this the exact difference is given up for a coarser one: a person waits for the answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How many lines a change adds and removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::difference::ChangeSize;
 use crate::session::SessionId;
 
 /// The number by which people name a review.
@@ -47,6 +48,8 @@ pub struct Proposal {
     pub base: Base,
     /// What it shall hold.
     pub text: Arc<str>,
+    /// How much that changes.
+    pub size: ChangeSize,
 }
 
 impl Proposal {
@@ -82,6 +85,8 @@ pub struct Review {
     pub proposal: Arc<str>,
     /// What would be accepted now: the proposal with the person's edits.
     pub draft: Arc<str>,
+    /// How much accepting it now would change.
+    pub size: ChangeSize,
     /// When the proposal came.
     pub opened_unix_milliseconds: u64,
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::{Core, DecideError, Effect};
 use crate::dialect::{ClientDialect, ClientInfo};
+use crate::difference::ChangeSize;
 use crate::review::{Outcome, Proposal, Review, ReviewId, Verdict};
 use crate::session::{Agent, SessionId};
 use crate::time::Now;
@@ -62,6 +63,7 @@ impl Core {
             base: proposal.base,
             draft: proposal.text.clone(),
             proposal: proposal.text,
+            size: proposal.size,
             opened_unix_milliseconds: now.unix_milliseconds,
         };
         self.reviews.insert(id, review);
@@ -113,6 +115,7 @@ impl Core {
             None => Err(self.why_not_open(id)),
             Some(review) if review.draft == draft => Ok(()),
             Some(review) => {
+                review.size = ChangeSize::between(review.base.text(), &draft);
                 review.draft = draft;
                 self.effects.push(Effect::ReviewChanged(id));
                 Ok(())

@@ -1,0 +1,194 @@
+//! The protocol over its two carriers, against a desk that only remembers what it was asked.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use alongside_core::context::IdeContext;
+use alongside_core::{ReviewId, Token};
+use alongside_front::client::{Client, ClientError};
+use alongside_front::protocol::{Nothing, Notification, Request, ReviewRef, VERSION, Welcome};
+use alongside_front::{Desk, FrontEnd, Refusal, stdio, websocket};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::sync::broadcast;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Remembering {
+    asked: Mutex<Vec<Request>>,
+    news: broadcast::Sender<Notification>,
+}
+
+impl Remembering {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            asked: Mutex::default(),
+            news: broadcast::channel(4).0,
+        })
+    }
+}
+
+impl Desk for Remembering {
+    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+        self.asked.lock().unwrap().push(request.clone());
+        match request {
+            Request::Hello(_) => {
+                let welcome = Welcome {
+                    protocol: VERSION,
+                    version: "1".into(),
+                    pid: 1,
+                    workspace: vec!["/project".into()],
+                };
+                Ok(serde_json::to_value(welcome).unwrap())
+            }
+            Request::ReviewReject(_) => Err(Refusal::new("unknownReview", "there is no review 7")),
+            _ => Ok(json!([])),
+        }
+    }
+
+    fn watch(&self) -> broadcast::Receiver<Notification> {
+        self.news.subscribe()
+    }
+}
+
+async fn listen(desk: Arc<Remembering>) -> (u16, Token) {
+    let listener = websocket::Listener::bind().await.unwrap();
+    let (port, token) = (listener.port(), Token::from_bytes([3; 32]));
+    tokio::spawn(listener.serve(desk, token.clone()));
+    (port, token)
+}
+
+async fn handshake(port: u16, path: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\n{headers}Connection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = vec![0; 12];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut head))
+        .await
+        .unwrap()
+        .unwrap();
+    String::from_utf8(head).unwrap()
+}
+
+#[tokio::test]
+async fn a_command_asks_and_is_answered() {
+    let desk = Remembering::new();
+    let (port, token) = listen(desk.clone()).await;
+    let (mut client, welcome) = Client::connect(port, &token, "test", false).await.unwrap();
+    assert_eq!(welcome.workspace, ["/project"].map(std::path::PathBuf::from));
+    let list: Vec<Value> = client.call(Request::ReviewList(Nothing {})).await.unwrap();
+    assert!(list.is_empty());
+    assert_eq!(desk.asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_the_person_with_its_kind() {
+    let (port, token) = listen(Remembering::new()).await;
+    let (mut client, _) = Client::connect(port, &token, "test", false).await.unwrap();
+    let refused = client
+        .call::<Value>(Request::ReviewReject(ReviewRef { review: ReviewId(7) }))
+        .await;
+    assert!(
+        matches!(&refused, Err(ClientError::Said { kind, message }) if kind == "unknownReview" && message.contains('7')),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn only_who_knows_the_token_and_is_not_a_page_may_speak() {
+    let (port, token) = listen(Remembering::new()).await;
+    let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    assert!(
+        handshake(port, "/front", &format!("{host}{bearer}"))
+            .await
+            .ends_with("101")
+    );
+    assert!(handshake(port, "/front", &host).await.ends_with("401"));
+    assert!(
+        handshake(port, "/front", &format!("{host}Authorization: Bearer no\r\n"))
+            .await
+            .ends_with("401")
+    );
+    let page = format!("{host}{bearer}Origin: http://127.0.0.1:{port}\r\n");
+    assert!(handshake(port, "/front", &page).await.ends_with("403"));
+    assert!(
+        handshake(port, "/front", &format!("Host: evil.example\r\n{bearer}"))
+            .await
+            .ends_with("403")
+    );
+    assert!(
+        handshake(port, "/mcp", &format!("{host}{bearer}"))
+            .await
+            .ends_with("404")
+    );
+}
+
+#[tokio::test]
+async fn a_watching_front_end_is_told_and_one_that_missed_something_is_told_that() {
+    let desk = Remembering::new();
+    let (port, token) = listen(desk.clone()).await;
+    let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
+    desk.news
+        .send(Notification::ContextChanged(IdeContext::default()))
+        .unwrap();
+    let told = tokio::time::timeout(PATIENCE, client.notification())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(told, Notification::ContextChanged(IdeContext::default()));
+
+    // Nothing is awaited in between, so the conversation cannot keep up with this burst.
+    for _ in 0..100 {
+        desk.news
+            .send(Notification::ContextChanged(IdeContext::default()))
+            .unwrap();
+    }
+    let told = tokio::time::timeout(PATIENCE, client.notification())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(told, Notification::Resync(Nothing {}));
+}
+
+#[tokio::test]
+async fn a_plugin_speaks_one_message_a_line_and_says_hello_first() {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (input, output) = tokio::io::split(ours);
+    let serving = tokio::spawn(stdio::serve(Remembering::new(), BufReader::new(input), output));
+    let (answers, mut questions) = tokio::io::split(theirs);
+    let mut answers = BufReader::new(answers).lines();
+    let mut ask = async |question: &str| -> Value {
+        questions.write_all(question.as_bytes()).await.unwrap();
+        let line = tokio::time::timeout(PATIENCE, answers.next_line())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let early = ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"review/list\"}\n").await;
+    assert_eq!(early["error"]["data"]["kind"], "noHello");
+    let future =
+        ask("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hello\",\"params\":{\"protocol\":99,\"name\":\"x\"}}\n").await;
+    assert_eq!(future["error"]["data"]["kind"], "protocolVersion");
+    let hello =
+        ask("\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"hello\",\"params\":{\"protocol\":1,\"name\":\"x\"}}\n")
+            .await;
+    assert_eq!((&hello["id"], &hello["result"]["pid"]), (&json!("a"), &json!(1)));
+    // A notification is not answered; the answer that comes is the one to the request after it.
+    let list = ask(concat!(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"context/open\",\"params\":{\"path\":\"/a\"}}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"review/list\"}\n"
+    ))
+    .await;
+    assert_eq!(list["id"], 3);
+    drop((answers, questions));
+    tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+}
