@@ -53,12 +53,15 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// A proposal to make `path`, which holds `base`, hold `text`.
+    /// A proposal to make `path`, which holds `base`, hold `text`. Comparing large texts takes a while.
     pub fn new(path: impl Into<Arc<str>>, base: Base, text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        let size = ChangeSize::between(base.text(), &text);
         Self {
             path: path.into(),
             base,
-            text: text.into(),
+            text,
+            size,
         }
     }
 }
