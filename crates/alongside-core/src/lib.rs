@@ -10,7 +10,8 @@
 //! let mut core = Core::new(Box::new(|path| Some(path.to_owned())));
 //! let session = SessionId::new("one");
 //! core.session_started(Now::default(), &session, None);
-//! let review = core.open_review(Now::default(), &session, Proposal::new("/project/a.txt", Base::Missing, "hello\n"));
+//! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n");
+//! let review = core.open_review(Now::default(), &session, proposal)?;
 //! core.accept(review, Some("hello, world\n".into()), false)?;
 //!
 //! let told = core.take_effects().into_iter().find_map(|effect| match effect {
@@ -18,7 +19,7 @@
 //!     _ => None,
 //! });
 //! assert_eq!(told.as_deref(), Some("hello, world\n"));
-//! # Ok::<(), alongside_core::DecideError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod context;
@@ -31,7 +32,7 @@ mod session;
 mod time;
 mod token;
 
-pub use crate::core::{Core, DecideError, Effect};
+pub use crate::core::{Core, DecideError, Effect, TooManyReviews};
 pub use crate::review::{Base, Outcome, Proposal, Review, ReviewId, Verdict};
 pub use crate::session::{Agent, SessionId};
 pub use crate::time::Now;

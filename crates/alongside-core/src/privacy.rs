@@ -66,32 +66,41 @@ impl Default for Privacy {
 
 impl Privacy {
     /// Hides what `patterns` match: below `root`, or everywhere. `origin` says where they were written.
+    ///
+    /// Patterns that cannot be understood are handed back; the others count.
     pub fn hide<'a>(
         &mut self,
-        origin: impl Into<String>,
+        origin: &str,
         root: Option<&Path>,
         patterns: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), PatternError> {
-        let origin = origin.into();
-        let mut builder = builder();
-        for pattern in patterns {
-            builder.add_line(None, pattern).map_err(|error| PatternError {
-                pattern: pattern.to_owned(),
-                origin: origin.clone(),
-                reason: error.to_string(),
-            })?;
-        }
-        let patterns = builder.build().map_err(|error| PatternError {
-            pattern: "all patterns together".to_owned(),
-            origin: origin.clone(),
+    ) -> Vec<PatternError> {
+        let refuse = |pattern: &str, error: ignore::Error| PatternError {
+            pattern: pattern.to_owned(),
+            origin: origin.to_owned(),
             reason: error.to_string(),
-        })?;
-        self.configured.push(Source {
-            origin,
-            root: root.map(Path::to_owned),
-            patterns,
-        });
-        Ok(())
+        };
+        let mut builder = builder();
+        let mut refused: Vec<PatternError> = patterns
+            .into_iter()
+            .filter_map(|pattern| {
+                builder
+                    .add_line(None, pattern)
+                    .err()
+                    .map(|error| refuse(pattern, error))
+            })
+            .collect();
+        match builder.build() {
+            Ok(patterns) => {
+                let root = root.map(Path::to_owned);
+                self.configured.push(Source {
+                    origin: origin.to_owned(),
+                    root,
+                    patterns,
+                });
+            }
+            Err(error) => refused.push(refuse("all patterns together", error)),
+        }
+        refused
     }
 
     /// The rule that hides a file, given under the name that it was opened by and the one that links lead to.
@@ -186,7 +195,7 @@ mod tests {
     #[test]
     fn a_configured_glob_hides_and_says_where_it_is_written() {
         let mut privacy = Privacy::default();
-        privacy.hide("config.toml", None, ["*.secret", "/private/"]).unwrap();
+        assert!(privacy.hide("config.toml", None, ["*.secret", "/private/"]).is_empty());
         let rule = privacy
             .rule_for(Path::new("/p/a.secret"), Path::new("/p/a.secret"))
             .unwrap();
@@ -203,9 +212,7 @@ mod tests {
     fn an_ignore_file_speaks_for_its_own_directory_with_negation() {
         let mut privacy = Privacy::default();
         let lines = ["# notes", "", "/build/", "*.log", "!keep.log"];
-        privacy
-            .hide(".geminiignore", Some(Path::new("/project")), lines)
-            .unwrap();
+        privacy.hide(".geminiignore", Some(Path::new("/project")), lines);
         assert!(rule(&privacy, "/project/build/out.js").is_some());
         assert!(rule(&privacy, "/project/a.log").is_some());
         assert_eq!(rule(&privacy, "/project/keep.log"), None);
@@ -216,15 +223,15 @@ mod tests {
     #[test]
     fn an_ignore_file_cannot_show_a_secret() {
         let mut privacy = Privacy::default();
-        privacy
-            .hide(".geminiignore", Some(Path::new("/project")), ["!.env"])
-            .unwrap();
+        privacy.hide(".geminiignore", Some(Path::new("/project")), ["!.env"]);
         assert!(rule(&privacy, "/project/.env").is_some());
     }
 
     #[test]
     fn a_bad_pattern_is_an_error_that_names_it() {
-        let error = Privacy::default().hide("config.toml", None, ["a{b"]).unwrap_err();
-        assert!(error.to_string().contains("`a{b` in config.toml"), "{error}");
+        let mut privacy = Privacy::default();
+        let errors = privacy.hide("config.toml", None, ["a{b", "*.log"]);
+        assert!(errors[0].to_string().contains("`a{b` in config.toml"), "{errors:?}");
+        assert!(rule(&privacy, "/a.log").is_some(), "the others count");
     }
 }

@@ -145,3 +145,12 @@ pub enum Verdict {
         path: Arc<str>,
     },
 }
+
+impl Verdict {
+    /// The path that it is about.
+    pub fn path(&self) -> &Arc<str> {
+        match self {
+            Self::Accepted { path, .. } | Self::Rejected { path } => path,
+        }
+    }
+}

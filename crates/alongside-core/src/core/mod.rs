@@ -79,6 +79,11 @@ pub enum DecideError {
     },
 }
 
+/// Why a proposal was not taken.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{0} changes of this agent wait already; decide some of them first")]
+pub struct TooManyReviews(pub usize);
+
 /// Everything the companion knows.
 pub struct Core {
     workspace: Vec<PathBuf>,
@@ -93,6 +98,8 @@ pub struct Core {
     /// How the latest reviews ended, so that a second decision can be told what the first one was.
     ended: VecDeque<(ReviewId, Outcome)>,
     orphans: VecDeque<reviews::Orphan>,
+    /// Decisions about restored reviews whose agent has not come back yet.
+    early: Vec<(SessionId, Verdict)>,
     effects: Vec<Effect>,
 }
 
@@ -111,6 +118,7 @@ impl Core {
             last_review: 0,
             ended: VecDeque::new(),
             orphans: VecDeque::new(),
+            early: Vec::new(),
             effects: Vec::new(),
         }
     }
@@ -160,6 +168,7 @@ impl Core {
         };
         self.agents.insert(session.clone(), agent);
         self.effects.push(Effect::AgentsChanged);
+        self.tell_early_decisions(session);
     }
 
     /// An agent opened the stream on which it is told things.

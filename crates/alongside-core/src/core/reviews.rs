@@ -4,15 +4,18 @@
 //! happens to a review, the agent is told: its own session while it lives, and after that every later session of the
 //! same client, because that is how a command line comes back.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Core, DecideError, Effect};
+use super::{Core, DecideError, Effect, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
 use crate::difference::ChangeSize;
 use crate::review::{Outcome, Proposal, Review, ReviewId, Verdict};
 use crate::session::{Agent, SessionId};
 use crate::time::Now;
 
+/// How many reviews of one session may wait. Both command lines wait with one at a time.
+const MOST_REVIEWS: usize = 100;
 /// How many ended reviews are remembered by their outcome.
 const MOST_ENDED: usize = 256;
 /// How many orphans are remembered.
@@ -38,15 +41,28 @@ impl Core {
 
     /// An agent proposes a change. A further proposal of the same session for the same path is a new revision of the
     /// same review: the agent has forgotten the former one and recognises answers by path alone.
-    pub fn open_review(&mut self, now: Now, session: &SessionId, proposal: Proposal) -> ReviewId {
+    pub fn open_review(
+        &mut self,
+        now: Now,
+        session: &SessionId,
+        proposal: Proposal,
+    ) -> Result<ReviewId, TooManyReviews> {
+        let former = self
+            .find(session, &proposal.path)
+            .map(|review| (review.id, review.revision));
+        let waiting = self
+            .reviews
+            .values()
+            .filter(|review| review.session == *session)
+            .count();
+        if former.is_none() && waiting >= MOST_REVIEWS {
+            return Err(TooManyReviews(waiting));
+        }
         let agent = self.agents.get(session);
         let client = agent.and_then(|agent| agent.client.clone());
         let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
         self.orphans
             .retain(|orphan| orphan.path != proposal.path || orphan.client != client);
-        let former = self
-            .find(session, &proposal.path)
-            .map(|review| (review.id, review.revision));
         let (id, revision) = former.map_or_else(
             || {
                 self.last_review += 1;
@@ -72,7 +88,7 @@ impl Core {
         } else {
             Effect::ReviewOpened(id)
         });
-        id
+        Ok(id)
     }
 
     /// Puts back a review that was open when the companion ended without a word.
@@ -84,20 +100,22 @@ impl Core {
 
     /// Restored reviews whose agent did not come back have nobody to answer to.
     pub fn orphan_absent(&mut self) {
-        let absent: Vec<SessionId> = self
-            .reviews
-            .values()
-            .filter(|review| !self.agents.contains_key(&review.session))
-            .map(|review| review.session.clone())
+        let restored = self.reviews.values().map(|review| &review.session);
+        let absent: BTreeSet<SessionId> = restored
+            .chain(self.early.iter().map(|(session, _)| session))
+            .filter(|session| !self.agents.contains_key(session))
+            .cloned()
             .collect();
         for session in absent {
+            let early = self.early.extract_if(.., |(waiting, _)| *waiting == session);
+            let undelivered = early.map(|(_, verdict)| verdict.path().clone()).collect();
             let agent = Agent {
                 session,
                 client: None,
                 listening: false,
                 since_unix_milliseconds: 0,
             };
-            self.orphan_reviews_of(&agent, Vec::new());
+            self.orphan_reviews_of(&agent, undelivered);
         }
     }
 
@@ -198,10 +216,18 @@ impl Core {
     }
 
     fn tell(&mut self, session: &SessionId, verdict: Verdict) {
-        self.effects.push(Effect::TellAgent {
-            session: session.clone(),
-            verdict,
-        });
+        let session = session.clone();
+        if self.agents.contains_key(&session) {
+            self.effects.push(Effect::TellAgent { session, verdict });
+        } else {
+            self.early.push((session, verdict));
+        }
+    }
+
+    pub(super) fn tell_early_decisions(&mut self, session: &SessionId) {
+        let early = self.early.extract_if(.., |(waiting, _)| waiting == session);
+        self.effects
+            .extend(early.map(|(session, verdict)| Effect::TellAgent { session, verdict }));
     }
 
     pub(super) fn orphan_reviews_of(&mut self, agent: &Agent, undelivered: Vec<Arc<str>>) {

@@ -32,6 +32,7 @@ fn connect(core: &mut Core, session: &str, client: ClientInfo) -> SessionId {
 
 fn propose(core: &mut Core, session: &SessionId, path: &str, text: &str) -> ReviewId {
     core.open_review(at(0), session, Proposal::new(path, Base::Missing, text))
+        .unwrap()
 }
 
 fn told(core: &mut Core) -> Vec<(String, Verdict)> {
@@ -113,7 +114,7 @@ fn a_new_privacy_rule_counts_at_once() {
     core.tick(at(50));
     core.take_effects();
     let mut privacy = Privacy::default();
-    privacy.hide("config.toml", None, ["notes/"]).unwrap();
+    privacy.hide("config.toml", None, ["notes/"]);
     core.set_privacy(privacy);
     assert_eq!(core.take_effects(), [Effect::PublishContext(IdeContext::default())]);
 }
@@ -375,6 +376,30 @@ fn a_restored_review_whose_agent_is_gone_is_closed() {
 }
 
 #[test]
+fn a_decision_about_a_restored_review_waits_for_its_agent() {
+    let mut before = core();
+    let session = connect(&mut before, "one", gemini());
+    let id = propose(&mut before, &session, "/a", "text");
+    let saved = before.review(id).unwrap().clone();
+
+    let mut after = core();
+    after.restore_review(saved.clone());
+    after.accept(id, None, false).unwrap();
+    assert!(told(&mut after).is_empty(), "nobody is there to be told");
+    after.session_started(at(0), &session, Some(gemini()));
+    assert_eq!(told(&mut after), [("one".into(), accepted("/a", "text"))]);
+
+    let mut never = core();
+    never.restore_review(saved);
+    never.accept(id, None, false).unwrap();
+    never.orphan_absent();
+    let other = SessionId::new("other");
+    never.session_started(at(0), &other, Some(gemini()));
+    never.stream_opened(&other);
+    assert_eq!(told(&mut never), [("other".into(), rejected("/a"))]);
+}
+
+#[test]
 fn orphans_are_remembered_within_a_bound() {
     let mut core = core();
     for number in 0..200 {
@@ -391,4 +416,16 @@ fn the_workspace_is_announced_again_only_when_it_changes() {
     core.set_workspace(vec!["/a".into()]);
     core.set_workspace(vec!["/a".into()]);
     assert_eq!(core.take_effects(), [Effect::WorkspaceChanged]);
+}
+
+#[test]
+fn an_agent_cannot_pile_up_reviews_without_a_bound() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    for number in 0..100 {
+        propose(&mut core, &session, &format!("/{number}"), "text");
+    }
+    let refused = core.open_review(at(0), &session, Proposal::new("/more", Base::Missing, "text"));
+    assert_eq!(refused, Err(TooManyReviews(100)));
+    propose(&mut core, &session, "/1", "a new revision is always taken");
 }

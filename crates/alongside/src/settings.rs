@@ -1,0 +1,314 @@
+//! What a person has configured: `config.toml` of the user and `.alongside.toml` of a workspace.
+//!
+//! A workspace may come from anywhere, so its file can only make things stricter. An unknown key or a bad value is an
+//! error with its place and a suggestion: a setting that is silently ignored is worse than none.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use alongside_core::privacy::{PatternError, Privacy};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The name of a workspace's own settings.
+pub(crate) const WORKSPACE_FILE: &str = ".alongside.toml";
+
+/// What is configured.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// `companion.name`: the short name that agents are given.
+    pub(crate) name: Option<String>,
+    /// `companion.display-name`: the name that agents show.
+    pub(crate) display_name: Option<String>,
+    /// `review.outside-workspace`: whether agents may propose changes outside every root.
+    pub(crate) outside_workspace: OutsideWorkspace,
+    /// `privacy.hide`: globs, with the file that they are written in.
+    hide: Vec<(PathBuf, Option<PathBuf>, Vec<String>)>,
+}
+
+/// Whether agents may propose changes to files outside every folder of the workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OutsideWorkspace {
+    /// They may: the person sees the path and decides.
+    #[default]
+    Allow,
+    /// They may not.
+    Forbid,
+}
+
+/// What is wrong with a settings file, and where.
+#[derive(Debug)]
+pub(crate) struct SettingsError {
+    file: PathBuf,
+    line: Option<usize>,
+    message: String,
+}
+
+impl std::error::Error for SettingsError {}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "{}, line {line}: {}", self.file.display(), self.message),
+            None => write!(formatter, "{}: {}", self.file.display(), self.message),
+        }
+    }
+}
+
+/// Whose file it is; a workspace's file knows fewer keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner<'a> {
+    User,
+    Workspace(&'a Path),
+}
+
+const USER_KEYS: &[&str] = &["companion.name", "companion.display-name", "privacy.hide", "review.outside-workspace"];
+const WORKSPACE_KEYS: &[&str] = &["privacy.hide", "review.outside-workspace"];
+
+impl Settings {
+    /// Reads the user's settings and those of each folder of the workspace; files that do not exist say nothing.
+    pub(crate) fn load(user_file: &Path, workspace: &[PathBuf]) -> Result<Self, SettingsError> {
+        let mut settings = Self::default();
+        settings.load_file(user_file, Owner::User)?;
+        for folder in workspace {
+            settings.load_file(&folder.join(WORKSPACE_FILE), Owner::Workspace(folder))?;
+        }
+        Ok(settings)
+    }
+
+    /// The privacy rules: built in, configured, and those of the ignore files of each folder.
+    pub(crate) fn privacy(&self, workspace: &[PathBuf], ignore_files: &[&str]) -> Result<Privacy, PatternError> {
+        let mut privacy = Privacy::default();
+        for (file, root, patterns) in &self.hide {
+            let patterns = patterns.iter().map(String::as_str);
+            if let Some(error) = privacy.hide(&file.display().to_string(), root.as_deref(), patterns).pop() {
+                return Err(error);
+            }
+        }
+        let files = workspace.iter().flat_map(|folder| ignore_files.iter().map(move |name| (folder, folder.join(name))));
+        for (folder, file) in files {
+            let Ok(text) = fs::read(&file) else { continue };
+            let text = String::from_utf8_lossy(&text);
+            // A line that is no pattern hides nothing for git either; the rest of the file still counts.
+            for error in privacy.hide(&file.display().to_string(), Some(folder), text.lines()) {
+                tracing::warn!(%error, "a line of an ignore file is not understood");
+            }
+        }
+        Ok(privacy)
+    }
+
+    fn load_file(&mut self, file: &Path, owner: Owner<'_>) -> Result<(), SettingsError> {
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                let message = format!("cannot be read: {error}");
+                return Err(SettingsError { file: file.to_owned(), line: None, message });
+            }
+        };
+        let reader = Reader { file, text: &text, owner };
+        let table = DeTable::parse(&text).map_err(|error| {
+            reader.error(error.span(), format!("this is not TOML: {}", error.message().replace('\n', "; ")))
+        })?;
+        for (section, value) in table.get_ref() {
+            let DeValue::Table(section_table) = value.get_ref() else {
+                return Err(reader.unknown_key(section.get_ref(), section.span()));
+            };
+            for (key, value) in section_table {
+                self.set(&reader, &format!("{}.{}", section.get_ref(), key.get_ref()), key.span(), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set(
+        &mut self,
+        reader: &Reader<'_>,
+        key: &str,
+        key_place: Range<usize>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(), SettingsError> {
+        if !reader.keys().contains(&key) {
+            return Err(reader.unknown_key(key, key_place));
+        }
+        match key {
+            "companion.name" => self.name = Some(reader.text(key, value)?),
+            "companion.display-name" => self.display_name = Some(reader.text(key, value)?),
+            "privacy.hide" => {
+                let root = match reader.owner {
+                    Owner::User => None,
+                    Owner::Workspace(root) => Some(root.to_owned()),
+                };
+                self.hide.push((reader.file.to_owned(), root, reader.texts(key, value)?));
+            }
+            _ => match (reader.text(key, value)?.as_str(), reader.owner) {
+                ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,
+                ("allow", Owner::User) => self.outside_workspace = OutsideWorkspace::Allow,
+                ("allow", Owner::Workspace(_)) => {
+                    let message = format!("only your own settings may allow `{key}`; a workspace can only forbid it");
+                    return Err(reader.error(Some(value.span()), message));
+                }
+                (other, _) => {
+                    let message = format!("`{key}` is \"allow\" or \"forbid\", not \"{other}\"");
+                    return Err(reader.error(Some(value.span()), message));
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+/// One file while it is read.
+struct Reader<'a> {
+    file: &'a Path,
+    text: &'a str,
+    owner: Owner<'a>,
+}
+
+impl Reader<'_> {
+    fn keys(&self) -> &'static [&'static str] {
+        if self.owner == Owner::User { USER_KEYS } else { WORKSPACE_KEYS }
+    }
+
+    fn error(&self, place: Option<Range<usize>>, message: String) -> SettingsError {
+        let line = place.map(|place| self.text.bytes().take(place.start).filter(|&byte| byte == b'\n').count() + 1);
+        SettingsError { file: self.file.to_owned(), line, message }
+    }
+
+    fn unknown_key(&self, key: &str, place: Range<usize>) -> SettingsError {
+        let message = if self.owner != Owner::User && USER_KEYS.contains(&key) {
+            format!("a workspace cannot set `{key}`; it belongs into your own settings")
+        } else {
+            match closest(key, self.keys()) {
+                Some(meant) => format!("there is no setting `{key}`; did you mean `{meant}`?"),
+                None => format!("there is no setting `{key}`; there are {}", self.keys().join(", ")),
+            }
+        };
+        self.error(Some(place), message)
+    }
+
+    fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, SettingsError> {
+        match value.get_ref() {
+            DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
+            _ => Err(self.error(Some(value.span()), format!("`{key}` must be a text that is not empty, in quotes"))),
+        }
+    }
+
+    fn texts(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, SettingsError> {
+        match value.get_ref() {
+            DeValue::Array(items) => items.iter().map(|item| self.text(key, item)).collect(),
+            _ => Err(self.error(Some(value.span()), format!("`{key}` must be a list of texts: [\"one\", \"two\"]"))),
+        }
+    }
+}
+
+/// The key that was probably meant: few letters differ, in the whole or in its last part.
+fn closest(key: &str, keys: &'static [&'static str]) -> Option<&'static str> {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().replace('_', "-");
+    keys.iter()
+        .map(|candidate| (distance(key, candidate).min(distance(&last(key), &last(candidate)) + 1), *candidate))
+        .filter(|(distance, _)| *distance <= 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be changed, added or removed to get from one word to the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for place in 0..other.len() {
+            let replaced = diagonal + usize::from(letter != other[place]);
+            diagonal = row[place + 1];
+            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row.pop().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scratch(tempfile::TempDir);
+
+    impl Scratch {
+        fn new(user: &str, workspace: &str) -> Self {
+            let scratch = tempfile::tempdir().unwrap();
+            fs::write(scratch.path().join("config.toml"), user).unwrap();
+            fs::write(scratch.path().join(WORKSPACE_FILE), workspace).unwrap();
+            Self(scratch)
+        }
+
+        fn load(&self) -> Result<Settings, String> {
+            let file = self.0.path().join("config.toml");
+            Settings::load(&file, &[self.0.path().to_owned()]).map_err(|error| error.to_string())
+        }
+    }
+
+    #[test]
+    fn files_that_do_not_exist_say_nothing() {
+        assert_eq!(Settings::load(Path::new("/none"), &["/none".into()]).unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        let user = "[companion]\nname = 'mine'\ndisplay-name = 'Mine'\n[privacy]\nhide = ['*.secret']\n";
+        let scratch = Scratch::new(user, "[review]\noutside-workspace = 'forbid'\n[privacy]\nhide = ['/drafts/']");
+        let settings = scratch.load().unwrap();
+        assert_eq!((settings.name.as_deref(), settings.display_name.as_deref()), (Some("mine"), Some("Mine")));
+        assert_eq!(settings.outside_workspace, OutsideWorkspace::Forbid);
+        let folder = scratch.0.path().to_owned();
+        let privacy = settings.privacy(std::slice::from_ref(&folder), &[]).unwrap();
+        let hidden = |path: &Path| privacy.rule_for(path, path).is_some();
+        assert!(hidden(Path::new("/a.secret")) && hidden(&folder.join("drafts/a")));
+        assert!(!hidden(Path::new("/elsewhere/drafts/a")), "a workspace speaks for itself only");
+    }
+
+    #[test]
+    fn an_unknown_key_is_reported_with_its_line_and_a_suggestion() {
+        let error = Scratch::new("[privacy]\n\nhides = []\n", "").load().unwrap_err();
+        assert!(error.contains("config.toml, line 3") && error.contains("did you mean `privacy.hide`?"), "{error}");
+        let error = Scratch::new("[companion]\ndisplay_name = 'a'\n", "").load().unwrap_err();
+        assert!(error.contains("did you mean `companion.display-name`?"), "{error}");
+        let error = Scratch::new("colour = 'red'\n", "").load().unwrap_err();
+        assert!(error.contains("there is no setting `colour`; there are companion.name"), "{error}");
+    }
+
+    #[test]
+    fn a_bad_value_is_reported_with_its_line() {
+        let error = Scratch::new("[review]\noutside-workspace = 'maybe'", "").load().unwrap_err();
+        assert!(error.contains("line 2") && error.contains("\"allow\" or \"forbid\""), "{error}");
+        let error = Scratch::new("[privacy]\nhide = '*.a'", "").load().unwrap_err();
+        assert!(error.contains("must be a list"), "{error}");
+        let error = Scratch::new("[companion]\nname = 3", "").load().unwrap_err();
+        assert!(error.contains("must be a text"), "{error}");
+        let error = Scratch::new("[companion\n", "").load().unwrap_err();
+        assert!(error.contains("line 1") && error.contains("not TOML"), "{error}");
+    }
+
+    #[test]
+    fn a_workspace_can_only_make_things_stricter() {
+        let error = Scratch::new("", "[companion]\nname = 'vscode'").load().unwrap_err();
+        assert!(error.contains("a workspace cannot set `companion.name`"), "{error}");
+        let error = Scratch::new("", "[review]\noutside-workspace = 'allow'").load().unwrap_err();
+        assert!(error.contains("only your own settings"), "{error}");
+    }
+
+    #[test]
+    fn ignore_files_hide_for_their_folder_and_a_bad_line_does_not_spoil_the_rest() {
+        let scratch = Scratch::new("", "");
+        let folder = scratch.0.path().to_owned();
+        fs::write(folder.join(".geminiignore"), "a{b\n*.log\n!keep.log\n").unwrap();
+        let privacy =
+            Settings::default().privacy(std::slice::from_ref(&folder), &[".geminiignore", ".qwenignore"]).unwrap();
+        let path = folder.join("x.log");
+        assert!(privacy.rule_for(&path, &path).is_some());
+        let kept = folder.join("keep.log");
+        assert!(privacy.rule_for(&kept, &kept).is_none());
+    }
+}
