@@ -152,7 +152,7 @@ pub struct Focus {
 }
 
 /// What agents see, and what is kept from them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShownContext {
     /// Exactly what agents were sent.

@@ -1,8 +1,9 @@
 //! The files that are open in the editor, most recently used first.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::ide_context::{Cursor, File, IdeContext, WorkspaceState};
@@ -64,7 +65,7 @@ pub struct Snapshot {
 }
 
 /// An open file that agents do not see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hidden {
     /// Which file.
@@ -74,7 +75,7 @@ pub struct Hidden {
 }
 
 /// Why an open file is not shown to agents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HiddenBecause {
     /// A privacy rule matched.
@@ -83,6 +84,16 @@ pub enum HiddenBecause {
     NotOnDisk,
     /// There are already enough newer ones.
     TooMany,
+}
+
+impl fmt::Display for HiddenBecause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => write!(formatter, "hidden by `{}` in {}", rule.pattern, rule.origin),
+            Self::NotOnDisk => formatter.write_str("it is not on disk"),
+            Self::TooMany => write!(formatter, "agents take no more than {MOST_FILES} files"),
+        }
+    }
 }
 
 impl OpenFiles {

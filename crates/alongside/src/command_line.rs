@@ -1,0 +1,251 @@
+//! What can be typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::output::Output;
+
+/// Puts any terminal coding agent alongside any editor.
+///
+/// Without a command it starts the companion for this directory. From then on `gemini` and `qwen`, started in any
+/// terminal inside it, connect by themselves, know what is open, and wait for your decision on every change.
+#[derive(Debug, Parser)]
+#[command(name = "alongside", version, after_help = "\
+Examples:
+  alongside                          start the companion for this directory
+  alongside context focus main.rs    tell agents what you are looking at
+  alongside diff list                see which changes wait
+  alongside doctor                   see whether gemini and qwen would connect
+  alongside demo                     see the whole loop without an agent")]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// A folder of the workspace [default: the current directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Vec<PathBuf>,
+    /// Print one JSON value on standard output, and nothing else
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Log what happens, on standard error
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the companion and serve until it is stopped
+    Serve(Serve),
+    /// Tell agents what is open, or see what they see
+    #[command(subcommand)]
+    Context(Context),
+    /// See the changes that agents propose, and decide
+    #[command(subcommand)]
+    Diff(Diff),
+    /// Show the companions that run, with their agents and reviews
+    #[command(after_help = "Example:\n  alongside status --json | jq '.companions[].agents'")]
+    Status,
+    /// End the companion of this directory
+    #[command(after_help = "Examples:\n  alongside stop\n  alongside stop --all")]
+    Stop(Stop),
+    /// Find out whether gemini and qwen would connect from here, and if not, why
+    #[command(after_help = "\
+Looks for a companion exactly as each command line does, from this directory and with this environment, and then really
+connects. The exit code is 0 only if both would connect.
+
+Example:
+  alongside doctor && gemini")]
+    Doctor,
+    /// Let a pretend agent propose a change, to see the whole loop
+    #[command(after_help = "\
+Needs neither of the command lines. Starts a companion if none serves this directory.
+
+Example:
+  alongside demo        and then, in another terminal: alongside diff accept 1")]
+    Demo,
+    /// Start an agent in this terminal, connected to this directory's companion
+    #[command(after_help = "\
+Sets the variables by which agents tell several companions apart. Starts a companion for as long as the agent runs if
+none serves this directory. Signals and the exit code are passed on.
+
+Examples:
+  alongside run gemini
+  alongside run qwen --approval-mode default")]
+    Run(Run),
+    /// Speak MCP on standard input and output, for agents that start their companion as a program
+    #[command(after_help = "\
+Relays to the running companion of the workspace. Not for typing: agents start it.
+
+Example:
+  export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
+  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'")]
+    McpStdio,
+}
+
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+With --json one line is printed when the companion is ready:
+  {\"port\":41234,\"pid\":4711,\"workspace\":[\"/home/me/project\"],\"files\":[\"…\"]}
+
+Examples:
+  alongside serve
+  alongside serve --workspace backend --workspace frontend
+  alongside serve --name neovim --display-name Neovim --pid $NVIM_PID --json")]
+pub(crate) struct Serve {
+    /// A short lowercase name for the editor, as agents are given it
+    #[arg(long, value_name = "ID")]
+    pub(crate) name: Option<String>,
+    /// The editor's name, as agents show it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) display_name: Option<String>,
+    /// The editor's process; the companion ends with it
+    #[arg(long, value_name = "N")]
+    pub(crate) pid: Option<u32>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Context {
+    /// Say that files are open
+    #[command(after_help = "Example:\n  alongside context open src/*.rs")]
+    Open {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Say which file you are looking at, where the cursor is and what is selected
+    #[command(after_help = "\
+Lines and characters count from 1; characters are UTF-16 code units, as in most editors' protocols.
+
+Example:
+  alongside context focus src/main.rs --line 12 --character 5 --select 'fn main()'")]
+    Focus {
+        /// The file
+        file: PathBuf,
+        /// The line of the cursor
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        line: Option<u32>,
+        /// The character of the cursor in its line
+        #[arg(long, value_name = "N", requires = "line", value_parser = clap::value_parser!(u32).range(1..))]
+        character: Option<u32>,
+        /// The selected text
+        #[arg(long, value_name = "TEXT")]
+        select: Option<String>,
+    },
+    /// Say that files are closed
+    #[command(after_help = "Example:\n  alongside context close src/main.rs")]
+    Close {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Print exactly what agents see now, and what is kept from them
+    #[command(after_help = "Example:\n  alongside context show --json")]
+    Show,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Diff {
+    /// List the changes that wait
+    #[command(after_help = "Example:\n  alongside diff list --json | jq '.[].path'")]
+    List,
+    /// Show a change
+    #[command(after_help = "Examples:\n  alongside diff show 1\n  alongside diff show src/main.rs")]
+    Show {
+        /// The number of the review, or the file
+        review: String,
+    },
+    /// Accept a change, as it is or edited
+    #[command(after_help = "\
+Examples:
+  alongside diff accept 1
+  alongside diff accept src/main.rs --content-file /tmp/better.rs")]
+    Accept {
+        /// The number of the review, or the file
+        review: String,
+        /// Accept the content of this file in place of the proposal (`-` for standard input)
+        #[arg(long, value_name = "F")]
+        content_file: Option<PathBuf>,
+        /// Accept an emptied text although the agent will take it as "nothing was edited"
+        #[arg(long)]
+        even_if_empty: bool,
+    },
+    /// Change the draft without deciding
+    #[command(after_help = "Example:\n  alongside diff edit 1 --content-file /tmp/better.rs")]
+    Edit {
+        /// The number of the review, or the file
+        review: String,
+        /// The new draft (`-` for standard input)
+        #[arg(long, value_name = "F")]
+        content_file: PathBuf,
+    },
+    /// Reject a change
+    #[command(after_help = "Example:\n  alongside diff reject 1")]
+    Reject {
+        /// The number of the review, or the file
+        review: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// End every companion of yours
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The agent and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Common {
+    pub(crate) fn output(&self) -> Output {
+        Output { json: self.json }
+    }
+
+    /// The directory that a command is about.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.workspace.first().cloned().unwrap_or_else(|| PathBuf::from("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_help_with_an_example() {
+        fn check(command: &clap::Command) {
+            if command.has_subcommands() {
+                return command.get_subcommands().filter(|command| command.get_name() != "help").for_each(check);
+            }
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "`{}` has no example", command.get_name());
+        }
+        check(&CommandLine::command());
+    }
+
+    #[test]
+    fn the_arguments_of_an_agent_are_not_ours() {
+        let line = CommandLine::try_parse_from(["alongside", "run", "qwen", "--json", "-v"]).unwrap();
+        assert!(!line.common.json);
+        assert!(matches!(line.command, Some(Command::Run(run)) if run.command.len() == 3));
+    }
+}

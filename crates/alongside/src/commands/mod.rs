@@ -1,0 +1,34 @@
+//! A file for each command.
+
+mod context;
+mod demo;
+mod diff;
+mod doctor;
+mod mcp_stdio;
+mod run;
+mod serve;
+mod status;
+mod stop;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::command_line::{Command, CommandLine, Serve};
+
+/// Does what was typed.
+pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
+    let CommandLine { common, command } = command_line;
+    match command {
+        None => serve::run(&common, Serve::default()).await,
+        Some(Command::Serve(serve)) => serve::run(&common, serve).await,
+        Some(Command::Context(context)) => context::run(&common, context).await,
+        Some(Command::Diff(diff)) => diff::run(&common, diff).await,
+        Some(Command::Status) => status::run(&common).await,
+        Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
+        Some(Command::Doctor) => doctor::run(&common).await,
+        Some(Command::Demo) => demo::run(&common).await,
+        Some(Command::Run(run)) => run::run(&common, run).await,
+        Some(Command::McpStdio) => mcp_stdio::run(&common).await,
+    }
+}

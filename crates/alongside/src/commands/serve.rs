@@ -1,0 +1,168 @@
+//! `alongside serve`: the companion itself, and what it says while it serves.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use alongside_core::Outcome;
+use alongside_core::dialect::{AgentKind, DIALECTS};
+use alongside_discovery::Environment;
+use alongside_front::protocol::{AgentSummary, Notification, ReviewSummary};
+use anyhow::Result;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::command_line::{Common, Serve};
+use crate::companion::{Options, Running};
+use crate::output::Output;
+use crate::printable::printable_line;
+
+pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
+    let output = common.output();
+    let running = Running::start(options(common, serve)).await?;
+    output.answer(&running.ready(), || greeting(&running));
+    let mut narrator = Narrator::new(output, running.companion().workspace());
+    let mut news = running.companion().news();
+    let stopped = async {
+        tokio::select! {
+            () = asked_to_end() => {}
+            () = running.stopped() => {}
+        }
+    };
+    tokio::pin!(stopped);
+    loop {
+        tokio::select! {
+            () = &mut stopped => break,
+            notification = news.recv() => match notification {
+                Ok(notification) => narrator.tell(notification),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => break,
+            },
+        }
+    }
+    output.news("Ending. Agents that still wait are told that nothing was accepted.");
+    running.end().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn options(common: &Common, serve: Serve) -> Options {
+    let workspace = if common.workspace.is_empty() { vec![PathBuf::from(".")] } else { common.workspace.clone() };
+    Options { workspace, name: serve.name, display_name: serve.display_name, pid: serve.pid }
+}
+
+/// Waits for a signal that means: end.
+#[cfg(unix)]
+pub(crate) async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let wait = async |kind| match signal(kind) {
+        Ok(mut signal) => {
+            signal.recv().await;
+        }
+        Err(error) => {
+            tracing::error!(%error, "a signal cannot be waited for");
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = wait(SignalKind::interrupt()) => {}
+        () = wait(SignalKind::terminate()) => {}
+        () = wait(SignalKind::hangup()) => {}
+    }
+}
+
+/// Waits for Ctrl-C.
+#[cfg(not(unix))]
+pub(crate) async fn asked_to_end() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn greeting(running: &Running) -> String {
+    let announcement = running.announcement();
+    let folders: Vec<String> = announcement.workspace.iter().map(|folder| folder.display().to_string()).collect();
+    let mut words = format!(
+        "alongside {} is ready for {}\n\n\
+         Now start `gemini` or `qwen` in another terminal, anywhere in there. It connects by itself;\n\
+         the very first time, type `/ide enable` in it.\n\n  \
+         alongside context focus FILE   tell agents what you are looking at\n  \
+         alongside diff list            see the changes that wait for you\n  \
+         alongside doctor               see whether both would connect\n\n\
+         Ctrl-C ends the companion.\n",
+        env!("CARGO_PKG_VERSION"),
+        folders.join(" and "),
+    );
+    if looks_elsewhere(&Environment::current()) {
+        words.push_str(
+            "\nThis is a container, where Gemini CLI looks for its companion on another machine.\n\
+             Start it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before `gemini`.\n",
+        );
+    }
+    for problem in running.companion().announced().problems {
+        words.push_str(&format!("\nWarning: {problem}\n"));
+    }
+    words.push('\n');
+    words
+}
+
+/// Whether Gemini CLI would dial the container's host and not this machine.
+fn looks_elsewhere(environment: &Environment) -> bool {
+    DIALECTS.iter().any(|dialect| dialect.kind == AgentKind::Gemini) && environment.gemini_dials_container_host()
+}
+
+/// Says in the terminal what happens.
+struct Narrator {
+    output: Output,
+    workspace: Vec<PathBuf>,
+    agents: Vec<AgentSummary>,
+}
+
+impl Narrator {
+    fn new(output: Output, workspace: Vec<PathBuf>) -> Self {
+        Self { output, workspace, agents: Vec::new() }
+    }
+
+    fn tell(&mut self, notification: Notification) {
+        match notification {
+            Notification::ReviewOpened(review) => self.say_review(&review, "proposes a change to"),
+            Notification::ReviewChanged(review) if !review.edited && review.revision > 1 => {
+                self.say_review(&review, "proposes another change to");
+            }
+            Notification::ReviewClosed(closed) => {
+                let path = self.short(&closed.path);
+                self.output.news(&format!("Review {} of {path} was {}.", closed.review, closed.outcome));
+                if closed.outcome == Outcome::Accepted {
+                    self.output.news("  The agent writes the file.");
+                }
+            }
+            Notification::AgentsChanged(now) => {
+                let is_in = |list: &[AgentSummary], agent: &AgentSummary| {
+                    list.iter().any(|other| other.session == agent.session)
+                };
+                for agent in now.agents.iter().filter(|agent| !is_in(&self.agents, agent)) {
+                    self.output.news(&format!("{} connected.", printable_line(&agent.name)));
+                }
+                for agent in self.agents.iter().filter(|agent| !is_in(&now.agents, agent)) {
+                    self.output.news(&format!("{} is gone.", printable_line(&agent.name)));
+                }
+                self.agents = now.agents;
+            }
+            Notification::ReviewChanged(_) | Notification::ContextChanged(_) | Notification::Resync(_) => {}
+        }
+    }
+
+    fn say_review(&self, review: &ReviewSummary, what: &str) {
+        let (agent, path) = (printable_line(&review.agent), self.short(&review.path));
+        let (id, size) = (review.id, review.size);
+        self.output.news(&format!(
+            "{agent} {what} {path} (+{} −{}).\n  \
+             alongside diff show {id} · alongside diff accept {id} · alongside diff reject {id}",
+            size.added, size.removed,
+        ));
+    }
+
+    /// A path as people say it: from the folder of the workspace on.
+    fn short(&self, path: &str) -> String {
+        let inside = self.workspace.iter().find_map(|folder| Path::new(path).strip_prefix(folder).ok());
+        printable_line(&inside.map_or_else(|| path.to_owned(), |inside| inside.display().to_string()))
+    }
+}

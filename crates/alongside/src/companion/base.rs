@@ -1,0 +1,136 @@
+//! What a proposal is compared with: the file as it is on disk.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alongside_core::Base;
+
+use crate::settings::OutsideWorkspace;
+
+/// A file larger than this is not text that a person reviews.
+const LARGEST_BASE: u64 = 64 * 1024 * 1024;
+
+/// Reads the file that an agent wants to change, or says in a sentence why it cannot be reviewed.
+pub(super) fn read_base(
+    file_path: &str,
+    workspace: &[PathBuf],
+    outside_workspace: OutsideWorkspace,
+) -> Result<Base, String> {
+    let path = Path::new(file_path);
+    if !path.is_absolute() {
+        return Err(format!("`{file_path}` is not an absolute path. Give the path from the root of the file system."));
+    }
+    if outside_workspace == OutsideWorkspace::Forbid && !is_inside(path, workspace) {
+        return Err(format!(
+            "`{file_path}` lies outside the workspace, and the user's settings forbid changes there \
+             (review.outside-workspace)."
+        ));
+    }
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => return Ok(Base::Missing),
+        Err(error) => return Err(format!("`{file_path}` cannot be looked at: {error}.")),
+    };
+    if metadata.is_dir() {
+        return Err(format!("`{file_path}` is a directory. Give the path of a file."));
+    }
+    if !metadata.is_file() {
+        return Err(format!("`{file_path}` is not an ordinary file and cannot be reviewed."));
+    }
+    if metadata.len() > LARGEST_BASE {
+        return Err(format!("`{file_path}` has {} bytes; more than {LARGEST_BASE} are not reviewed.", metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(LARGEST_BASE).read_to_end(&mut bytes))
+        .map_err(|error| format!("`{file_path}` cannot be read: {error}."))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| format!("`{file_path}` does not hold UTF-8 text, so a change to it cannot be reviewed as text."))?;
+    if text.contains('\0') {
+        return Err(format!("`{file_path}` is a binary file, so a change to it cannot be reviewed as text."));
+    }
+    Ok(Base::Text(Arc::from(text)))
+}
+
+/// Whether a path that need not exist yet leads into one of the folders, links and `..` followed.
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    let Some(real) = real_path(path) else { return false };
+    folders.iter().any(|folder| real.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
+}
+
+/// The real path of the nearest ancestor that exists, with the rest behind it.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    if let Ok(real) = path.canonicalize() {
+        return Some(real);
+    }
+    // A name of `..` in the part that does not exist has no meaning that could be checked.
+    Some(real_path(path.parent()?)?.join(path.file_name()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &Path) -> Result<Base, String> {
+        read_base(path.to_str().unwrap(), &[], OutsideWorkspace::Allow)
+    }
+
+    #[test]
+    fn a_file_is_read_byte_for_byte() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("a.txt");
+        fs::write(&file, "\u{feff}one\r\ntwo").unwrap();
+        assert_eq!(read(&file), Ok(Base::Text("\u{feff}one\r\ntwo".into())));
+    }
+
+    #[test]
+    fn a_file_that_does_not_exist_is_new_even_in_a_directory_that_does_not_exist() {
+        let scratch = tempfile::tempdir().unwrap();
+        assert_eq!(read(&scratch.path().join("a/b/c.txt")), Ok(Base::Missing));
+    }
+
+    #[test]
+    fn what_cannot_be_reviewed_is_refused_with_a_sentence() {
+        let scratch = tempfile::tempdir().unwrap();
+        let sentence = |path: &Path| read(path).unwrap_err();
+        assert!(sentence(Path::new("a.txt")).contains("not an absolute path"));
+        assert!(sentence(scratch.path()).contains("is a directory"));
+        let latin = scratch.path().join("latin.txt");
+        fs::write(&latin, b"caf\xe9").unwrap();
+        assert!(sentence(&latin).contains("does not hold UTF-8 text"));
+        let binary = scratch.path().join("binary");
+        fs::write(&binary, b"a\0b").unwrap();
+        assert!(sentence(&binary).contains("is a binary file"));
+        let below_a_file = latin.join("below");
+        assert!(sentence(&below_a_file).contains("cannot be looked at"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_does_not_hang_the_companion() {
+        let scratch = tempfile::tempdir().unwrap();
+        let pipe = scratch.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(read(&pipe).unwrap_err().contains("not an ordinary file"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn outside_the_workspace_is_outside_also_through_links_and_dots() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (inside, outside) = (scratch.path().join("inside"), scratch.path().join("outside"));
+        fs::create_dir_all(&inside).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        let forbidden = |path: PathBuf| {
+            read_base(path.to_str().unwrap(), std::slice::from_ref(&inside), OutsideWorkspace::Forbid).is_err()
+        };
+        assert!(!forbidden(inside.join("new/file.txt")));
+        assert!(forbidden(outside.join("file.txt")));
+        assert!(forbidden(inside.join("link/file.txt")));
+        assert!(forbidden(inside.join("../outside/file.txt")));
+        assert!(forbidden(inside.join("new/../../outside/file.txt")));
+    }
+}

@@ -1,0 +1,254 @@
+//! The beginning and the end of a companion.
+//!
+//! The order is the specification's: listen, then announce; and at the end take the announcement away first, so that no
+//! agent finds a port that is about to close, then tell those who wait, then hang up.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alongside_core::Token;
+use alongside_discovery::{Announcement, DiscoveryFiles, Environment, sweep};
+use alongside_front::websocket;
+use anyhow::{Context, Result, anyhow};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::store::Store;
+use super::watcher::Watcher;
+use super::{Companion, Identity, Shared, editor};
+use crate::places::Places;
+use crate::running::Record;
+use crate::settings::Settings;
+
+/// How long the agents of restored reviews have to come back. They try again after one second, and twice more.
+const RETURN_TIME: Duration = Duration::from_secs(30);
+
+/// What can be chosen about a companion.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// The folders of the workspace.
+    pub(crate) workspace: Vec<PathBuf>,
+    /// The short name that agents are given.
+    pub(crate) name: Option<String>,
+    /// The name that agents show.
+    pub(crate) display_name: Option<String>,
+    /// The editor's process.
+    pub(crate) pid: Option<u32>,
+}
+
+/// A companion that serves.
+pub(crate) struct Running {
+    companion: Shared,
+    server: alongside_mcp::Server,
+    announcement: Announcement,
+    record: Record,
+    tasks: JoinSet<()>,
+    editor: Option<u32>,
+}
+
+/// What a script is told when the companion is ready.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ready {
+    port: u16,
+    pid: u32,
+    workspace: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Running {
+    /// Starts a companion and announces it.
+    pub(crate) async fn start(options: Options) -> Result<Self> {
+        let places = Places::of_user()?;
+        let environment = Environment::current();
+        let workspace = options
+            .workspace
+            .iter()
+            .map(|folder| real_directory(folder))
+            .collect::<Result<Vec<_>>>()?;
+        let settings = Settings::load(&places.settings(), &workspace)?;
+        let identity = identity(&options, &settings);
+
+        sweep(&environment, |_| true);
+        let store = Store::open(&places, &identity.name, &workspace)?;
+        let former = store.former();
+        let companion = Arc::new(Companion::new(places.clone(), settings, identity.clone(), store));
+        let (server, token) = listen(&companion, former).await?;
+        // Nobody can have connected yet who would have to be told something: the token is not written down before this.
+        let _ = companion.agents.set(server.agents());
+        companion.store.remember_port(server.port(), &token);
+        companion.with_core(|core, _| core.set_workspace(workspace.clone()));
+        companion.refresh_privacy();
+        let restored = companion.store.restore();
+        companion.with_core(|core, _| restored.into_iter().for_each(|review| core.restore_review(review)));
+
+        let people = websocket::Listener::bind().await.context("cannot listen on a loopback port for front ends")?;
+        let people_token = new_token()?;
+        let announcement = Announcement {
+            port: server.port(),
+            token,
+            workspace,
+            name: identity.name,
+            display_name: identity.display_name,
+            pid: identity.pid,
+        };
+        let record = Record::write(&places, &announcement, people.port(), &people_token)?;
+        let files = DiscoveryFiles::write(&environment, &announcement)?;
+        note_announced(&companion, announcement.port, &files);
+
+        let mut tasks = JoinSet::new();
+        tasks.spawn(people.serve(companion.clone(), people_token));
+        tasks.spawn(keep_deadlines(companion.clone()));
+        tasks.spawn(keep_announced(companion.clone(), announcement.clone(), files, record.clone()));
+        tasks.spawn({
+            let companion = companion.clone();
+            async move {
+                tokio::time::sleep(RETURN_TIME).await;
+                companion.with_core(|core, _| core.orphan_absent());
+            }
+        });
+        Ok(Self { companion, server, announcement, record, tasks, editor: options.pid })
+    }
+
+    pub(crate) fn companion(&self) -> &Shared {
+        &self.companion
+    }
+
+    pub(crate) fn announcement(&self) -> &Announcement {
+        &self.announcement
+    }
+
+    pub(crate) fn ready(&self) -> Ready {
+        Ready {
+            port: self.announcement.port,
+            pid: std::process::id(),
+            workspace: self.announcement.workspace.clone(),
+            files: self.companion.announced().files,
+        }
+    }
+
+    /// Waits until somebody says stop or the editor is gone.
+    pub(crate) async fn stopped(&self) {
+        let editor_ended = async {
+            match self.editor {
+                Some(pid) => editor::ended(pid).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.companion.wake.stop.notified() => {}
+            () = editor_ended => tracing::info!("the editor is gone"),
+        }
+    }
+
+    /// Ends the companion in good order.
+    pub(crate) async fn end(mut self) {
+        // The discovery files go with the task that keeps them.
+        self.tasks.shutdown().await;
+        self.record.remove();
+        self.companion.with_core(|core, _| core.shut_down());
+        self.server.shutdown().await;
+    }
+}
+
+async fn listen(companion: &Shared, former: Option<(u16, Token)>) -> Result<(alongside_mcp::Server, Token)> {
+    if let Some((port, token)) = former {
+        let config = alongside_mcp::Config { port: Some(port), ..alongside_mcp::Config::new(token.clone()) };
+        match alongside_mcp::Server::bind(config, companion.clone()).await {
+            Ok(server) => return Ok((server, token)),
+            Err(error) => tracing::info!(%error, port, "the former port is not free"),
+        }
+    }
+    let token = new_token()?;
+    let server = alongside_mcp::Server::bind(alongside_mcp::Config::new(token.clone()), companion.clone())
+        .await
+        .context("cannot listen on a loopback port for agents")?;
+    Ok((server, token))
+}
+
+fn new_token() -> Result<Token> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow!("the system's random generator does not answer: {error}"))?;
+    Ok(Token::from_bytes(bytes))
+}
+
+fn identity(options: &Options, settings: &Settings) -> Identity {
+    let name = options.name.clone().or_else(|| settings.name.clone()).unwrap_or_else(|| "alongside".to_owned());
+    let display_name = options.display_name.clone().or_else(|| settings.display_name.clone());
+    // A name that was given stands for itself before our own does.
+    let display_name = display_name.unwrap_or_else(|| if name == "alongside" { "Alongside".to_owned() } else { name.clone() });
+    Identity { name, display_name, pid: options.pid.unwrap_or_else(std::process::id) }
+}
+
+fn real_directory(folder: &std::path::Path) -> Result<PathBuf> {
+    let real = folder.canonicalize().with_context(|| format!("the workspace folder {} cannot be used", folder.display()))?;
+    if real.is_dir() { Ok(real) } else { Err(anyhow!("the workspace {} is not a directory", folder.display())) }
+}
+
+fn note_announced(companion: &Companion, port: u16, files: &DiscoveryFiles) {
+    let mut announced = companion.announced.lock();
+    announced.port = port;
+    announced.files = files.paths().map(std::path::Path::to_owned).collect();
+    announced.problems = files.problems().iter().map(ToString::to_string).collect();
+}
+
+/// Lets the core do what has fallen due.
+async fn keep_deadlines(companion: Shared) {
+    loop {
+        let deadline = companion.core.lock().next_deadline();
+        let due = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(companion.clock.moment(deadline)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = due => companion.with_core(alongside_core::Core::tick),
+            () = companion.wake.deadline.notified() => {}
+        }
+    }
+}
+
+/// Keeps the discovery files true: when the workspace changes, and when somebody removes them while we live. Dropping
+/// this removes them.
+async fn keep_announced(
+    companion: Shared,
+    mut announcement: Announcement,
+    mut files: DiscoveryFiles,
+    mut record: Record,
+) {
+    let mut watcher = Watcher::new();
+    let changes = watcher.changes.clone();
+    watcher.watch(watched(&companion, &announcement, &files));
+    loop {
+        tokio::select! {
+            () = companion.wake.workspace.notified() => {
+                announcement.workspace = companion.workspace();
+                record.set_workspace(&announcement.workspace);
+                companion.refresh_privacy();
+            }
+            () = changes.removed.notified() => {
+                if files.missing().is_empty() {
+                    continue;
+                }
+                tracing::warn!("a discovery file was removed by somebody else; writing it again");
+            }
+            () = changes.rules.notified() => {
+                companion.refresh_privacy();
+                continue;
+            }
+        }
+        if let Err(error) = files.rewrite(&announcement) {
+            tracing::error!(%error, "agents may not find this companion");
+        }
+        note_announced(&companion, announcement.port, &files);
+        watcher.watch(watched(&companion, &announcement, &files));
+    }
+}
+
+fn watched(companion: &Companion, announcement: &Announcement, files: &DiscoveryFiles) -> BTreeSet<PathBuf> {
+    let discovery = files.directories().into_iter().map(std::path::Path::to_owned);
+    let settings = Some(companion.places.configuration.clone()).filter(|directory| directory.is_dir());
+    discovery.chain(announcement.workspace.iter().cloned()).chain(settings).collect()
+}

@@ -1,0 +1,206 @@
+//! The companion: the core with the world around it.
+//!
+//! Every input, from an agent, a person or a timer, goes through [`Companion::with_core`], which carries the effects out
+//! in their order before anybody else gets to the core. Nothing that happens in there waits: agents and front ends have
+//! outboxes of their own, and files are written by a thread of their own.
+
+mod agents_side;
+mod base;
+mod clock;
+mod editor;
+mod lifecycle;
+mod people_side;
+mod store;
+mod watcher;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use alongside_core::dialect::DIALECTS;
+use alongside_core::{Core, Effect, Now, Verdict};
+use alongside_front::protocol::{AgentSummary, Agents, Notification, ReviewClosed, ReviewSummary};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, broadcast};
+
+use crate::places::Places;
+use crate::settings::Settings;
+use clock::Clock;
+use store::Store;
+
+pub(crate) use lifecycle::{Options, Running};
+
+/// How many notifications a front end may be behind before it has to ask again.
+const NEWS_KEPT: usize = 256;
+
+/// One running companion.
+pub(crate) struct Companion {
+    core: Mutex<Core>,
+    clock: Clock,
+    /// Set once the agents' port listens, before anybody can connect.
+    agents: OnceLock<alongside_mcp::Agents>,
+    news: broadcast::Sender<Notification>,
+    store: Store,
+    places: Places,
+    settings: Mutex<Settings>,
+    identity: Identity,
+    /// What `status` says about the outside; filled in when the companion is announced.
+    announced: Mutex<Announced>,
+    wake: Wake,
+}
+
+/// Who the companion is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The short name that agents are given.
+    pub(crate) name: String,
+    /// The name that agents show.
+    pub(crate) display_name: String,
+    /// The editor's process, or our own.
+    pub(crate) pid: u32,
+}
+
+/// What was announced, and what could not be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Announced {
+    pub(crate) port: u16,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) problems: Vec<String>,
+}
+
+/// What the housekeeping tasks wait for.
+#[derive(Default)]
+struct Wake {
+    /// The next deadline of the core may be another one now.
+    deadline: Notify,
+    /// The folders of the workspace changed.
+    workspace: Notify,
+    /// Somebody asked the companion to end.
+    stop: Notify,
+}
+
+impl Companion {
+    fn new(places: Places, settings: Settings, identity: Identity, store: Store) -> Self {
+        Self {
+            core: Mutex::new(Core::new(Box::new(real_file))),
+            clock: Clock::start(),
+            agents: OnceLock::new(),
+            news: broadcast::channel(NEWS_KEPT).0,
+            store,
+            places,
+            settings: Mutex::new(settings),
+            identity,
+            announced: Mutex::default(),
+            wake: Wake::default(),
+        }
+    }
+
+    /// What happens from now on, for front ends and the terminal.
+    pub(crate) fn news(&self) -> broadcast::Receiver<Notification> {
+        self.news.subscribe()
+    }
+
+    pub(crate) fn announced(&self) -> Announced {
+        self.announced.lock().clone()
+    }
+
+    pub(crate) fn workspace(&self) -> Vec<PathBuf> {
+        self.core.lock().workspace().to_vec()
+    }
+
+    /// Gives the core an input and carries out what follows from it.
+    fn with_core<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> R {
+        let mut core = self.core.lock();
+        let before = core.next_deadline();
+        let result = input(&mut core, self.clock.now());
+        for effect in core.take_effects() {
+            self.carry_out(&core, effect);
+        }
+        if core.next_deadline() != before {
+            self.wake.deadline.notify_one();
+        }
+        result
+    }
+
+    fn carry_out(&self, core: &Core, effect: Effect) {
+        match effect {
+            Effect::PublishContext(context) => {
+                if let (Some(agents), Ok(text)) = (self.agents.get(), serde_json::to_string(&context)) {
+                    agents.publish_context(text.into());
+                }
+                self.tell_people(Notification::ContextChanged(context));
+            }
+            Effect::TellAgent { session, verdict } => {
+                let notification = match verdict {
+                    Verdict::Accepted { path, content } => {
+                        alongside_mcp::Notification::DiffAccepted { file_path: path, content }
+                    }
+                    Verdict::Rejected { path } => alongside_mcp::Notification::DiffRejected { file_path: path },
+                };
+                let known = self.agents.get().is_some_and(|agents| agents.notify(&session, notification));
+                if !known {
+                    tracing::warn!(%session, "a decision has nobody to go to");
+                }
+            }
+            Effect::ReviewOpened(id) => {
+                if let Ok(review) = core.review(id) {
+                    self.store.save(review.clone());
+                    self.tell_people(Notification::ReviewOpened(ReviewSummary::of(review)));
+                }
+            }
+            Effect::ReviewChanged(id) => {
+                if let Ok(review) = core.review(id) {
+                    self.store.save(review.clone());
+                    self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
+                }
+            }
+            Effect::ReviewClosed { id, path, outcome } => {
+                self.store.forget(id);
+                self.tell_people(Notification::ReviewClosed(ReviewClosed { review: id, path, outcome }));
+            }
+            Effect::AgentsChanged => {
+                self.tell_people(Notification::AgentsChanged(Agents { agents: summaries(core) }));
+            }
+            Effect::WorkspaceChanged => self.wake.workspace.notify_one(),
+        }
+    }
+
+    fn tell_people(&self, notification: Notification) {
+        // Nobody listens while no front end is there.
+        let _ = self.news.send(notification);
+    }
+
+    /// Reads settings and ignore files again; what is wrong with them is logged and the former rules stay.
+    fn refresh_privacy(&self) {
+        let workspace = self.workspace();
+        let settings = match Settings::load(&self.places.settings(), &workspace) {
+            Ok(settings) => settings,
+            Err(error) => return tracing::error!(%error, "the settings cannot be used; the former ones stay"),
+        };
+        let ignore_files = DIALECTS.map(|dialect| dialect.ignore_file);
+        match settings.privacy(&workspace, &ignore_files) {
+            Ok(privacy) => self.with_core(|core, _| core.set_privacy(privacy)),
+            Err(error) => return tracing::error!(%error, "the settings cannot be used; the former ones stay"),
+        }
+        *self.settings.lock() = settings;
+    }
+}
+
+fn summaries(core: &Core) -> Vec<AgentSummary> {
+    core.agents()
+        .map(|agent| AgentSummary {
+            name: agent.display_name(),
+            session: agent.session.to_string(),
+            listening: agent.listening,
+            since: agent.since_unix_milliseconds,
+        })
+        .collect()
+}
+
+/// The file that a path leads to, if there is one.
+fn real_file(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    real.is_file().then_some(real)
+}
+
+/// What `Arc<Companion>` is called where it is shared.
+pub(crate) type Shared = Arc<Companion>;

@@ -1,0 +1,137 @@
+//! What people do, through whatever front end.
+
+use std::path::PathBuf;
+
+use alongside_core::context::ContextError;
+use alongside_core::{Core, DecideError, Now};
+use alongside_front::protocol::{
+    Notification, Request, ReviewSummary, ReviewTexts, ShownContext, Status, VERSION, Welcome,
+};
+use alongside_front::{Desk, FrontEnd, Refusal};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use super::{Companion, summaries};
+
+impl Desk for Companion {
+    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+        match request {
+            Request::Hello(hello) => {
+                if hello.trusted.is_some() {
+                    self.with_core(|core, now| core.set_trusted(now, hello.trusted));
+                }
+                value(&Welcome {
+                    protocol: VERSION,
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    pid: std::process::id(),
+                    workspace: self.workspace(),
+                })
+            }
+            Request::ContextOpen(file) => self.report(|core, now| core.open_file(now, &file.path)),
+            Request::ContextFocus(focus) => {
+                self.report(|core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text))
+            }
+            Request::ContextClose(file) => self.report(|core, now| core.close_file(now, &file.path)),
+            Request::ContextShow(_) => {
+                let snapshot = self.with_core(|core, _| core.show_context());
+                value(&ShownContext { context: snapshot.context, hidden: snapshot.hidden })
+            }
+            Request::ReviewList(_) => {
+                let list = self.with_core(|core, _| core.reviews().map(ReviewSummary::of).collect::<Vec<_>>());
+                value(&list)
+            }
+            Request::ReviewGet(asked) => {
+                // The texts are shared, so that only the pointers are copied while the core is held.
+                let review = self.decide(|core| core.review(asked.review).cloned())?;
+                value(&ReviewTexts::of(&review))
+            }
+            Request::ReviewEdit(edit) => {
+                let review = self.decide(|core| {
+                    core.edit(edit.review, edit.content)?;
+                    core.review(edit.review).map(ReviewSummary::of)
+                })?;
+                value(&review)
+            }
+            Request::ReviewAccept(accept) => {
+                self.decide(|core| core.accept(accept.review, accept.content, accept.even_if_empty))?;
+                Ok(json!({ "review": accept.review, "outcome": "accepted" }))
+            }
+            Request::ReviewReject(asked) => {
+                self.decide(|core| core.reject(asked.review))?;
+                Ok(json!({ "review": asked.review, "outcome": "rejected" }))
+            }
+            Request::WorkspaceSet(asked) => {
+                let folders = check_folders(asked.folders)?;
+                self.with_core(|core, _| core.set_workspace(folders));
+                Ok(json!({}))
+            }
+            Request::Status(_) => value(&self.status()),
+            Request::Stop(_) => {
+                self.wake.stop.notify_one();
+                Ok(json!({}))
+            }
+        }
+    }
+
+    fn watch(&self) -> broadcast::Receiver<Notification> {
+        self.news()
+    }
+}
+
+impl Companion {
+    pub(crate) fn status(&self) -> Status {
+        let announced = self.announced();
+        self.with_core(|core, _| Status {
+            pid: std::process::id(),
+            port: announced.port,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            display_name: self.identity.display_name.clone(),
+            workspace: core.workspace().to_vec(),
+            files: announced.files,
+            problems: announced.problems,
+            agents: summaries(core),
+            reviews: core.reviews().map(ReviewSummary::of).collect(),
+        })
+    }
+
+    fn report(&self, input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>) -> Result<Value, Refusal> {
+        self.with_core(input).map(|()| json!({})).map_err(|error| {
+            let kind = match error {
+                ContextError::NotAbsolute(_) => "notAbsolute",
+                ContextError::BadPosition { .. } => "badPosition",
+                ContextError::NotOpen(_) => "notOpen",
+            };
+            Refusal::new(kind, error.to_string())
+        })
+    }
+
+    fn decide<R>(&self, input: impl FnOnce(&mut Core) -> Result<R, DecideError>) -> Result<R, Refusal> {
+        self.with_core(|core, _| input(core)).map_err(|error| {
+            let kind = match error {
+                DecideError::Unknown(_) => "unknownReview",
+                DecideError::AlreadyOver { .. } => "alreadyOver",
+                DecideError::EmptyMeansUnedited { .. } => "emptyMeansUnedited",
+            };
+            Refusal::new(kind, error.to_string())
+        })
+    }
+}
+
+fn value(answer: &impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(answer).map_err(|error| Refusal::new("internal", error.to_string()))
+}
+
+/// The folders with links followed, as agents compare them.
+fn check_folders(folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refusal> {
+    folders
+        .into_iter()
+        .map(|folder| {
+            let real = folder.canonicalize().ok().filter(|real| folder.is_absolute() && real.is_dir());
+            real.ok_or_else(|| {
+                let message = format!("`{}` is not the absolute path of a directory that exists", folder.display());
+                Refusal::new("notADirectory", message)
+            })
+        })
+        .collect()
+}

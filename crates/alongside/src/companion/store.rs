@@ -1,0 +1,289 @@
+//! What outlives the process: the port and token to take again, who was connected, and the reviews that wait.
+//!
+//! Command lines do not look for a companion again, so one that was killed must come back where it was, know the sessions
+//! that call it, and still be able to answer what they wait for. Companions of one editor and workspace each hold a slot
+//! by a lock, which the system lets go when the process ends, however it ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use alongside_core::dialect::ClientInfo;
+use alongside_core::{Review, ReviewId, SessionId, Token};
+use anyhow::{Context, Result, bail};
+use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
+
+use crate::places::{Places, private_directory, write_private};
+
+/// More companions of one editor on one workspace are a mistake somewhere else.
+const SLOTS: usize = 32;
+/// How many sessions are remembered by who they are.
+const MOST_CLIENTS: usize = 128;
+
+/// The slot of this companion.
+pub(super) struct Store {
+    record_path: PathBuf,
+    record: Mutex<Record>,
+    queue: Arc<Queue>,
+    writer: Option<JoinHandle<()>>,
+    reviews: PathBuf,
+    /// Held while we live.
+    _lock: File,
+}
+
+/// What is written down to be taken again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Record {
+    port: u16,
+    token: String,
+    /// Oldest first.
+    clients: VecDeque<(SessionId, ClientInfo)>,
+}
+
+/// Reviews to be written; `None` to be removed. A review that changes faster than the disk is written once.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<QueueState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct QueueState {
+    reviews: BTreeMap<ReviewId, Option<Review>>,
+    closed: bool,
+}
+
+impl Store {
+    /// Takes the first free slot for an editor and a workspace.
+    pub(super) fn open(places: &Places, editor: &str, workspace: &[PathBuf]) -> Result<Self> {
+        let directory = places.resume();
+        private_directory(&directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        let key = key(editor, workspace);
+        for slot in 0..SLOTS {
+            let name = format!("{key:016x}-{slot}");
+            let lock_path = directory.join(format!("{name}.lock"));
+            let lock = File::options()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&lock_path)
+                .with_context(|| format!("cannot open {}", lock_path.display()))?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(error)) => {
+                    return Err(error).with_context(|| format!("cannot lock {}", lock_path.display()));
+                }
+            }
+            let record_path = directory.join(format!("{name}.json"));
+            // A record that cannot be read is as good as none: the companion takes a new port.
+            let record = read_json(&record_path).unwrap_or_default();
+            let reviews = places.reviews().join(&name);
+            let queue = Arc::new(Queue::default());
+            let writer = std::thread::Builder::new().name("reviews".to_owned()).spawn({
+                let (queue, reviews) = (queue.clone(), reviews.clone());
+                move || queue.write_until_closed(&reviews)
+            })?;
+            let record = Mutex::new(record);
+            return Ok(Self { record_path, record, queue, writer: Some(writer), reviews, _lock: lock });
+        }
+        bail!("{SLOTS} companions of {editor} already serve this workspace; `alongside stop` ends one")
+    }
+
+    /// The port and token of the companion that had this slot before.
+    pub(super) fn former(&self) -> Option<(u16, Token)> {
+        let record = self.record.lock();
+        Token::parse(&record.token).filter(|_| record.port != 0).map(|token| (record.port, token))
+    }
+
+    /// Writes down where this companion is, to be taken again.
+    pub(super) fn remember_port(&self, port: u16, token: &Token) {
+        self.change(|record| {
+            record.port = port;
+            token.reveal().clone_into(&mut record.token);
+        });
+    }
+
+    pub(super) fn remember_client(&self, session: &SessionId, client: &ClientInfo) {
+        if self.known_client(session).as_ref() == Some(client) {
+            return;
+        }
+        self.change(|record| {
+            record.clients.retain(|(known, _)| known != session);
+            record.clients.push_back((session.clone(), client.clone()));
+            if record.clients.len() > MOST_CLIENTS {
+                record.clients.pop_front();
+            }
+        });
+    }
+
+    pub(super) fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
+        let record = self.record.lock();
+        record.clients.iter().find(|(known, _)| known == session).map(|(_, client)| client.clone())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Record)) {
+        let mut record = self.record.lock();
+        change(&mut record);
+        let written = serde_json::to_vec(&*record).map_err(Into::into).and_then(|text| write_private(&self.record_path, &text));
+        if let Err(error) = written {
+            tracing::error!(%error, path = %self.record_path.display(), "a restart will not be able to take over");
+        }
+    }
+
+    /// The reviews that were open when the former companion ended without a word.
+    pub(super) fn restore(&self) -> Vec<Review> {
+        let Ok(entries) = fs::read_dir(&self.reviews) else { return Vec::new() };
+        let files = entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|is| is == "json"));
+        files
+            .filter_map(|path| {
+                let review = read_json::<Review>(&path);
+                if review.is_none() {
+                    tracing::error!(path = %path.display(), "a review cannot be restored; its file is damaged");
+                }
+                review
+            })
+            .collect()
+    }
+
+    /// Writes a review soon.
+    pub(super) fn save(&self, review: Review) {
+        self.queue.put(review.id, Some(review));
+    }
+
+    /// Removes a review soon.
+    pub(super) fn forget(&self, id: ReviewId) {
+        self.queue.put(id, None);
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.queue.state.lock().closed = true;
+        self.queue.changed.notify_one();
+        if let Some(writer) = self.writer.take() {
+            // It has nothing to say.
+            let _ = writer.join();
+        }
+        // Only when it is empty.
+        let _ = fs::remove_dir(&self.reviews);
+    }
+}
+
+impl Queue {
+    fn put(&self, id: ReviewId, review: Option<Review>) {
+        self.state.lock().reviews.insert(id, review);
+        self.changed.notify_one();
+    }
+
+    fn write_until_closed(&self, directory: &Path) {
+        loop {
+            let mut state = self.state.lock();
+            while state.reviews.is_empty() && !state.closed {
+                self.changed.wait(&mut state);
+            }
+            let reviews = std::mem::take(&mut state.reviews);
+            drop(state);
+            if reviews.is_empty() {
+                return;
+            }
+            for (id, review) in reviews {
+                let path = directory.join(format!("{id}.json"));
+                let done = match review {
+                    Some(review) => serde_json::to_vec(&review).map_err(Into::into).and_then(|text| write_private(&path, &text)),
+                    None => fs::remove_file(&path),
+                };
+                if let Err(error) = done
+                    && error.kind() != std::io::ErrorKind::NotFound
+                {
+                    tracing::error!(%error, path = %path.display(), "a review would not survive a crash now");
+                }
+            }
+        }
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// A number for an editor and its workspace that is the same in every version of this program (FNV-1a).
+fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
+    let folders = workspace.iter().map(|folder| folder.as_os_str().as_encoded_bytes());
+    let bytes = std::iter::once(editor.as_bytes()).chain(folders).flat_map(|part| part.iter().copied().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use alongside_core::{Base, Core, Now, Proposal};
+
+    use super::*;
+
+    fn places(scratch: &tempfile::TempDir) -> Places {
+        Places { configuration: scratch.path().join("config"), state: scratch.path().join("state") }
+    }
+
+    fn review(text: &str) -> Review {
+        let mut core = Core::new(Box::new(|_| None));
+        let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text);
+        let id = core.open_review(Now::default(), &SessionId::new("one"), proposal).unwrap();
+        core.review(id).unwrap().clone()
+    }
+
+    #[test]
+    fn a_slot_is_taken_again_with_its_port_token_and_clients() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (session, token) = (SessionId::new("one"), Token::from_bytes([5; 32]));
+        let client = ClientInfo { name: "streamable-http-client".into(), version: "1.0.0".into() };
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        assert_eq!(store.former(), None);
+        store.remember_port(1234, &token);
+        store.remember_client(&session, &client);
+        drop(store);
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        assert_eq!(store.former(), Some((1234, token)));
+        assert_eq!(store.known_client(&session), Some(client));
+    }
+
+    #[test]
+    fn two_companions_of_one_workspace_do_not_share_a_slot() {
+        let scratch = tempfile::tempdir().unwrap();
+        let first = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        first.remember_port(1234, &Token::from_bytes([5; 32]));
+        let second = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        assert_eq!(second.former(), None);
+        let elsewhere = Store::open(&places(&scratch), "editor", &["/b".into()]).unwrap();
+        assert_eq!(elsewhere.former(), None);
+    }
+
+    #[test]
+    fn an_open_review_comes_back_byte_for_byte_and_a_decided_one_does_not() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        let review = review("\u{feff}new\r\nno newline");
+        store.save(review.clone());
+        drop(store);
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        assert_eq!(store.restore(), [review.clone()]);
+        store.forget(review.id);
+        drop(store);
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        assert!(store.restore().is_empty());
+    }
+
+    #[test]
+    fn a_damaged_review_does_not_stop_the_companion() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        store.save(review("text"));
+        let reviews = store.reviews.clone();
+        drop(store);
+        fs::write(reviews.join("7.json"), "{").unwrap();
+        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        assert_eq!(store.restore().len(), 1);
+    }
+}

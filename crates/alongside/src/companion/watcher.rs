@@ -1,0 +1,80 @@
+//! Noticing what others do to our files, and what people do to theirs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alongside_core::dialect::DIALECTS;
+use notify::event::ModifyKind;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::Notify;
+
+use crate::settings::WORKSPACE_FILE;
+
+/// Watches directories, and says what kind of thing changed.
+pub(super) struct Watcher {
+    watcher: Option<RecommendedWatcher>,
+    watched: BTreeSet<PathBuf>,
+    pub(super) changes: Arc<Changes>,
+}
+
+/// What changed, to be awaited.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// A file may have been removed.
+    pub(super) removed: Notify,
+    /// Settings or ignore files may say something else.
+    pub(super) rules: Notify,
+}
+
+impl Watcher {
+    /// A system that cannot watch is no reason not to start: then nothing is noticed, and that is logged.
+    pub(super) fn new() -> Self {
+        let changes = Arc::new(Changes::default());
+        let watcher = notify::recommended_watcher({
+            let changes = changes.clone();
+            move |event: notify::Result<Event>| {
+                if let Ok(event) = event {
+                    changes.note(&event);
+                }
+            }
+        });
+        let watcher = watcher.inspect_err(|error| tracing::warn!(%error, "changes of files will not be noticed")).ok();
+        Self { watcher, watched: BTreeSet::new(), changes }
+    }
+
+    /// Watches exactly these directories from now on. One that was removed and made again is watched anew.
+    pub(super) fn watch(&mut self, directories: BTreeSet<PathBuf>) {
+        let Some(watcher) = &mut self.watcher else { return };
+        for former in &self.watched {
+            // It may be gone.
+            let _ = watcher.unwatch(former);
+        }
+        for directory in &directories {
+            if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
+                tracing::warn!(%error, directory = %directory.display(), "changes here will not be noticed");
+            }
+        }
+        self.watched = directories;
+    }
+}
+
+impl Changes {
+    fn note(&self, event: &Event) {
+        if matches!(event.kind, EventKind::Access(_)) {
+            return;
+        }
+        if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
+            self.removed.notify_one();
+        }
+        if event.paths.iter().any(|path| holds_rules(path)) {
+            self.rules.notify_one();
+        }
+    }
+}
+
+fn holds_rules(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| {
+        name == WORKSPACE_FILE || name == "config.toml" || DIALECTS.iter().any(|dialect| name == dialect.ignore_file)
+    })
+}

@@ -1,0 +1,157 @@
+//! The companions that run, so that commands find them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alongside_core::Token;
+use alongside_discovery::process::{Alive, is_alive};
+use alongside_discovery::{Announcement, Environment};
+use alongside_core::dialect::DIALECTS;
+use alongside_front::client::{Client, ClientError};
+use anyhow::{Context, Result, anyhow};
+use serde::{Deserialize, Serialize};
+
+use crate::places::{Places, write_private};
+
+/// What a companion writes down about itself, for the commands of the same user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Record {
+    pub(crate) pid: u32,
+    /// The agents' port.
+    pub(crate) port: u16,
+    /// The agents' token.
+    token: String,
+    /// The people's port.
+    front_port: u16,
+    /// The people's token.
+    front_token: String,
+    pub(crate) workspace: Vec<PathBuf>,
+    name: String,
+    pub(crate) display_name: String,
+    /// The editor's process, or the companion's own.
+    editor_pid: u32,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl Record {
+    /// Writes the record of this process.
+    pub(crate) fn write(
+        places: &Places,
+        announcement: &Announcement,
+        front_port: u16,
+        front_token: &Token,
+    ) -> Result<Self> {
+        let pid = std::process::id();
+        let record = Self {
+            pid,
+            port: announcement.port,
+            token: announcement.token.reveal().to_owned(),
+            front_port,
+            front_token: front_token.reveal().to_owned(),
+            workspace: announcement.workspace.clone(),
+            name: announcement.name.clone(),
+            display_name: announcement.display_name.clone(),
+            editor_pid: announcement.pid,
+            path: places.companions().join(format!("{pid}.json")),
+        };
+        record.save()?;
+        Ok(record)
+    }
+
+    pub(crate) fn set_workspace(&mut self, workspace: &[PathBuf]) {
+        self.workspace = workspace.to_vec();
+        if let Err(error) = self.save() {
+            tracing::error!(%error, "commands may not find this companion");
+        }
+    }
+
+    pub(crate) fn remove(&self) {
+        // It may have been removed by hand.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Connects to the companion.
+    pub(crate) async fn connect(&self, watch: bool) -> Result<Client, ClientError> {
+        let token = Token::parse(&self.front_token).unwrap_or_else(|| Token::from_bytes([0; 32]));
+        Ok(Client::connect(self.front_port, &token, "alongside", watch).await?.0)
+    }
+
+    /// What was announced to agents.
+    pub(crate) fn announcement(&self) -> Option<Announcement> {
+        Some(Announcement {
+            port: self.port,
+            token: Token::parse(&self.token)?,
+            workspace: self.workspace.clone(),
+            name: self.name.clone(),
+            display_name: self.display_name.clone(),
+            pid: self.editor_pid,
+        })
+    }
+
+    fn save(&self) -> Result<()> {
+        let text = serde_json::to_vec(self)?;
+        write_private(&self.path, &text).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+/// The records of all companions that are alive; those of dead ones are removed.
+pub(crate) fn all(places: &Places) -> Vec<Record> {
+    let Ok(entries) = fs::read_dir(places.companions()) else { return Vec::new() };
+    let mut records: Vec<Record> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|is| is == "json"))
+        .filter_map(|path| {
+            let record: Record = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            if is_alive(record.pid) == Alive::No {
+                let _ = fs::remove_file(&path);
+                return None;
+            }
+            Some(Record { path, ..record })
+        })
+        .collect();
+    records.sort_by_key(|record| record.pid);
+    records
+}
+
+/// The nearest companion whose workspace contains a directory: the deepest folder wins, then the port that this
+/// terminal names, then the youngest process.
+pub(crate) fn nearest(places: &Places, directory: &Path) -> Option<Record> {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let environment = Environment::current();
+    let named: Vec<u16> = DIALECTS
+        .iter()
+        .filter_map(|dialect| environment.variable(dialect.environment.port)?.parse().ok())
+        .collect();
+    let depth = |record: &Record| {
+        let folders = record.workspace.iter().filter(|folder| directory.starts_with(folder));
+        folders.map(|folder| folder.components().count()).max()
+    };
+    all(places)
+        .into_iter()
+        .filter_map(|record| Some((depth(&record)?, named.contains(&record.port), record.pid, record)))
+        .max_by_key(|(depth, named, pid, _)| (*depth, *named, *pid))
+        .map(|(_, _, _, record)| record)
+}
+
+/// Connects to the nearest companion, or says that there is none and what to do.
+pub(crate) async fn connect_nearest(directory: &Path) -> Result<Client> {
+    let places = Places::of_user()?;
+    let record = nearest(&places, directory).ok_or_else(|| no_companion(&places, directory))?;
+    Ok(record.connect(false).await?)
+}
+
+fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {
+    let others: Vec<String> = all(places)
+        .iter()
+        .flat_map(|record| record.workspace.iter().map(|folder| folder.display().to_string()))
+        .collect();
+    let directory = directory.display();
+    if others.is_empty() {
+        anyhow!("no companion serves {directory}; start one there with `alongside`")
+    } else {
+        anyhow!("no companion serves {directory}; start one there with `alongside`, or name one of these with --workspace: {}", others.join(", "))
+    }
+}
