@@ -30,8 +30,8 @@ pub struct SessionStatus {
 impl Agents {
     /// Tells every session what the person is looking at. `params` is the serialised context. A session that has not
     /// taken the former one yet never hears of it: the latest wins.
-    pub fn publish_context(&self, params: Arc<str>) {
-        self.0.publish(&params);
+    pub fn publish_context(&self, params: impl AsRef<str>) {
+        self.0.publish(params.as_ref());
     }
 
     /// Tells one session how a review ended, once and in order, now or when it listens again. `false` if there is no such

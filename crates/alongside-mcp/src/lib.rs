@@ -26,7 +26,7 @@
 //!
 //! # async fn run() -> std::io::Result<()> {
 //! let server = Server::bind(Config::new(Token::from_bytes([7; 32])), Arc::new(Quiet)).await?;
-//! server.agents().publish_context(r#"{"workspaceState":{"openFiles":[]}}"#.into());
+//! server.agents().publish_context(r#"{"workspaceState":{"openFiles":[]}}"#);
 //! server.shutdown().await;
 //! # Ok(())
 //! # }

@@ -202,8 +202,8 @@ impl Table {
         true
     }
 
-    /// Ends a session; gives the waker of its stream. `None` if there is no such session.
-    pub(crate) fn end(&mut self, id: &SessionId) -> Option<Option<Waker>> {
+    /// Ends a session; gives the stream to wake, if any. `None` if there is no such session.
+    pub(crate) fn end(&mut self, id: &SessionId) -> Option<Vec<Waker>> {
         let mut session = self.sessions.remove(id)?;
         if session.listens() {
             self.callbacks.tell(Happening::StreamClosed(id.clone()));
@@ -212,7 +212,7 @@ impl Table {
             session: id.clone(),
             undelivered: session.outbox.take_undelivered(),
         });
-        Some(session.take_waker())
+        Some(session.take_waker().into_iter().collect())
     }
 
     /// Remembers that an agent ended its session on purpose.
@@ -256,16 +256,14 @@ impl Table {
             .collect()
     }
 
-    /// Takes a decision for one session; `None` if there is no such session.
-    pub(crate) fn notify(&mut self, id: &SessionId, notification: Notification) -> Option<Option<Waker>> {
+    /// Takes a decision for one session; gives the stream to wake, if any. `None` if there is no such session.
+    pub(crate) fn notify(&mut self, id: &SessionId, notification: Notification) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
-        match session.outbox.push(notification, &self.limits) {
-            Ok(()) => Some(session.take_waker()),
-            Err(Overflow) => {
-                tracing::warn!(session = %id, "session dropped: too many decisions wait for it");
-                self.end(id)
-            }
+        if let Err(Overflow) = session.outbox.push(notification, &self.limits) {
+            tracing::warn!(session = %id, "session dropped: too many decisions wait for it");
+            return self.end(id);
         }
+        Some(session.take_waker().into_iter().collect())
     }
 
     /// Lets every stream end as soon as it has nothing to write; gives the streams to wake.
