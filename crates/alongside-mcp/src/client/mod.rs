@@ -1,0 +1,266 @@
+//! A small MCP client over streamable HTTP: the other side of the wire, for `doctor`, `demo`, the stdio relay and tests.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), alongside_mcp::client::ClientError> {
+//! use alongside_core::dialect::ClientInfo;
+//! use alongside_mcp::client::Client;
+//!
+//! let client = Client::connect("127.0.0.1", 41234, "the token").await?;
+//! let me = ClientInfo { name: "doctor".to_owned(), version: "1".to_owned() };
+//! let server = client.initialize(&me).await?;
+//! println!("{} {}", server.server_info.name, server.protocol_version);
+//! let mut events = client.events(None).await?;
+//! while let Some(message) = events.next().await? {
+//!     println!("{message}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod connection;
+mod error;
+mod events;
+pub mod sse;
+pub mod stdio;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use alongside_core::dialect::ClientInfo;
+use hyper::Method;
+use hyper::header::{ACCEPT, HeaderName, HeaderValue};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::protocol::PROTOCOL_VERSIONS;
+use connection::Connections;
+pub use error::ClientError;
+pub use events::Events;
+
+/// How long a request may take unless [`Client::timeout`] says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest message that is read.
+const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// A client of one server, in at most one session. Clones share the session.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    timeout: Duration,
+}
+
+struct Shared {
+    connections: Connections,
+    session: Mutex<Session>,
+    next_request: AtomicU64,
+}
+
+/// What `initialize` taught us, to be sent with every later request.
+#[derive(Clone, Default)]
+struct Session {
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+}
+
+/// What a server says about itself.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeResult {
+    /// The version of MCP that is spoken.
+    pub protocol_version: String,
+    /// Who it is.
+    pub server_info: ServerInfo,
+    /// What it can do.
+    pub capabilities: Value,
+}
+
+/// Who a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ServerInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+}
+
+impl Client {
+    /// A client that connects when it has something to say.
+    pub fn new(host: &str, port: u16, token: &str) -> Result<Self, ClientError> {
+        Ok(Self {
+            shared: Arc::new(Shared {
+                connections: Connections::new(host, port, token)?,
+                session: Mutex::default(),
+                next_request: AtomicU64::new(1),
+            }),
+            timeout: USUAL_TIMEOUT,
+        })
+    }
+
+    /// A client that is connected.
+    pub async fn connect(host: &str, port: u16, token: &str) -> Result<Self, ClientError> {
+        let client = Self::new(host, port, token)?;
+        client.within(client.shared.connections.warm_up()).await?;
+        Ok(client)
+    }
+
+    /// The same client with another limit on how long a request may take. Streams have none.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Goes on with a session that another client, or this one in another life, has started.
+    pub fn resume(&self, session: &str, protocol_version: Option<&str>) -> Result<(), ClientError> {
+        let value = |text: &str| {
+            HeaderValue::from_str(text).map_err(|_| ClientError::Unsendable("the session id or version".to_owned()))
+        };
+        *self.shared.session.lock() = Session {
+            id: Some(value(session)?),
+            version: protocol_version.map(value).transpose()?,
+        };
+        Ok(())
+    }
+
+    /// The id of the session, once there is one.
+    pub fn session_id(&self) -> Option<String> {
+        let session = self.shared.session.lock();
+        session.id.as_ref().and_then(|id| id.to_str().ok()).map(str::to_owned)
+    }
+
+    /// Introduces itself and says that it is ready.
+    pub async fn initialize(&self, client: &ClientInfo) -> Result<InitializeResult, ClientError> {
+        let params = json!({"protocolVersion": PROTOCOL_VERSIONS[0], "capabilities": {}, "clientInfo": client});
+        let result = self.request("initialize", params).await?;
+        let result = serde_json::from_value(result)
+            .map_err(|error| ClientError::NotMcp(format!("the answer to initialize is wrong: {error}")))?;
+        self.notify("notifications/initialized", Value::Null).await?;
+        Ok(result)
+    }
+
+    /// Asks and waits for the answer. `params` may be null for none.
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, ClientError> {
+        let id = self.shared.next_request.fetch_add(1, Ordering::Relaxed);
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        if !params.is_null() {
+            message["params"] = params;
+        }
+        let not_mcp = |what: &str| ClientError::NotMcp(format!("{what} to {method}"));
+        let reply = self.post_raw(message.to_string()).await?;
+        let reply = reply.ok_or_else(|| not_mcp("there is no answer"))?;
+        let mut reply: Value = serde_json::from_str(&reply).map_err(|_| not_mcp("the answer is not JSON"))?;
+        if let Some(error) = reply.get("error") {
+            return Err(ClientError::Rpc {
+                code: error["code"].as_i64().unwrap_or_default(),
+                message: error["message"].as_str().unwrap_or_default().to_owned(),
+            });
+        }
+        if reply["id"] != id {
+            return Err(not_mcp("the answer is not the one"));
+        }
+        match reply.get_mut("result") {
+            Some(result) => Ok(result.take()),
+            None => Err(not_mcp("there is no result in the answer")),
+        }
+    }
+
+    /// Says something that has no answer. `params` may be null for none.
+    pub async fn notify(&self, method: &str, params: Value) -> Result<(), ClientError> {
+        let mut message = json!({"jsonrpc": "2.0", "method": method});
+        if !params.is_null() {
+            message["params"] = params;
+        }
+        self.post_raw(message.to_string()).await.map(drop)
+    }
+
+    /// Sends a message as it is and gives the answer as it comes; `None` if it was only accepted.
+    pub async fn post_raw(&self, message: String) -> Result<Option<String>, ClientError> {
+        self.within(self.post(message)).await
+    }
+
+    async fn post(&self, message: String) -> Result<Option<String>, ClientError> {
+        let mut request = self.shared.connections.request(Method::POST, message)?;
+        request
+            .headers_mut()
+            .insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        self.add_session(&mut request);
+        let (response, connection) = self.shared.connections.send(request).await?;
+        let response = connection::successful(response).await?;
+        let session = response.headers().get(SESSION_ID).cloned();
+        let reply = events::read_reply(response).await?;
+        self.shared.connections.give_back(connection);
+        if session.is_some() {
+            self.remember_session(session, reply.as_deref());
+        }
+        Ok(reply)
+    }
+
+    /// Opens the stream of events. `last_event_id` says what has arrived so far.
+    pub async fn events(&self, last_event_id: Option<&str>) -> Result<Events, ClientError> {
+        self.within(async {
+            let mut request = self.shared.connections.request(Method::GET, String::new())?;
+            let headers = request.headers_mut();
+            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+            if let Some(id) = last_event_id {
+                let id = HeaderValue::from_str(id).map_err(|_| ClientError::Unsendable("the event id".to_owned()))?;
+                headers.insert(LAST_EVENT_ID, id);
+            }
+            self.add_session(&mut request);
+            let (response, connection) = self.shared.connections.send(request).await?;
+            let response = connection::successful(response).await?;
+            Events::new(response, connection, last_event_id)
+        })
+        .await
+    }
+
+    /// Ends the session, if there is one.
+    pub async fn end(&self) -> Result<(), ClientError> {
+        if self.session_id().is_none() {
+            return Ok(());
+        }
+        self.within(async {
+            let mut request = self.shared.connections.request(Method::DELETE, String::new())?;
+            self.add_session(&mut request);
+            let (response, _connection) = self.shared.connections.send(request).await?;
+            connection::successful(response).await?;
+            *self.shared.session.lock() = Session::default();
+            Ok(())
+        })
+        .await
+    }
+
+    fn add_session<B>(&self, request: &mut hyper::Request<B>) {
+        let Session { id, version } = self.shared.session.lock().clone();
+        let values = [(SESSION_ID, id), (PROTOCOL_VERSION, version)];
+        for (name, value) in values {
+            if let Some(value) = value {
+                request.headers_mut().insert(name, value);
+            }
+        }
+    }
+
+    fn remember_session(&self, id: Option<HeaderValue>, reply: Option<&str>) {
+        let version = reply
+            .and_then(|reply| serde_json::from_str::<Value>(reply).ok())
+            .and_then(|reply| HeaderValue::from_str(reply["result"]["protocolVersion"].as_str()?).ok());
+        let mut session = self.shared.session.lock();
+        session.id = id;
+        if version.is_some() {
+            session.version = version;
+        }
+    }
+
+    async fn within<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
+        match tokio::time::timeout(self.timeout, work).await {
+            Ok(result) => result,
+            Err(_) => Err(ClientError::Timeout(self.timeout)),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! `/mcp` and its three methods: from HTTP to messages and back, with the status codes that agents insist on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::companion::{Companion, SessionId};
+use crate::config::{Limits, Timing};
+use crate::guard::{Guard, Refusal};
+use crate::protocol;
+use crate::registry::{Registry, StartError};
+use crate::rpc::{self, Message, RpcError};
+use crate::session::Unavailable;
+use crate::stream::EventStream;
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The body of a response: some bytes, or a stream.
+pub(crate) type ResponseBody = Either<Full<Bytes>, EventStream>;
+
+type Reply = Response<ResponseBody>;
+
+/// What answers requests, shared by all connections.
+pub(crate) struct Endpoint<C> {
+    pub(crate) companion: Arc<C>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) guard: Guard,
+    pub(crate) limits: Limits,
+    pub(crate) timing: Timing,
+    pub(crate) closing: watch::Receiver<bool>,
+}
+
+impl<C: Companion> Endpoint<C> {
+    /// Answers one request.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
+        let (head, body) = request.into_parts();
+        let answer = match self.guard.check(&head) {
+            Err(refusal) => Err(refused(refusal)),
+            Ok(()) if head.uri.path() != "/mcp" => Err(failure(StatusCode::NOT_FOUND, "There is only /mcp here.")),
+            Ok(()) => match head.method {
+                Method::POST => self.post(&head, body).await,
+                Method::GET => self.get(&head),
+                Method::DELETE => self.delete(&head),
+                _ => Err(with_header(
+                    failure(StatusCode::METHOD_NOT_ALLOWED, "Use POST, GET or DELETE."),
+                    ALLOW,
+                    HeaderValue::from_static("GET, POST, DELETE"),
+                )),
+            },
+        };
+        answer.unwrap_or_else(|failure| *failure)
+    }
+
+    /// Waits until the port is being closed.
+    pub(crate) async fn closing(&self) {
+        // An error means that the server is gone, which is as good as closing.
+        let _ = self.closing.clone().wait_for(|closing| *closing).await;
+    }
+
+    async fn post(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
+        check_accept(&head.headers, "application/json", true)?;
+        check_content_type(&head.headers)?;
+        let bytes = read_body(body, self.limits.body_bytes, self.timing.body_pause).await?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| invalid(&RpcError::new(rpc::PARSE_ERROR, "The body is not valid UTF-8.")))?;
+        let incoming = rpc::parse(text).map_err(|error| invalid(&error))?;
+
+        if let rpc::Incoming::One(Message::Request(request)) = &incoming
+            && request.method == "initialize"
+        {
+            return self.initialize(request);
+        }
+        let session = self.session(head)?;
+        match incoming {
+            rpc::Incoming::One(Message::Request(request)) => {
+                let reply = protocol::answer(self, &session, &request).await;
+                Ok(json_reply(StatusCode::OK, reply))
+            }
+            rpc::Incoming::One(Message::Notification | Message::Response) => Ok(empty(StatusCode::ACCEPTED)),
+            rpc::Incoming::Many(parts) => self.batch(&session, parts).await,
+        }
+    }
+
+    /// Answers a batch: an array of replies, or nothing if nothing was asked.
+    async fn batch(
+        &self,
+        session: &SessionId,
+        parts: Vec<Result<Message<'_>, RpcError<'_>>>,
+    ) -> Result<Reply, Box<Reply>> {
+        if parts.len() > self.limits.batch {
+            return Err(invalid(&RpcError::new(rpc::INVALID_REQUEST, "The batch is too long.")));
+        }
+        let mut replies = Vec::new();
+        for part in parts {
+            match part {
+                Ok(Message::Request(request)) if request.method == "initialize" => {
+                    let error = request.error(rpc::INVALID_REQUEST, "initialize must not be part of a batch.");
+                    replies.push(error.to_json());
+                }
+                Ok(Message::Request(request)) => replies.push(protocol::answer(self, session, &request).await),
+                Ok(Message::Notification | Message::Response) => {}
+                Err(error) => replies.push(error.to_json()),
+            }
+        }
+        if replies.is_empty() {
+            return Ok(empty(StatusCode::ACCEPTED));
+        }
+        Ok(json_reply(StatusCode::OK, format!("[{}]", replies.join(","))))
+    }
+
+    fn initialize(&self, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
+        let introduction = match protocol::introduction(request) {
+            Ok(introduction) => introduction,
+            Err(error) => return Ok(json_reply(StatusCode::OK, error.to_json())),
+        };
+        let version = introduction.version;
+        let session = self
+            .registry
+            .start(introduction.client, version)
+            .map_err(|error| unavailable(&error))?;
+        tracing::debug!(%session, version, "session started");
+        let id = HeaderValue::from_str(session.as_str())
+            .map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "The session id cannot be sent."))?;
+        let reply = json_reply(StatusCode::OK, protocol::initialize_reply(request, version));
+        Ok(*with_header(Box::new(reply), SESSION_ID, id))
+    }
+
+    fn get(&self, head: &Parts) -> Result<Reply, Box<Reply>> {
+        check_accept(&head.headers, "text/event-stream", false)?;
+        let session = self.session(head)?;
+        let last_event_id = head.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+        let stream = EventStream::open(self.registry.clone(), session, last_event_id, &self.timing)
+            .ok_or_else(|| failure(StatusCode::NOT_FOUND, "The session has just ended."))?;
+        let mut reply = Response::new(Either::Right(stream));
+        reply
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        reply
+            .headers_mut()
+            .insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        Ok(reply)
+    }
+
+    fn delete(&self, head: &Parts) -> Result<Reply, Box<Reply>> {
+        let (session, _) = session_headers(&head.headers)?;
+        if self.registry.delete(&session) {
+            Ok(empty(StatusCode::NO_CONTENT))
+        } else {
+            Err(failure(StatusCode::NOT_FOUND, "There is no such session."))
+        }
+    }
+
+    /// The session of a request. One that we do not know is from before a restart and taken up again: refusing it would
+    /// disconnect the agent.
+    fn session(&self, head: &Parts) -> Result<SessionId, Box<Reply>> {
+        let (session, version) = session_headers(&head.headers)?;
+        let known = self.registry.touch(&session);
+        if !known.map_err(|reason| unavailable(&StartError::Unavailable(reason)))? {
+            let client = self.companion.known_client(&session);
+            self.registry
+                .take_up(&session, client, version)
+                .map_err(|error| unavailable(&error))?;
+            tracing::debug!(%session, "session taken up again");
+        }
+        Ok(session)
+    }
+}
+
+/// The session and the version that a request after `initialize` names.
+fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static str>), Box<Reply>> {
+    let bad = |sentence: &str| failure(StatusCode::BAD_REQUEST, sentence);
+    let session = headers
+        .get(SESSION_ID)
+        .ok_or_else(|| bad("The mcp-session-id header is missing; start with initialize."))?;
+    let session = session
+        .to_str()
+        .ok()
+        .and_then(SessionId::parse)
+        .ok_or_else(|| bad("The mcp-session-id header is not a session id."))?;
+    let Some(version) = headers.get(PROTOCOL_VERSION) else {
+        return Ok((session, None));
+    };
+    let version = version
+        .to_str()
+        .ok()
+        .and_then(protocol::supported_version)
+        .ok_or_else(|| bad("The mcp-protocol-version header names a version that is not supported."))?;
+    Ok((session, Some(version)))
+}
+
+/// Checks that the client takes what it will get.
+fn check_accept(headers: &HeaderMap, wanted: &str, lenient: bool) -> Result<(), Box<Reply>> {
+    let mut media_types = headers
+        .get_all(ACCEPT)
+        .iter()
+        .flat_map(|value| value.to_str().unwrap_or_default().split(','))
+        .map(essence)
+        .peekable();
+    let anything = lenient && media_types.peek().is_none();
+    let accepted = anything
+        || media_types.any(|media_type| {
+            media_type.eq_ignore_ascii_case(wanted)
+                || lenient && (media_type == "*/*" || media_type.eq_ignore_ascii_case("application/*"))
+        });
+    if accepted {
+        Ok(())
+    } else {
+        let sentence = format!("The Accept header must allow {wanted}.");
+        Err(failure(StatusCode::NOT_ACCEPTABLE, &sentence))
+    }
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), Box<Reply>> {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if value.is_some_and(|value| essence(value).eq_ignore_ascii_case("application/json")) {
+        Ok(())
+    } else {
+        Err(closing_failure(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "The Content-Type must be application/json.",
+        ))
+    }
+}
+
+/// A media type without its parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// Reads a body within its limits. What is too long by its own account is not read at all.
+async fn read_body(mut body: Incoming, limit: usize, pause: Duration) -> Result<Vec<u8>, Box<Reply>> {
+    let too_long = || {
+        let sentence = format!("The body is longer than {limit} bytes.");
+        closing_failure(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
+    };
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
+        return Err(too_long());
+    }
+    // Memory is taken as bytes arrive, not as they are announced.
+    let mut bytes = Vec::with_capacity(announced.min(64 * 1024));
+    loop {
+        let frame = tokio::time::timeout(pause, body.frame())
+            .await
+            .map_err(|_| closing_failure(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time."))?;
+        match frame {
+            None => return Ok(bytes),
+            Some(Err(_)) => return Err(closing_failure(StatusCode::BAD_REQUEST, "The body broke off.")),
+            Some(Ok(frame)) => {
+                let data = frame.into_data().unwrap_or_default();
+                if bytes.len() + data.len() > limit {
+                    return Err(too_long());
+                }
+                bytes.extend_from_slice(&data);
+            }
+        }
+    }
+}
+
+fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Either::Left(Full::default()));
+    *reply.status_mut() = status;
+    reply
+}
+
+fn json_reply(status: StatusCode, body: String) -> Reply {
+    let mut reply = Response::new(Either::Left(Full::new(Bytes::from(body))));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, JSON);
+    reply
+}
+
+// Failures are boxed because a response is large and failures are rare.
+
+fn failure(status: StatusCode, sentence: &str) -> Box<Reply> {
+    Box::new(json_reply(status, json!({ "error": sentence }).to_string()))
+}
+
+/// A failure with part of the request unread, after which the connection cannot go on.
+fn closing_failure(status: StatusCode, sentence: &str) -> Box<Reply> {
+    with_header(failure(status, sentence), CONNECTION, HeaderValue::from_static("close"))
+}
+
+fn invalid(error: &RpcError<'_>) -> Box<Reply> {
+    Box::new(json_reply(StatusCode::BAD_REQUEST, error.to_json()))
+}
+
+fn refused(refusal: Refusal) -> Box<Reply> {
+    let reply = closing_failure(refusal.status(), refusal.sentence());
+    match refusal {
+        Refusal::Bearer => with_header(reply, WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+        Refusal::Origin | Refusal::Host => reply,
+    }
+}
+
+fn unavailable(error: &StartError) -> Box<Reply> {
+    match error {
+        StartError::Unavailable(Unavailable::Full) => failure(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many agents are connected; close one and try again.",
+        ),
+        StartError::Unavailable(Unavailable::Deleted) => failure(StatusCode::NOT_FOUND, "The session was ended."),
+        StartError::Random(error) => {
+            tracing::error!(%error, "no random numbers for a session id");
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "No session can be started now.")
+        }
+    }
+}
+
+fn with_header(mut reply: Box<Reply>, name: HeaderName, value: HeaderValue) -> Box<Reply> {
+    reply.headers_mut().insert(name, value);
+    reply
+}

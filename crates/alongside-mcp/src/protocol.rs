@@ -1,0 +1,132 @@
+//! The methods of MCP that a companion needs.
+
+use alongside_core::dialect::ClientInfo;
+use serde::{Deserialize, Serialize};
+
+use crate::companion::{Companion, SessionId};
+use crate::endpoint::Endpoint;
+use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
+use crate::tools;
+
+/// The versions of MCP that both command lines may ask for, newest first. The tools and notifications are the same in all.
+pub const PROTOCOL_VERSIONS: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
+
+/// How many characters of a client's name or version are kept.
+const LONGEST_CLIENT_NAME: usize = 128;
+
+const LOGGING_LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// The version as we write it, if we speak it.
+pub(crate) fn supported_version(version: &str) -> Option<&'static str> {
+    PROTOCOL_VERSIONS.into_iter().find(|supported| *supported == version)
+}
+
+/// What a client says in `initialize`.
+pub(crate) struct Introduction {
+    pub(crate) client: ClientInfo,
+    /// The version that will be spoken: the client's, or our newest if we do not know it.
+    pub(crate) version: &'static str,
+}
+
+/// Reads `initialize`.
+pub(crate) fn introduction<'a>(request: &Request<'a>) -> Result<Introduction, RpcError<'a>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Parameters {
+        protocol_version: String,
+        client_info: ClientInfo,
+    }
+
+    let parameters: Parameters = request.parameters()?;
+    let cut = |text: String| text.chars().take(LONGEST_CLIENT_NAME).collect();
+    Ok(Introduction {
+        client: ClientInfo {
+            name: cut(parameters.client_info.name),
+            version: cut(parameters.client_info.version),
+        },
+        version: supported_version(&parameters.protocol_version).unwrap_or(PROTOCOL_VERSIONS[0]),
+    })
+}
+
+/// Answers `initialize`.
+pub(crate) fn initialize_reply(request: &Request<'_>, version: &'static str) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialized {
+        protocol_version: &'static str,
+        capabilities: Capabilities,
+        server_info: ServerInfo,
+    }
+
+    #[derive(Serialize)]
+    struct Capabilities {
+        tools: Empty,
+        logging: Empty,
+    }
+
+    #[derive(Serialize)]
+    struct ServerInfo {
+        name: &'static str,
+        version: &'static str,
+    }
+
+    request.result(&Initialized {
+        protocol_version: version,
+        capabilities: Capabilities {
+            tools: Empty {},
+            logging: Empty {},
+        },
+        server_info: ServerInfo {
+            name: "alongside",
+            version: env!("CARGO_PKG_VERSION"),
+        },
+    })
+}
+
+/// `{}`
+#[derive(Serialize)]
+struct Empty {}
+
+/// Answers any request but `initialize`.
+pub(crate) async fn answer<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, request: &Request<'_>) -> String {
+    let reply = match &*request.method {
+        "ping" => Ok(request.result(&Empty {})),
+        "logging/setLevel" => set_level(request),
+        "tools/list" => Ok(request.result(&tools::list())),
+        "tools/call" => tools::call(endpoint, session, request).await,
+        method => Err(request.error(METHOD_NOT_FOUND, format!("There is no method {}.", shortened(method)))),
+    };
+    reply.unwrap_or_else(|error| error.to_json())
+}
+
+/// Accepts any level: nothing is ever logged to an agent, but the capability has to be declared as the official companions do.
+fn set_level<'a>(request: &Request<'a>) -> Result<String, RpcError<'a>> {
+    #[derive(Deserialize)]
+    struct Parameters {
+        level: String,
+    }
+
+    let Parameters { level } = request.parameters()?;
+    if LOGGING_LEVELS.contains(&level.as_str()) {
+        Ok(request.result(&Empty {}))
+    } else {
+        Err(request.error(
+            INVALID_PARAMS,
+            format!("There is no logging level {}.", shortened(&level)),
+        ))
+    }
+}
+
+/// A client's word, for an error message.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().take(64).collect::<String>().escape_debug().to_string()
+}

@@ -1,0 +1,96 @@
+//! The body of a `GET`: server-sent events, pulled from the session's outbox when the connection can take more.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::companion::SessionId;
+use crate::config::Timing;
+use crate::registry::Registry;
+
+/// Bytes that mean nothing: a comment.
+const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+/// The events of one stream. It ends, cleanly, when the session ends, another stream takes its place or the port closes.
+pub(crate) struct EventStream {
+    registry: Arc<Registry>,
+    session: SessionId,
+    number: u64,
+    keep_alive_every: std::time::Duration,
+    keep_alive: Pin<Box<Sleep>>,
+    context_repeat: Option<Pin<Box<Sleep>>>,
+}
+
+impl EventStream {
+    /// Opens a stream; `None` if the session has just ended.
+    pub(crate) fn open(
+        registry: Arc<Registry>,
+        session: SessionId,
+        last_event_id: Option<&str>,
+        timing: &Timing,
+    ) -> Option<Self> {
+        let number = registry.open_stream(&session, last_event_id)?;
+        Some(Self {
+            registry,
+            session,
+            number,
+            keep_alive_every: timing.keep_alive,
+            keep_alive: Box::pin(sleep(timing.keep_alive)),
+            context_repeat: Some(Box::pin(sleep(timing.context_repeat))),
+        })
+    }
+
+    fn written(&mut self) {
+        let next = Instant::now() + self.keep_alive_every;
+        self.keep_alive.as_mut().reset(next);
+    }
+}
+
+impl Body for EventStream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        loop {
+            match self.registry.poll_stream(&self.session, self.number, task) {
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(Some(event)) => match event.encode() {
+                    Ok(bytes) => {
+                        self.written();
+                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    }
+                    // Text always serialises; a stream that stops over this would be worse than a lost event.
+                    Err(error) => tracing::error!(%error, "an event could not be serialised"),
+                },
+                Poll::Pending => {
+                    let repeat = self.context_repeat.as_mut();
+                    if repeat.is_some_and(|repeat| repeat.as_mut().poll(task).is_ready()) {
+                        self.context_repeat = None;
+                        self.registry.repeat_context(&self.session, self.number);
+                        continue;
+                    }
+                    if self.keep_alive.as_mut().poll(task).is_ready() {
+                        self.written();
+                        return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(KEEP_ALIVE)))));
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.registry.close_stream(&self.session, self.number);
+    }
+}

@@ -1,0 +1,371 @@
+//! What the tests share: a companion that writes down what it is told, and HTTP by hand.
+
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::missing_panics_doc, reason = "tests panic")]
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alongside_core::Token;
+use alongside_core::dialect::ClientInfo;
+use alongside_mcp::client::Client;
+use alongside_mcp::{Companion, Config, Notification, Server, SessionId};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+/// Waits for something that should happen at once.
+pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), work)
+        .await
+        .expect("it should have happened by now")
+}
+
+/// Something that the companion was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Started(String, Option<ClientInfo>),
+    Opened(String),
+    Closed(String),
+    Ended(String, Vec<Notification>),
+    OpenDiff(String, String, String),
+    CloseDiff(String, String),
+}
+
+/// A companion that writes down what it is told and answers as the test wants.
+pub(crate) struct TestCompanion {
+    told: mpsc::UnboundedSender<Told>,
+    pub(crate) known: Mutex<HashMap<String, ClientInfo>>,
+    pub(crate) final_texts: Mutex<HashMap<String, String>>,
+    pub(crate) refusal: Mutex<Option<String>>,
+    pub(crate) hangs: Mutex<bool>,
+}
+
+impl TestCompanion {
+    fn tell(&self, told: Told) {
+        let _ = self.told.send(told);
+    }
+}
+
+impl Companion for TestCompanion {
+    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
+        self.tell(Told::Started(session.to_string(), client.cloned()));
+    }
+
+    fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
+        self.known.lock().get(session.as_str()).cloned()
+    }
+
+    fn stream_opened(&self, session: &SessionId) {
+        self.tell(Told::Opened(session.to_string()));
+    }
+
+    fn stream_closed(&self, session: &SessionId) {
+        self.tell(Told::Closed(session.to_string()));
+    }
+
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Notification>) {
+        self.tell(Told::Ended(session.to_string(), undelivered));
+    }
+
+    async fn open_diff(&self, session: &SessionId, file_path: String, new_content: String) -> Result<(), String> {
+        self.tell(Told::OpenDiff(session.to_string(), file_path, new_content));
+        if *self.hangs.lock() {
+            std::future::pending::<()>().await;
+        }
+        self.refusal.lock().clone().map_or(Ok(()), Err)
+    }
+
+    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<String> {
+        self.tell(Told::CloseDiff(session.to_string(), file_path.to_owned()));
+        self.final_texts.lock().remove(file_path)
+    }
+}
+
+/// A port with a companion behind it.
+pub(crate) struct Setup {
+    pub(crate) server: Server,
+    pub(crate) companion: Arc<TestCompanion>,
+    told: mpsc::UnboundedReceiver<Told>,
+}
+
+pub(crate) fn token() -> Token {
+    Token::from_bytes([0xa5; 32])
+}
+
+pub(crate) fn gemini() -> ClientInfo {
+    ClientInfo {
+        name: "streamable-http-client".to_owned(),
+        version: "0.56.0".to_owned(),
+    }
+}
+
+pub(crate) fn inspector() -> ClientInfo {
+    ClientInfo {
+        name: "inspector".to_owned(),
+        version: "2".to_owned(),
+    }
+}
+
+pub(crate) fn rejected(file_path: &str) -> Notification {
+    Notification::DiffRejected {
+        file_path: file_path.to_owned(),
+    }
+}
+
+pub(crate) fn accepted(file_path: &str, content: &str) -> Notification {
+    Notification::DiffAccepted {
+        file_path: file_path.to_owned(),
+        content: content.to_owned(),
+    }
+}
+
+impl Setup {
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// Starts with a configuration that differs from the usual one.
+    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let (sender, told) = mpsc::unbounded_channel();
+        let companion = Arc::new(TestCompanion {
+            told: sender,
+            known: Mutex::default(),
+            final_texts: Mutex::default(),
+            refusal: Mutex::default(),
+            hangs: Mutex::default(),
+        });
+        let mut config = Config::new(token());
+        // So that streams are quiet unless a test is about the second sending.
+        config.timing.context_repeat = Duration::from_secs(600);
+        change(&mut config);
+        let server = Server::bind(config, companion.clone()).await.unwrap();
+        Self {
+            server,
+            companion,
+            told,
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    /// What the companion is told next.
+    pub(crate) async fn told(&mut self) -> Told {
+        soon(self.told.recv()).await.unwrap()
+    }
+
+    /// Whether the companion was told anything else.
+    pub(crate) fn nothing_told(&mut self) -> bool {
+        self.told.try_recv().is_err()
+    }
+
+    /// Waits for what a test is about, whatever else is told before.
+    pub(crate) async fn told_eventually(&mut self, wanted: impl Fn(&Told) -> bool) -> Told {
+        loop {
+            let told = self.told().await;
+            if wanted(&told) {
+                return told;
+            }
+        }
+    }
+
+    pub(crate) fn stranger(&self) -> Client {
+        Client::new("127.0.0.1", self.port(), token().reveal()).unwrap()
+    }
+
+    /// A client that has introduced itself as Gemini CLI.
+    pub(crate) async fn client(&self) -> Client {
+        self.client_named(&gemini()).await
+    }
+
+    pub(crate) async fn client_named(&self, who: &ClientInfo) -> Client {
+        let client = self.stranger();
+        soon(client.initialize(who)).await.unwrap();
+        client
+    }
+
+    pub(crate) fn session(client: &Client) -> SessionId {
+        SessionId::parse(&client.session_id().unwrap()).unwrap()
+    }
+}
+
+/// A request, by hand.
+#[derive(Clone)]
+pub(crate) struct Call {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+/// The answer to it.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Call {
+    pub(crate) fn new(method: &str, port: u16) -> Self {
+        Self {
+            method: method.to_owned(),
+            target: "/mcp".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+        .header("host", &format!("127.0.0.1:{port}"))
+        .header("authorization", &format!("Bearer {}", token().reveal()))
+    }
+
+    pub(crate) fn post(port: u16, body: impl Into<Vec<u8>>) -> Self {
+        let body = body.into();
+        let length = body.len();
+        Self {
+            body,
+            ..Self::new("POST", port)
+        }
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-length", &length.to_string())
+    }
+
+    pub(crate) fn get(port: u16, session: &str) -> Self {
+        Self::new("GET", port)
+            .header("accept", "text/event-stream")
+            .header("mcp-session-id", session)
+    }
+
+    /// Sets a header.
+    pub(crate) fn header(self, name: &str, value: &str) -> Self {
+        let mut call = self.without(name);
+        call.headers.push((name.to_owned(), value.to_owned()));
+        call
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(existing, _)| existing != name);
+        self
+    }
+
+    pub(crate) fn target(mut self, target: &str) -> Self {
+        target.clone_into(&mut self.target);
+        self
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        use std::fmt::Write;
+
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        for (name, value) in &self.headers {
+            write!(head, "{name}: {value}\r\n").unwrap();
+        }
+        head.push_str("\r\n");
+        [head.as_bytes(), &self.body].concat()
+    }
+
+    pub(crate) async fn open(&self, port: u16) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(&self.bytes()).await.unwrap();
+        stream
+    }
+
+    pub(crate) async fn send(&self, port: u16) -> Answer {
+        soon(async { read_answer(&mut self.open(port).await).await }).await
+    }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(existing, _)| existing.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The code of the JSON-RPC error.
+    pub(crate) fn code(&self) -> i64 {
+        self.json()["error"]["code"].as_i64().unwrap()
+    }
+}
+
+/// Reads one head, and the body that it announces; of a stream, only the head.
+pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(b"\r\n\r\n") {
+        bytes.push(stream.read_u8().await.expect("the answer broke off"));
+    }
+    let head = String::from_utf8(bytes).unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let mut answer = Answer {
+        status,
+        headers,
+        body: String::new(),
+    };
+    if let Some(length) = answer.header("content-length") {
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).await.unwrap();
+        answer.body = String::from_utf8(body).unwrap();
+    }
+    answer
+}
+
+/// Reads until the text was seen.
+pub(crate) async fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut seen = String::new();
+    while !seen.contains(text) {
+        let mut piece = [0; 4096];
+        let length = stream.read(&mut piece).await.unwrap();
+        assert_ne!(length, 0, "{text:?} never came, only {seen:?}");
+        seen.push_str(&String::from_utf8_lossy(&piece[..length]));
+    }
+    seen
+}
+
+/// The message with which an agent introduces itself.
+pub(crate) fn initialize(version: &str) -> String {
+    let client = json!({"name": "streamable-http-client", "version": "0.56.0"});
+    json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": client},
+    })
+    .to_string()
+}
+
+/// A request as text.
+pub(crate) fn request(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string()
+}
+
+/// A session that was started by hand.
+pub(crate) async fn start_session(port: u16) -> String {
+    let answer = Call::post(port, initialize("2025-06-18")).send(port).await;
+    answer.header("mcp-session-id").unwrap().to_owned()
+}
+
+/// Whether any `null` is in it.
+pub(crate) fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(values) => values.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        _ => false,
+    }
+}

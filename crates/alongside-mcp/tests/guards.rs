@@ -1,0 +1,298 @@
+//! Who is let in, and how much anybody may send.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Call, Setup, initialize, read_answer, request, soon, start_session, token};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Difference 21: a web page always shows its origin, and is always refused.
+#[tokio::test]
+async fn any_origin_is_refused_whatever_else_is_right() {
+    let setup = Setup::start().await;
+    for origin in [
+        "http://evil.example",
+        "null",
+        "",
+        &format!("http://127.0.0.1:{}", setup.port()),
+    ] {
+        let call = Call::post(setup.port(), initialize("2025-06-18")).header("origin", origin);
+        let answer = call.send(setup.port()).await;
+        assert_eq!(answer.status, 403, "{origin}");
+        assert!(answer.json()["error"].as_str().unwrap().contains("Origin"));
+    }
+}
+
+/// Difference 21: only names of this machine, with this port; the name that containers use is one of them.
+#[tokio::test]
+async fn only_our_own_host_names_are_served() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let call = Call::post(port, initialize("2025-06-18"));
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "LocalHost",
+        "[::1]",
+        "host.docker.internal",
+        "Host.Docker.Internal",
+    ] {
+        let answer = call.clone().header("host", &format!("{host}:{port}")).send(port).await;
+        assert_eq!(answer.status, 200, "{host}");
+    }
+    for host in [
+        "127.0.0.1".to_owned(),
+        format!("127.0.0.1:{}", port ^ 1),
+        format!("evil.example:{port}"),
+        format!("127.0.0.1.evil.example:{port}"),
+        format!("127.0.0.2:{port}"),
+        String::new(),
+    ] {
+        assert_eq!(
+            call.clone().header("host", &host).send(port).await.status,
+            403,
+            "{host}"
+        );
+    }
+    assert_eq!(call.clone().without("host").send(port).await.status, 403);
+    let foreign = call.clone().target(&format!("http://evil.example:{port}/mcp"));
+    assert_eq!(foreign.send(port).await.status, 403);
+    let own = call.clone().target(&format!("http://localhost:{port}/mcp"));
+    assert_eq!(own.send(port).await.status, 200);
+}
+
+#[tokio::test]
+async fn two_host_headers_are_refused() {
+    let setup = Setup::start().await;
+    let bytes = Call::post(setup.port(), initialize("2025-06-18")).bytes();
+    let text =
+        String::from_utf8(bytes)
+            .unwrap()
+            .replacen("\r\n", &format!("\r\nHost: localhost:{}\r\n", setup.port()), 1);
+    let mut stream = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    assert_eq!(soon(read_answer(&mut stream)).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_missing_or_wrong_bearer_gets_401_and_no_hint() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let secret = token();
+    let secret = secret.reveal();
+    let call = Call::post(port, initialize("2025-06-18"));
+    for value in [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        &format!("Basic {secret}"),
+        secret,
+        &format!("Bearer {secret}0"),
+    ] {
+        let answer = call.clone().header("authorization", value).send(port).await;
+        assert_eq!(answer.status, 401, "{value}");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+        assert!(!format!("{answer:?}").contains(secret));
+    }
+    assert_eq!(call.clone().without("authorization").send(port).await.status, 401);
+    let answer = call
+        .header("authorization", &format!("bearer {secret}"))
+        .send(port)
+        .await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn the_guards_come_in_order_and_before_everything_else() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let everything_wrong = Call::new("BREW", port)
+        .target("/elsewhere")
+        .header("origin", "http://evil.example")
+        .header("host", "evil.example")
+        .header("authorization", "Bearer wrong");
+    let answer = everything_wrong.send(port).await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.body.contains("Origin"));
+    let without_origin = everything_wrong.without("origin");
+    assert!(without_origin.send(port).await.body.contains("Host"));
+    let right_host = without_origin.header("host", &format!("localhost:{port}"));
+    assert_eq!(right_host.send(port).await.status, 401);
+    let right_bearer = right_host.header("authorization", &format!("Bearer {}", token().reveal()));
+    assert_eq!(right_bearer.send(port).await.status, 404);
+    assert_eq!(right_bearer.target("/mcp").send(port).await.status, 405);
+}
+
+/// Difference 12: the endpoint is exactly `/mcp`.
+#[tokio::test]
+async fn only_mcp_is_served_and_only_by_three_methods() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    for target in ["/", "/mcp/", "/MCP", "/sse", "/mcp/x"] {
+        let answer = Call::post(port, initialize("2025-06-18"))
+            .target(target)
+            .send(port)
+            .await;
+        assert_eq!(answer.status, 404, "{target}");
+    }
+    for method in ["PUT", "PATCH", "OPTIONS", "TRACE"] {
+        let answer = Call::new(method, port).send(port).await;
+        assert_eq!(
+            (answer.status, answer.header("allow")),
+            (405, Some("GET, POST, DELETE")),
+            "{method}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_client_must_take_what_it_will_get() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let post = Call::post(port, initialize("2025-06-18"));
+    for accept in [
+        "application/json",
+        "*/*",
+        "text/html, application/*;q=0.5",
+        "Application/JSON; q=1",
+    ] {
+        assert_eq!(
+            post.clone().header("accept", accept).send(port).await.status,
+            200,
+            "{accept}"
+        );
+    }
+    assert_eq!(post.clone().without("accept").send(port).await.status, 200);
+    assert_eq!(post.header("accept", "text/event-stream").send(port).await.status, 406);
+    let session = start_session(port).await;
+    let get = Call::get(port, &session);
+    assert_eq!(
+        get.clone().header("accept", "application/json").send(port).await.status,
+        406
+    );
+    assert_eq!(get.clone().without("accept").send(port).await.status, 406);
+    assert_eq!(
+        get.header("accept", "application/json, text/event-stream")
+            .send(port)
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_called_json_is_refused() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let post = Call::post(port, initialize("2025-06-18"));
+    for content_type in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonx",
+        "",
+    ] {
+        assert_eq!(
+            post.clone()
+                .header("content-type", content_type)
+                .send(port)
+                .await
+                .status,
+            415,
+            "{content_type}"
+        );
+    }
+    assert_eq!(post.clone().without("content-type").send(port).await.status, 415);
+    let answer = post
+        .header("content-type", "application/json; charset=utf-8")
+        .send(port)
+        .await;
+    assert_eq!(answer.status, 200);
+}
+
+/// Difference 21: a proposal of 10 MB and more is taken.
+#[tokio::test]
+async fn a_body_of_twelve_megabytes_is_taken() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let session = start_session(port).await;
+    let content = "é\n\"".repeat(3_000_000);
+    let params = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": content}});
+    let call = Call::post(port, request("tools/call", &params)).header("mcp-session-id", &session);
+    assert_eq!(call.send(port).await.json()["result"], json!({"content": []}));
+}
+
+#[tokio::test]
+async fn a_body_that_announces_too_much_is_not_even_read() {
+    let setup = Setup::start().await;
+    let call = Call::post(setup.port(), "").header("content-length", &(32 * 1024 * 1024 + 1).to_string());
+    let mut stream = call.open(setup.port()).await;
+    let answer = soon(read_answer(&mut stream)).await;
+    assert_eq!((answer.status, answer.header("connection")), (413, Some("close")));
+    assert_eq!(
+        soon(stream.read(&mut [0; 16])).await.unwrap(),
+        0,
+        "the connection is closed"
+    );
+}
+
+#[tokio::test]
+async fn a_chunked_body_is_refused_when_it_passes_the_limit() {
+    let setup = Setup::with(|config| config.limits.body_bytes = 1000).await;
+    let call = Call::post(setup.port(), "")
+        .without("content-length")
+        .header("transfer-encoding", "chunked");
+    let mut stream = call.open(setup.port()).await;
+    let chunk = format!("1f4\r\n{}\r\n", " ".repeat(500));
+    stream.write_all(chunk.repeat(2).as_bytes()).await.unwrap();
+    stream.write_all(b"1\r\nx\r\n").await.unwrap();
+    assert_eq!(soon(read_answer(&mut stream)).await.status, 413);
+}
+
+#[tokio::test]
+async fn a_body_that_stops_coming_is_given_up() {
+    let setup = Setup::with(|config| config.timing.body_pause = Duration::from_millis(50)).await;
+    let call = Call::post(setup.port(), "{").header("content-length", "100");
+    let mut stream = call.open(setup.port()).await;
+    assert_eq!(soon(read_answer(&mut stream)).await.status, 408);
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_gets_431() {
+    let setup = Setup::start().await;
+    let call = Call::post(setup.port(), "").header("x-long", &"x".repeat(20 * 1024));
+    assert_eq!(call.send(setup.port()).await.status, 431);
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_is_given_up() {
+    let setup = Setup::with(|config| config.timing.header_read = Duration::from_millis(50)).await;
+    let mut stream = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
+    stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: ").await.unwrap();
+    let mut rest = Vec::new();
+    soon(stream.read_to_end(&mut rest)).await.unwrap();
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_so() {
+    let setup = Setup::with(|config| config.limits.connections = 2).await;
+    let port = setup.port();
+    let session = start_session(port).await;
+    let mut first = Call::get(port, &session).open(port).await;
+    soon(read_answer(&mut first)).await;
+    let other = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &session);
+    // The connections of finished calls may take a moment to go.
+    let mut second = loop {
+        let mut stream = other.open(port).await;
+        if soon(read_answer(&mut stream)).await.status == 200 {
+            break stream;
+        }
+    };
+    let mut third = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    assert_eq!(soon(read_answer(&mut third)).await.status, 503);
+    second.write_all(&other.bytes()).await.unwrap();
+    assert_eq!(soon(read_answer(&mut second)).await.status, 200, "the others go on");
+}

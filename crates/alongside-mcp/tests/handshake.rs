@@ -1,0 +1,261 @@
+//! How an agent introduces itself, and what every message looks like.
+
+mod common;
+
+use common::{Call, Setup, Told, gemini, has_null, initialize, request, soon, start_session};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn initialize_is_answered_with_json_and_a_session_id() {
+    let mut setup = Setup::start().await;
+    let answer = Call::post(setup.port(), initialize("2025-06-18"))
+        .send(setup.port())
+        .await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let session = answer.header("mcp-session-id").unwrap().to_owned();
+    assert_eq!(session.len(), 32);
+    let expected = json!({"jsonrpc": "2.0", "id": 0, "result": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}, "logging": {}},
+        "serverInfo": {"name": "alongside", "version": env!("CARGO_PKG_VERSION")},
+    }});
+    assert_eq!(answer.json(), expected);
+    assert_eq!(setup.told().await, Told::Started(session, Some(gemini())));
+}
+
+#[tokio::test]
+async fn a_known_version_is_echoed_and_any_other_becomes_the_newest() {
+    let setup = Setup::start().await;
+    for (asked, spoken) in [
+        ("2024-10-07", "2024-10-07"),
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+        ("nonsense", "2025-11-25"),
+    ] {
+        let answer = Call::post(setup.port(), initialize(asked)).send(setup.port()).await;
+        assert_eq!(answer.json()["result"]["protocolVersion"], spoken, "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn an_introduction_without_a_name_or_version_is_invalid() {
+    let setup = Setup::start().await;
+    for params in [
+        json!({}),
+        json!({"protocolVersion": "2025-06-18"}),
+        json!({"protocolVersion": 5}),
+    ] {
+        let answer = Call::post(setup.port(), request("initialize", &params))
+            .send(setup.port())
+            .await;
+        assert_eq!((answer.status, answer.code()), (200, -32_602), "{params}");
+        assert_eq!(answer.header("mcp-session-id"), None);
+    }
+}
+
+#[tokio::test]
+async fn ping_and_the_logging_level_are_answered_with_an_empty_object() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    assert_eq!(soon(client.request("ping", Value::Null)).await.unwrap(), json!({}));
+    let level = json!({"level": "warning"});
+    assert_eq!(
+        soon(client.request("logging/setLevel", level)).await.unwrap(),
+        json!({})
+    );
+}
+
+/// Difference 13: notifications and answers must get 202, or the command line never opens its stream.
+#[tokio::test]
+async fn notifications_and_answers_get_202_and_nothing_else() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    for body in [
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5, "reason": "late"}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/unheard-of"}),
+        json!({"jsonrpc": "2.0", "id": 5, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "no"}}),
+        json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]),
+    ] {
+        let call = Call::post(setup.port(), body.to_string()).header("mcp-session-id", &session);
+        let answer = call.send(setup.port()).await;
+        assert_eq!((answer.status, answer.body.as_str()), (202, ""), "{body}");
+    }
+}
+
+/// Difference 13: the envelope has nothing in excess, and `null` stands nowhere.
+#[tokio::test]
+async fn no_reply_has_a_null_or_an_extra_key() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    for (method, params) in [
+        ("ping", json!({})),
+        ("tools/list", json!({})),
+        (
+            "tools/call",
+            json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "b"}}),
+        ),
+        ("tools/call", json!({"name": "openDiff", "arguments": {}})),
+        (
+            "tools/call",
+            json!({"name": "closeDiff", "arguments": {"filePath": "/a"}}),
+        ),
+        ("tools/call", json!({})),
+        ("resources/list", json!({})),
+    ] {
+        let call = Call::post(setup.port(), request(method, &params)).header("mcp-session-id", &session);
+        let answer = call.send(setup.port()).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let reply = answer.json();
+        assert!(!has_null(&reply), "{reply}");
+        let keys: Vec<&String> = reply.as_object().unwrap().keys().collect();
+        let outcome = if reply.get("error").is_some() {
+            "error"
+        } else {
+            "result"
+        };
+        let mut expected = ["jsonrpc", "id", outcome];
+        expected.sort_unstable();
+        assert_eq!(keys, expected);
+    }
+}
+
+#[tokio::test]
+async fn methods_that_a_companion_does_not_have_are_not_found() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    for method in [
+        "resources/list",
+        "prompts/list",
+        "completion/complete",
+        "server/discover",
+        "x",
+    ] {
+        let call = Call::post(setup.port(), request(method, &json!({}))).header("mcp-session-id", &session);
+        let answer = call.send(setup.port()).await;
+        assert_eq!((answer.status, answer.code()), (200, -32_601), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_a_message_is_answered_400_with_its_code() {
+    let setup = Setup::start().await;
+    for (body, code) in [
+        (&b"{\"jsonrpc\":"[..], -32_700),
+        (b"", -32_700),
+        (b"{\"a\":\"\xff\"}", -32_700),
+        (b"[]", -32_600),
+        (b"5", -32_600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32_600),
+    ] {
+        let answer = Call::post(setup.port(), body).send(setup.port()).await;
+        assert_eq!((answer.status, answer.code()), (400, code), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn ids_go_back_byte_for_byte() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    for id in [
+        "0",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        r#""a\u0062\/""#,
+        "-1.50",
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        let answer = Call::post(setup.port(), body)
+            .header("mcp-session-id", &session)
+            .send(setup.port())
+            .await;
+        assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_with_an_array() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    let body = json!([
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "nothing"},
+        {"jsonrpc": "2.0", "id": 3, "method": "initialize"},
+    ]);
+    let call = Call::post(setup.port(), body.to_string()).header("mcp-session-id", &session);
+    let reply = call.send(setup.port()).await.json();
+    assert_eq!(reply[0], json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    assert_eq!(reply[1]["error"]["code"], -32_601);
+    assert_eq!(reply[2]["error"]["code"], -32_600);
+    assert_eq!(reply.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_long_is_refused() {
+    let setup = Setup::with(|config| config.limits.batch = 2).await;
+    let session = start_session(setup.port()).await;
+    let body = json!(vec![json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}); 3]);
+    let call = Call::post(setup.port(), body.to_string()).header("mcp-session-id", &session);
+    assert_eq!(call.send(setup.port()).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_request_without_a_sane_session_id_gets_400() {
+    let setup = Setup::start().await;
+    let ping = Call::post(setup.port(), request("ping", &json!({})));
+    let get = Call::get(setup.port(), "x").without("mcp-session-id");
+    let delete = Call::new("DELETE", setup.port());
+    for call in [ping, get, delete] {
+        assert_eq!(call.send(setup.port()).await.status, 400);
+        for insane in ["", "a b", &"x".repeat(129)] {
+            assert_eq!(
+                call.clone()
+                    .header("mcp-session-id", insane)
+                    .send(setup.port())
+                    .await
+                    .status,
+                400
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_version_header_that_is_not_supported_gets_400() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    let ping = Call::post(setup.port(), request("ping", &json!({}))).header("mcp-session-id", &session);
+    for (version, status) in [("2025-06-18", 200), ("2024-10-07", 200), ("2026-07-28", 400), ("", 400)] {
+        let call = ping.clone().header("mcp-protocol-version", version);
+        assert_eq!(call.send(setup.port()).await.status, status, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_session_is_taken_up_again_with_the_client_that_the_companion_remembers() {
+    let mut setup = Setup::start().await;
+    setup.companion.known.lock().insert("remembered".to_owned(), gemini());
+    for (session, client) in [("remembered", Some(gemini())), ("forgotten", None)] {
+        let ping = Call::post(setup.port(), request("ping", &json!({})))
+            .header("mcp-session-id", session)
+            .header("mcp-protocol-version", "2025-11-25");
+        assert_eq!(ping.send(setup.port()).await.status, 200);
+        assert_eq!(ping.send(setup.port()).await.status, 200);
+        assert_eq!(setup.told().await, Told::Started(session.to_owned(), client));
+        assert!(setup.nothing_told());
+    }
+    let sessions = setup.server.agents().sessions();
+    assert!(
+        sessions
+            .iter()
+            .all(|status| status.protocol_version == Some("2025-11-25"))
+    );
+}

@@ -1,0 +1,146 @@
+//! How the port closes, and opens again.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Call, Setup, Told, accepted, read_answer, rejected, request, soon};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+
+#[tokio::test]
+async fn streams_get_everything_pending_and_then_a_clean_end() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let mut events = soon(client.events(None)).await.unwrap();
+    soon(events.next()).await.unwrap();
+    let session = Setup::session(&client);
+    let agents = setup.server.agents();
+    for number in 0..20 {
+        agents.notify(&session, accepted(&format!("/{number}"), &"x".repeat(50_000)));
+    }
+    agents.publish_context(r#"{"workspaceState":{"isTrusted":true}}"#);
+    let (undelivered, ()) = tokio::join!(soon(setup.server.shutdown()), async {
+        for number in 0..20 {
+            let message = soon(events.next()).await.unwrap().unwrap();
+            assert_eq!(message["params"]["filePath"], format!("/{number}"));
+        }
+        let context = soon(events.next()).await.unwrap().unwrap();
+        assert_eq!(context["params"]["workspaceState"]["isTrusted"], true);
+        assert_eq!(soon(events.next()).await.unwrap(), None, "a clean end");
+    });
+    assert!(undelivered.is_empty());
+}
+
+/// Difference 13: a stream that is cut off disconnects the command line; one that ends with the terminator does not.
+#[tokio::test]
+async fn the_last_bytes_of_a_stream_are_the_chunked_terminator() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let mut stream = Call::get(setup.port(), &client.session_id().unwrap())
+        .open(setup.port())
+        .await;
+    soon(read_answer(&mut stream)).await;
+    soon(setup.server.shutdown()).await;
+    let mut rest = Vec::new();
+    soon(stream.read_to_end(&mut rest)).await.unwrap();
+    assert!(rest.ends_with(b"\r\n0\r\n\r\n"), "{:?}", String::from_utf8_lossy(&rest));
+}
+
+#[tokio::test]
+async fn what_no_agent_takes_is_given_back() {
+    let setup = Setup::with(|config| config.timing.shutdown = Duration::from_millis(100)).await;
+    let away = setup.client().await;
+    let stalled = setup.client().await;
+    let mut stream = Call::get(setup.port(), &stalled.session_id().unwrap())
+        .open(setup.port())
+        .await;
+    soon(read_answer(&mut stream)).await;
+    let agents = setup.server.agents();
+    let decision = accepted("/long", &"x".repeat(10_000_000));
+    for _ in 0..2 {
+        agents.notify(&Setup::session(&stalled), decision.clone());
+    }
+    agents.notify(&Setup::session(&away), rejected("/a"));
+    let undelivered = soon(setup.server.shutdown()).await;
+    let of = |session| {
+        undelivered
+            .iter()
+            .find(|(id, _)| *id == session)
+            .map(|(_, decisions)| decisions)
+    };
+    assert_eq!(of(Setup::session(&away)), Some(&vec![rejected("/a")]));
+    assert_eq!(
+        of(Setup::session(&stalled)),
+        Some(&vec![decision]),
+        "the first was on its way"
+    );
+}
+
+#[tokio::test]
+async fn an_idle_connection_does_not_hold_up_the_end() {
+    let setup = Setup::with(|config| config.timing.shutdown = Duration::from_secs(600)).await;
+    let client = setup.client().await;
+    let idle = tokio::net::TcpStream::connect(("127.0.0.1", setup.port()))
+        .await
+        .unwrap();
+    soon(client.request("ping", Value::Null)).await.unwrap();
+    soon(setup.server.shutdown()).await;
+    drop(idle);
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_answered_when_the_port_closes() {
+    let mut setup = Setup::start().await;
+    *setup.companion.hangs.lock() = true;
+    let client = setup.client().await;
+    let params = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "b"}});
+    let call = tokio::spawn(async move { client.request("tools/call", params).await });
+    setup.told_eventually(|told| matches!(told, Told::OpenDiff(..))).await;
+    soon(setup.server.shutdown()).await;
+    let result = soon(call).await.unwrap().unwrap();
+    assert_eq!(result["isError"], true);
+}
+
+/// Difference 13: after a clean end the command line comes back to the same port with its old session and goes on.
+#[tokio::test]
+async fn a_restart_on_the_same_port_is_seamless() {
+    let before = Setup::start().await;
+    let port = before.port();
+    let client = before.client().await;
+    let session = client.session_id().unwrap();
+    let mut events = soon(client.events(None)).await.unwrap();
+    soon(events.next()).await.unwrap();
+    soon(before.server.shutdown()).await;
+    assert_eq!(soon(events.next()).await.unwrap(), None);
+
+    let mut after = Setup::with(|config| config.port = Some(port)).await;
+    after.companion.known.lock().insert(session.clone(), common::gemini());
+    let mut events = soon(client.events(events.last_event_id())).await.unwrap();
+    assert_eq!(
+        soon(events.next()).await.unwrap().unwrap()["method"],
+        "ide/contextUpdate"
+    );
+    assert_eq!(
+        after.told().await,
+        Told::Started(session.clone(), Some(common::gemini()))
+    );
+    assert_eq!(after.told().await, Told::Opened(session));
+    soon(client.request("ping", Value::Null)).await.unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_server_closes_the_port() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let session = common::start_session(port).await;
+    let mut stream = Call::get(port, &session).open(port).await;
+    soon(read_answer(&mut stream)).await;
+    drop(setup);
+    let mut rest = Vec::new();
+    // Cut off or ended, but not left hanging.
+    let _ = soon(stream.read_to_end(&mut rest)).await;
+    let ping = request("ping", &json!({}));
+    assert!(!ping.is_empty());
+    assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err());
+}

@@ -1,0 +1,341 @@
+//! The stream: what an agent hears, and when.
+
+mod common;
+
+use std::time::Duration;
+
+use alongside_mcp::client::Events;
+use common::{Call, Setup, Told, accepted, read_answer, read_until, rejected, soon, start_session};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+
+async fn next(events: &mut Events) -> Value {
+    soon(events.next()).await.unwrap().expect("the stream goes on")
+}
+
+fn context(text: &str) -> String {
+    json!({"workspaceState": {"openFiles": [{"path": text, "timestamp": 1}]}}).to_string()
+}
+
+fn path(message: &Value) -> &str {
+    assert_eq!(message["method"], "ide/contextUpdate");
+    message["params"]["workspaceState"]["openFiles"][0]["path"]
+        .as_str()
+        .unwrap()
+}
+
+/// Difference 13: a stream is a must, its head comes at once and it is never cached.
+#[tokio::test]
+async fn the_head_comes_at_once_and_then_the_context() {
+    let setup = Setup::with(|config| config.initial_context = context("/a").into()).await;
+    let session = start_session(setup.port()).await;
+    let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
+    let head = soon(read_answer(&mut stream)).await;
+    assert_eq!(head.status, 200);
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    assert_eq!(head.header("cache-control"), Some("no-cache"));
+    let event = soon(read_until(&mut stream, "\n\n")).await;
+    assert!(event.contains(r#"data: {"jsonrpc":"2.0","method":"ide/contextUpdate","params":{"workspaceState":"#));
+    assert!(event.contains("id: "));
+}
+
+/// Difference 14: the context comes when a stream opens and once more a little later, on every stream.
+#[tokio::test]
+async fn the_context_is_sent_on_opening_and_repeated_on_every_stream() {
+    let setup = Setup::with(|config| {
+        config.initial_context = context("/a").into();
+        config.timing.context_repeat = Duration::from_millis(50);
+    })
+    .await;
+    let client = setup.client().await;
+    for _ in 0..2 {
+        let mut events = soon(client.events(None)).await.unwrap();
+        assert_eq!(path(&next(&mut events).await), "/a");
+        assert_eq!(path(&next(&mut events).await), "/a");
+        setup.server.agents().publish_context(context("/b"));
+        assert_eq!(path(&next(&mut events).await), "/b");
+        setup.server.agents().publish_context(context("/a"));
+        assert_eq!(path(&next(&mut events).await), "/a");
+    }
+}
+
+#[tokio::test]
+async fn a_change_reaches_every_session() {
+    let setup = Setup::start().await;
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        let client = setup.client().await;
+        let mut events = soon(client.events(None)).await.unwrap();
+        next(&mut events).await;
+        streams.push(events);
+    }
+    setup.server.agents().publish_context(context("/new"));
+    for events in &mut streams {
+        assert_eq!(path(&next(events).await), "/new");
+    }
+}
+
+#[tokio::test]
+async fn a_quiet_stream_carries_comments() {
+    let setup = Setup::with(|config| config.timing.keep_alive = Duration::from_millis(30)).await;
+    let session = start_session(setup.port()).await;
+    let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
+    soon(read_until(&mut stream, "ide/contextUpdate")).await;
+    soon(read_until(&mut stream, ": keep-alive\n\n")).await;
+    soon(read_until(&mut stream, ": keep-alive\n\n")).await;
+}
+
+/// Difference 13: an event without data disconnects Gemini CLI.
+#[tokio::test]
+async fn no_event_is_ever_without_data() {
+    let setup = Setup::with(|config| {
+        config.timing.keep_alive = Duration::from_millis(20);
+        config.timing.context_repeat = Duration::from_millis(30);
+    })
+    .await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut stream = Call::get(setup.port(), session.as_str()).open(setup.port()).await;
+    setup.server.agents().notify(&session, accepted("/a", ""));
+    setup.server.agents().publish_context("{\n}");
+    setup.server.agents().publish_context("not JSON");
+    soon(read_until(&mut stream, "keep-alive")).await;
+    let port = setup.port();
+    soon(setup.server.shutdown()).await;
+    let mut rest = String::new();
+    soon(stream.read_to_string(&mut rest)).await.unwrap();
+    let mut again = String::new();
+    assert!(
+        tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err(),
+        "closed"
+    );
+    again.push_str(&rest);
+    for line in again.lines().filter(|line| line.starts_with("data")) {
+        assert!(line.starts_with("data: {\"jsonrpc\":\"2.0\","), "{line}");
+    }
+}
+
+/// Difference 11: a rejection is called `ide/diffRejected`; and a decision goes only to the session that asked.
+#[tokio::test]
+async fn decisions_reach_their_session_once_and_in_order() {
+    let setup = Setup::start().await;
+    let agents = setup.server.agents();
+    let (one, other) = (setup.client().await, setup.client().await);
+    let mut events = soon(one.events(None)).await.unwrap();
+    let mut others = soon(other.events(None)).await.unwrap();
+    next(&mut events).await;
+    next(&mut others).await;
+    let session = Setup::session(&one);
+    for number in 0..50 {
+        assert!(agents.notify(&session, accepted(&format!("/{number}"), "text\r\n")));
+        assert!(agents.notify(&session, rejected(&format!("/{number}"))));
+    }
+    for number in 0..50 {
+        let file_path = format!("/{number}");
+        let expected = json!({"jsonrpc": "2.0", "method": "ide/diffAccepted",
+            "params": {"filePath": file_path, "content": "text\r\n"}});
+        assert_eq!(next(&mut events).await, expected);
+        let expected = json!({"jsonrpc": "2.0", "method": "ide/diffRejected", "params": {"filePath": file_path}});
+        assert_eq!(next(&mut events).await, expected);
+    }
+    agents.publish_context(context("/end"));
+    assert_eq!(
+        path(&next(&mut others).await),
+        "/end",
+        "the other session heard of none of it"
+    );
+}
+
+#[tokio::test]
+async fn a_decision_waits_for_a_stream() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    assert!(setup.server.agents().notify(&session, rejected("/a")));
+    assert_eq!(setup.server.agents().sessions()[0].undelivered, 1);
+    let mut events = soon(client.events(None)).await.unwrap();
+    assert_eq!(next(&mut events).await["params"], json!({"filePath": "/a"}));
+    assert_eq!(setup.server.agents().sessions()[0].undelivered, 0);
+}
+
+#[tokio::test]
+async fn event_ids_increase() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut numbers = Vec::new();
+    for _ in 0..2 {
+        let mut events = soon(client.events(None)).await.unwrap();
+        for _ in 0..3 {
+            next(&mut events).await;
+            let id = events.last_event_id().unwrap();
+            numbers.push(id.rsplit_once('-').unwrap().1.parse::<u64>().unwrap());
+            setup.server.agents().notify(&session, rejected("/a"));
+        }
+        // What is on its way is for this stream, not for the next.
+        next(&mut events).await;
+        numbers.push(numbers.last().unwrap() + 1);
+    }
+    assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");
+}
+
+#[tokio::test]
+async fn a_stream_that_says_what_arrived_gets_later_decisions_again() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let agents = setup.server.agents();
+    let mut events = soon(client.events(None)).await.unwrap();
+    next(&mut events).await;
+    for file_path in ["/a", "/b", "/c"] {
+        agents.notify(&session, rejected(file_path));
+    }
+    next(&mut events).await;
+    let arrived = events.last_event_id().unwrap().to_owned();
+    next(&mut events).await;
+    next(&mut events).await;
+
+    let mut events = soon(client.events(Some(&arrived))).await.unwrap();
+    for file_path in ["/b", "/c"] {
+        assert_eq!(next(&mut events).await["params"]["filePath"], file_path);
+    }
+    assert_eq!(next(&mut events).await["method"], "ide/contextUpdate");
+    let arrived = events.last_event_id().unwrap().to_owned();
+    let mut events = soon(client.events(Some(&arrived))).await.unwrap();
+    assert_eq!(
+        next(&mut events).await["method"],
+        "ide/contextUpdate",
+        "all are acknowledged now"
+    );
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_say_what_arrived_gets_nothing_again() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut events = soon(client.events(None)).await.unwrap();
+    next(&mut events).await;
+    setup.server.agents().notify(&session, rejected("/a"));
+    next(&mut events).await;
+    for last_event_id in [None, Some("0badc0de-1"), Some("0badc0de-99"), Some("17")] {
+        let mut events = soon(client.events(last_event_id)).await.unwrap();
+        assert_eq!(
+            next(&mut events).await["method"],
+            "ide/contextUpdate",
+            "{last_event_id:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_event_id_from_before_a_restart_acknowledges_nothing_of_today() {
+    let before = Setup::start().await;
+    let client = before.client().await;
+    let session = Setup::session(&client);
+    let mut events = soon(client.events(None)).await.unwrap();
+    next(&mut events).await;
+    before.server.agents().notify(&session, rejected("/old"));
+    next(&mut events).await;
+    let old = events.last_event_id().unwrap().to_owned();
+    let port = before.port();
+    soon(before.server.shutdown()).await;
+
+    let after = Setup::with(|config| config.port = Some(port)).await;
+    let mut events = soon(client.events(Some(&old))).await.unwrap();
+    next(&mut events).await;
+    let opened = events.last_event_id().unwrap().to_owned();
+    after.server.agents().notify(&session, rejected("/new"));
+    next(&mut events).await;
+    let mut events = soon(client.events(Some(&old))).await.unwrap();
+    assert_eq!(
+        next(&mut events).await["method"],
+        "ide/contextUpdate",
+        "not repeated by a foreign id"
+    );
+    let mut events = soon(client.events(Some(&opened))).await.unwrap();
+    assert_eq!(
+        next(&mut events).await["params"]["filePath"],
+        "/new",
+        "and not acknowledged by it"
+    );
+}
+
+#[tokio::test]
+async fn closing_a_review_acknowledges_the_decision_about_it() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut events = soon(client.events(None)).await.unwrap();
+    next(&mut events).await;
+    let opened = events.last_event_id().unwrap().to_owned();
+    setup.server.agents().notify(&session, rejected("/a"));
+    setup.server.agents().notify(&session, rejected("/b"));
+    next(&mut events).await;
+    next(&mut events).await;
+    let params = json!({"name": "closeDiff", "arguments": {"filePath": "/a"}});
+    soon(client.request("tools/call", params)).await.unwrap();
+    let mut events = soon(client.events(Some(&opened))).await.unwrap();
+    assert_eq!(next(&mut events).await["params"]["filePath"], "/b");
+    assert_eq!(next(&mut events).await["method"], "ide/contextUpdate");
+}
+
+#[tokio::test]
+async fn a_second_stream_ends_the_first_cleanly_and_takes_its_place() {
+    let mut setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = client.session_id().unwrap();
+    setup.told().await;
+    let mut first = soon(client.events(None)).await.unwrap();
+    next(&mut first).await;
+    let mut second = soon(client.events(None)).await.unwrap();
+    next(&mut second).await;
+    assert_eq!(soon(first.next()).await.unwrap(), None, "a clean end");
+    setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
+    assert_eq!(next(&mut second).await["params"]["filePath"], "/a");
+    for told in [
+        Told::Opened(session.clone()),
+        Told::Closed(session.clone()),
+        Told::Opened(session),
+    ] {
+        assert_eq!(setup.told().await, told);
+    }
+    assert!(setup.nothing_told());
+    assert!(setup.server.agents().sessions()[0].stream_open);
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_read_holds_up_nobody_and_costs_one_slot() {
+    let setup = Setup::start().await;
+    let agents = setup.server.agents();
+    let stalled = setup.client().await;
+    let stalled_session = Setup::session(&stalled);
+    let mut stalled_stream = Call::get(setup.port(), stalled_session.as_str())
+        .open(setup.port())
+        .await;
+    soon(read_until(&mut stalled_stream, "ide/contextUpdate")).await;
+    let reading = setup.client().await;
+    let mut events = soon(reading.events(None)).await.unwrap();
+    next(&mut events).await;
+
+    let filling = "x".repeat(2000);
+    for number in 0..20_000 {
+        agents.publish_context(context(&format!("/{number}{filling}")));
+        if number % 100 == 0 {
+            // Lets the connections write, so that the stalled one really fills up.
+            tokio::task::yield_now().await;
+        }
+    }
+    agents.notify(&stalled_session, rejected("/kept"));
+    let last = format!("/19999{filling}");
+    while path(&next(&mut events).await) != last {}
+
+    // Once it reads again, it gets what was on its way, its decision, and the last state; not 20,000 of them.
+    let text = soon(read_until(&mut stalled_stream, &last)).await;
+    let text = if text.contains("/kept") {
+        text
+    } else {
+        soon(read_until(&mut stalled_stream, "/kept")).await
+    };
+    assert!(text.matches("ide/contextUpdate").count() < 19_000);
+}
