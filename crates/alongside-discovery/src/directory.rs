@@ -190,15 +190,16 @@ fn create_privately(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
-    fn own_uid() -> Option<u32> {
-        Some(rustix::process::getuid().as_raw())
+    fn own_uid() -> u32 {
+        rustix::process::getuid().as_raw()
     }
 
     fn mode(path: &Path) -> u32 {
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn directories_and_files_are_for_nobody_else() {
         let base = tempfile::tempdir().unwrap();
-        let directory = OwnDirectory::open(base.path(), &["gemini", "ide"], own_uid()).unwrap();
+        let directory = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap();
         directory.replace("file", ".temporary", "{}").unwrap();
         assert_eq!(mode(&base.path().join("gemini")), 0o700);
         assert_eq!(mode(&base.path().join("gemini/ide")), 0o700);
@@ -223,7 +224,7 @@ mod tests {
         let directory = base.path().join("gemini");
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
-        OwnDirectory::open(base.path(), &["gemini"], own_uid()).unwrap();
+        OwnDirectory::open(base.path(), &["gemini"], Some(own_uid())).unwrap();
         assert_eq!(mode(&directory), 0o755);
     }
 
@@ -232,7 +233,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), base.path().join("gemini")).unwrap();
-        let error = OwnDirectory::open(base.path(), &["gemini", "ide"], own_uid()).unwrap_err();
+        let error = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap_err();
         assert!(matches!(error, DiscoveryError::NotADirectory { .. }), "{error}");
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
@@ -241,7 +242,7 @@ mod tests {
     fn a_directory_of_somebody_else_is_refused() {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("gemini")).unwrap();
-        let stranger = own_uid().map(|uid| uid + 1);
+        let stranger = Some(own_uid() + 1);
         let error = OwnDirectory::open(base.path(), &["gemini", "ide"], stranger).unwrap_err();
         assert!(matches!(error, DiscoveryError::ForeignDirectory { .. }), "{error}");
     }
@@ -251,7 +252,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let victim = base.path().join("victim");
         fs::write(&victim, "precious").unwrap();
-        let directory = OwnDirectory::open(base.path(), &["ide"], own_uid()).unwrap();
+        let directory = OwnDirectory::open(base.path(), &["ide"], Some(own_uid())).unwrap();
         symlink(&victim, base.path().join("ide/file")).unwrap();
         symlink(&victim, base.path().join("ide/.temporary")).unwrap();
         directory.replace("file", ".temporary", "new").unwrap();

@@ -3,6 +3,7 @@
 //! The agents check next to nothing: a port may be a string, a key may be missing, a value may have any type. What counts
 //! is what JavaScript makes of it, and that is what these accessors answer.
 
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::Path;
@@ -27,6 +28,12 @@ pub(crate) enum WorkspacePath {
     Text(String),
     /// Something else, over which both agents stumble.
     Other,
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Document(…)")
+    }
 }
 
 impl Document {

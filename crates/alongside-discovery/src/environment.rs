@@ -105,7 +105,7 @@ impl Environment {
         self
     }
 
-    /// A variable, unless it is unset or empty: the agents never tell the two apart but for `QWEN_HOME`.
+    /// A variable, unless it is unset or empty: the agents seldom tell the two apart.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.raw_variable(name).filter(|value| !value.is_empty())
     }
@@ -148,7 +148,7 @@ impl Environment {
             // Set to nothing still keeps the files from being asked.
             Some("") => None,
             Some(configured) => Some(configured.to_owned()),
-            None => self.qwen_home_from_files(&default),
+            None => qwen_home_from_files(&default),
         };
         match configured {
             Some(configured) => self.expand(&configured),
@@ -174,22 +174,12 @@ impl Environment {
         node_path::resolve(&self.working_directory, &expanded)
     }
 
-    fn qwen_home_from_files(&self, default: &Path) -> Option<String> {
-        let beside = default.parent().map(|home| home.join(".env"));
-        [Some(default.join(".env")), beside]
-            .into_iter()
-            .flatten()
-            .find_map(|file| {
-                let source = std::fs::read(file).ok()?;
-                dotenv::value_of(&String::from_utf8_lossy(&source), "QWEN_HOME")
-            })
-    }
-
     fn first_of(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.variable(name))
     }
 
-    fn raw_variable(&self, name: &str) -> Option<&str> {
+    /// A variable that may be set to nothing.
+    pub(crate) fn raw_variable(&self, name: &str) -> Option<&str> {
         let value = match self.platform {
             Platform::Windows => {
                 let mut variables = self.variables.iter();
@@ -199,6 +189,18 @@ impl Environment {
         };
         value.map(String::as_str)
     }
+}
+
+/// `QWEN_HOME` as the first of two files sets it: the one in the default directory, then the one beside it.
+fn qwen_home_from_files(default: &Path) -> Option<String> {
+    let beside = default.parent().map(|home| home.join(".env"));
+    [Some(default.join(".env")), beside]
+        .into_iter()
+        .flatten()
+        .find_map(|file| {
+            let source = std::fs::read(file).ok()?;
+            dotenv::value_of(&String::from_utf8_lossy(&source), "QWEN_HOME")
+        })
 }
 
 #[cfg(unix)]

@@ -48,6 +48,14 @@ pub(crate) fn file_name(rule: &FileRule, pid: u32, port: u16) -> String {
     }
 }
 
+/// The name that older companions gave their files: `<prefix><number>.json`, with a process id or a port.
+pub(crate) fn legacy_file_name(dialect: &Dialect, number: &str) -> Option<String> {
+    dialect.files.iter().find_map(|rule| match rule.name {
+        FileName::PrefixPidPort(prefix) => Some(format!("{prefix}{number}.json")),
+        FileName::PortLock => None,
+    })
+}
+
 /// Reads a file name as a rule's agent does; `None` if the agent would pass over it.
 pub(crate) fn parse_file_name(rule: &FileRule, name: &str) -> Option<NameParts> {
     match rule.name {

@@ -142,7 +142,8 @@ fn somebody_listens(document: &Document) -> bool {
     })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::net::TcpListener;
 

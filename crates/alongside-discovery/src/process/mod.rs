@@ -156,7 +156,8 @@ impl Processes for SystemProcesses {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 pub(crate) mod tests {
     use super::*;
 
