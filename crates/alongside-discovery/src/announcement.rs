@@ -1,0 +1,225 @@
+//! What the companion tells the agents, and how each of them wants to read it.
+
+use std::path::{Path, PathBuf};
+
+use alongside_core::Token;
+use alongside_core::dialect::{AgentKind, FileRule};
+use serde::Serialize;
+
+use crate::{DiscoveryError, Environment, Platform};
+
+/// The value of the `companion` key in every file we write. Agents ignore the key; [`crate::sweep()`] goes by it.
+pub(crate) const MARK: &str = "alongside";
+
+/// What there is to tell: here I am, this is my workspace, this opens my door.
+#[derive(Clone, Debug)]
+pub struct Announcement {
+    /// The port that answers agents on the loopback interface.
+    pub port: u16,
+    /// The bearer token that opens it.
+    pub token: Token,
+    /// The folders that are open in the editor, with full paths.
+    pub workspace: Vec<PathBuf>,
+    /// The editor's name in the agents' eyes, such as `neovim`. Not `vscode`: then they offer to install an extension.
+    pub name: String,
+    /// What people call the editor, such as `Neovim`.
+    pub display_name: String,
+    /// The editor's process id, or our own. It must be alive as long as the port answers: Qwen Code deletes a file whose
+    /// `ppid` is not, and Gemini CLI sorts it last.
+    pub pid: u32,
+}
+
+/// The JSON of one discovery file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Contents<'a> {
+    port: u16,
+    workspace_path: &'a str,
+    auth_token: &'a str,
+    ide_info: IdeInfo<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ppid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ide_name: Option<&'a str>,
+    companion: &'static str,
+    companion_pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    companion_host: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IdeInfo<'a> {
+    name: &'a str,
+    display_name: &'a str,
+}
+
+impl Announcement {
+    /// The text of the discovery file for one rule, and the folders that could not be told.
+    pub(crate) fn contents(
+        &self,
+        environment: &Environment,
+        agent: AgentKind,
+        rule: &FileRule,
+    ) -> (String, Vec<DiscoveryError>) {
+        let (workspace_path, problems) = workspace_path(&self.workspace, agent, environment.platform);
+        let contents = Contents {
+            port: self.port,
+            workspace_path: &workspace_path,
+            auth_token: self.token.reveal(),
+            ide_info: IdeInfo {
+                name: &self.name,
+                display_name: &self.display_name,
+            },
+            ppid: rule.with_parent.then_some(self.pid),
+            ide_name: rule.with_parent.then_some(&self.display_name),
+            companion: MARK,
+            companion_pid: environment.pid,
+            companion_host: environment.host_name.as_deref(),
+        };
+        // Strings and numbers under fixed keys: there is nothing here that JSON cannot hold.
+        (serde_json::to_string(&contents).unwrap_or_default(), problems)
+    }
+}
+
+/// The list of folders as one string, and the folders that do not fit in.
+///
+/// An empty or relative part would make Gemini CLI match every directory, so neither is ever written.
+pub(crate) fn workspace_path(roots: &[PathBuf], agent: AgentKind, platform: Platform) -> (String, Vec<DiscoveryError>) {
+    let delimiter = platform.path_delimiter();
+    let mut problems = Vec::new();
+    let mut segments = Vec::new();
+    for root in roots {
+        match segment(root) {
+            Ok(segment) => segments.push(segment),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if segments.iter().any(|segment| segment.contains(delimiter)) {
+        if accepts_array(agent) {
+            return (serde_json::to_string(&segments).unwrap_or_default(), problems);
+        }
+        segments.retain(|segment| {
+            let fits = !segment.contains(delimiter);
+            if !fits {
+                let root = PathBuf::from(segment);
+                problems.push(DiscoveryError::RootHasDelimiter { root, delimiter });
+            }
+            fits
+        });
+    }
+    (segments.join(&delimiter.to_string()), problems)
+}
+
+fn segment(root: &Path) -> Result<&str, DiscoveryError> {
+    let owned = || root.to_owned();
+    if !root.is_absolute() {
+        return Err(DiscoveryError::RootNotAbsolute { root: owned() });
+    }
+    root.to_str()
+        .ok_or_else(|| DiscoveryError::RootNotUnicode { root: owned() })
+}
+
+/// Whether the agent also reads a list of folders that is a JSON array in a string.
+fn accepts_array(agent: AgentKind) -> bool {
+    match agent {
+        AgentKind::Gemini => false,
+        AgentKind::Qwen => true,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::place;
+
+    /// An announcement for tests.
+    pub(crate) fn announcement(workspace: &[&Path]) -> Announcement {
+        Announcement {
+            port: 4321,
+            token: Token::from_bytes([7; 32]),
+            workspace: workspace.iter().map(|root| root.to_path_buf()).collect(),
+            name: "neovim".to_owned(),
+            display_name: "Neovim".to_owned(),
+            pid: std::process::id(),
+        }
+    }
+
+    fn joined(roots: &[&str], agent: AgentKind) -> (String, Vec<String>) {
+        let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+        let (text, problems) = workspace_path(&roots, agent, Platform::Unix);
+        (text, problems.iter().map(ToString::to_string).collect())
+    }
+
+    fn contents(agent: AgentKind, file: usize) -> Value {
+        let environment = Environment::new("/home/ada", "/work");
+        let rule = &place::dialect(agent).files[file];
+        let (text, _) = announcement(&[Path::new("/a"), Path::new("/b")]).contents(&environment, agent, rule);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Difference 2: Qwen Code's file also needs `ppid`, and the official one has `ideName`.
+    #[test]
+    fn qwens_files_name_the_parent_and_geminis_does_not() {
+        for file in [0, 1] {
+            let qwen = contents(AgentKind::Qwen, file);
+            assert_eq!(qwen["ppid"], std::process::id());
+            assert_eq!(qwen["ideName"], "Neovim");
+        }
+        let gemini = contents(AgentKind::Gemini, 0);
+        assert_eq!(gemini.get("ppid"), None);
+        assert_eq!(gemini.get("ideName"), None);
+    }
+
+    /// Difference 5 and difference 24: the token and `ideInfo` are always there, though drafts and official extensions
+    /// leave them out; without `ideInfo` an unknown editor is "not supported".
+    #[test]
+    fn token_and_identity_are_in_every_file() {
+        for (agent, file) in [(AgentKind::Gemini, 0), (AgentKind::Qwen, 0), (AgentKind::Qwen, 1)] {
+            let contents = contents(agent, file);
+            assert_eq!(contents["port"], 4321);
+            assert_eq!(contents["workspacePath"], "/a:/b");
+            assert_eq!(contents["authToken"], Token::from_bytes([7; 32]).reveal());
+            assert_eq!(contents["ideInfo"]["name"], "neovim");
+            assert_eq!(contents["ideInfo"]["displayName"], "Neovim");
+            assert_eq!(contents["companion"], "alongside");
+            assert_eq!(contents["companionPid"], std::process::id());
+        }
+    }
+
+    /// Difference 18: an empty segment matches every directory in Gemini CLI and a relative one none in Qwen Code.
+    #[test]
+    fn no_empty_or_relative_folder_is_announced() {
+        for agent in [AgentKind::Gemini, AgentKind::Qwen] {
+            let (text, problems) = joined(&["", "/a", "src", "/b"], agent);
+            assert_eq!(text, "/a:/b");
+            assert_eq!(problems.len(), 2);
+            assert!(problems[1].contains("`src`"), "{problems:?}");
+        }
+        assert_eq!(joined(&[], AgentKind::Gemini), (String::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_folder_with_the_delimiter_is_told_to_qwen_as_an_array_and_left_out_for_gemini() {
+        let (text, problems) = joined(&["/a:b", "/c"], AgentKind::Qwen);
+        assert_eq!(text, r#"["/a:b","/c"]"#);
+        assert!(problems.is_empty());
+        let (text, problems) = joined(&["/a:b", "/c"], AgentKind::Gemini);
+        assert_eq!(text, "/c");
+        assert!(problems[0].contains("/a:b"), "{problems:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_is_not_unicode_is_reported() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+
+        let root = PathBuf::from(OsStr::from_bytes(b"/a\xff"));
+        let (text, problems) = workspace_path(&[root], AgentKind::Qwen, Platform::Unix);
+        assert_eq!(text, "");
+        assert!(matches!(problems[..], [DiscoveryError::RootNotUnicode { .. }]));
+    }
+}

@@ -1,0 +1,262 @@
+//! A directory that nobody else can have tampered with, and files that appear in it whole.
+//!
+//! `/tmp` belongs to everybody: another user may have made `/tmp/gemini` first, or planted a symbolic link there, to read
+//! the token or to have us overwrite a file. So each directory below the base is opened without following links, checked
+//! by its handle, and everything after that goes through the handle: there is no moment between check and use.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::DiscoveryError;
+
+/// A directory that is ours, open.
+#[derive(Debug)]
+pub(crate) struct OwnDirectory {
+    path: PathBuf,
+    #[cfg(unix)]
+    handle: rustix::fd::OwnedFd,
+}
+
+impl OwnDirectory {
+    /// Opens `base` and the directories below it, and makes those that are missing, for nobody but us.
+    ///
+    /// The base may be a link or another's (`/tmp` is); what is below it may not.
+    pub(crate) fn open(base: &Path, names: &[&str], uid: Option<u32>) -> Result<Self, DiscoveryError> {
+        create_privately(base).map_err(|source| DiscoveryError::Directory {
+            path: base.to_owned(),
+            source,
+        })?;
+        let mut directory = Self::open_base(base)?;
+        for name in names {
+            directory = directory.open_child(name, uid)?;
+        }
+        Ok(directory)
+    }
+
+    /// Puts a file there, readable for nobody but us from its first moment, and in one step: a reader sees all of it or
+    /// what was there before. `temporary` is its name until then.
+    pub(crate) fn replace(&self, name: &str, temporary: &str, contents: &str) -> Result<(), DiscoveryError> {
+        let result = self
+            .write_new(temporary, contents)
+            .and_then(|()| self.rename(temporary, name));
+        result.map_err(|source| {
+            self.discard(temporary);
+            DiscoveryError::Write {
+                path: self.path.join(name),
+                source,
+            }
+        })
+    }
+
+    fn write_new(&self, name: &str, contents: &str) -> io::Result<()> {
+        let mut file = match self.create_new(name) {
+            // The name holds our process id: what lies there is an earlier process's, never another writer's.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.discard(name);
+                self.create_new(name)?
+            }
+            result => result?,
+        };
+        file.write_all(contents.as_bytes())
+    }
+}
+
+#[cfg(unix)]
+impl OwnDirectory {
+    fn open_base(path: &Path) -> Result<Self, DiscoveryError> {
+        let handle = rustix::fs::open(path, directory_flags(), rustix::fs::Mode::empty()).map_err(|source| {
+            DiscoveryError::Directory {
+                path: path.to_owned(),
+                source: source.into(),
+            }
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            handle,
+        })
+    }
+
+    fn open_child(&self, name: &str, uid: Option<u32>) -> Result<Self, DiscoveryError> {
+        use rustix::fs::{Mode, OFlags};
+        use rustix::io::Errno;
+
+        let path = self.path.join(name);
+        let open = || rustix::fs::openat(&self.handle, name, directory_flags() | OFlags::NOFOLLOW, Mode::empty());
+        let opened = match open() {
+            Err(Errno::NOENT) => match rustix::fs::mkdirat(&self.handle, name, Mode::RWXU) {
+                // Somebody may have been quicker; then what they made is checked like anything else.
+                Ok(()) | Err(Errno::EXIST) => open(),
+                Err(error) => Err(error),
+            },
+            result => result,
+        };
+        let handle = match opened {
+            Ok(handle) => handle,
+            Err(Errno::NOTDIR | Errno::LOOP) => return Err(DiscoveryError::NotADirectory { path }),
+            Err(source) => {
+                let source = source.into();
+                return Err(DiscoveryError::Directory { path, source });
+            }
+        };
+        match keep_others_out(&handle, uid) {
+            Ok(None) => Ok(Self { path, handle }),
+            Ok(Some(owner)) => Err(DiscoveryError::ForeignDirectory { path, owner }),
+            Err(source) => Err(DiscoveryError::Directory { path, source }),
+        }
+    }
+
+    fn create_new(&self, name: &str) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags};
+
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(File::from(handle))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.handle, from, &self.handle, to)?)
+    }
+
+    fn discard(&self, name: &str) {
+        // A temporary file that stays is swept at the next start.
+        let _ = rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty());
+    }
+}
+
+#[cfg(unix)]
+fn directory_flags() -> rustix::fs::OFlags {
+    rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC
+}
+
+/// Takes the right to write away from everybody else; gives the owner if that is somebody else.
+#[cfg(unix)]
+fn keep_others_out(handle: &rustix::fd::OwnedFd, uid: Option<u32>) -> io::Result<Option<u32>> {
+    use rustix::fs::Mode;
+
+    let status = rustix::fs::fstat(handle)?;
+    if uid.is_some_and(|uid| uid != status.st_uid) {
+        return Ok(Some(status.st_uid));
+    }
+    let mode = Mode::from_raw_mode(status.st_mode);
+    let others = Mode::WGRP | Mode::WOTH;
+    if mode.intersects(others) {
+        rustix::fs::fchmod(handle, mode - others)?;
+    }
+    Ok(None)
+}
+
+#[cfg(unix)]
+fn create_privately(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+// Elsewhere the directories are inside the user's profile, where the system already keeps others out.
+#[cfg(not(unix))]
+impl OwnDirectory {
+    fn open_base(path: &Path) -> Result<Self, DiscoveryError> {
+        Ok(Self { path: path.to_owned() })
+    }
+
+    fn open_child(&self, name: &str, _uid: Option<u32>) -> Result<Self, DiscoveryError> {
+        let path = self.path.join(name);
+        match create_privately(&path) {
+            Ok(()) => {}
+            Err(source) => return Err(DiscoveryError::Directory { path, source }),
+        }
+        if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) {
+            return Err(DiscoveryError::NotADirectory { path });
+        }
+        Ok(Self { path })
+    }
+
+    fn create_new(&self, name: &str) -> io::Result<File> {
+        File::create_new(self.path.join(name))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn discard(&self, name: &str) {
+        let _ = std::fs::remove_file(self.path.join(name));
+    }
+}
+
+#[cfg(not(unix))]
+fn create_privately(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn own_uid() -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    /// Difference 23: the specification says nothing about modes; the file is 0600 and the directories are 0700.
+    #[test]
+    fn directories_and_files_are_for_nobody_else() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap();
+        directory.replace("file", ".temporary", "{}").unwrap();
+        assert_eq!(mode(&base.path().join("gemini")), 0o700);
+        assert_eq!(mode(&base.path().join("gemini/ide")), 0o700);
+        assert_eq!(mode(&base.path().join("gemini/ide/file")), 0o600);
+        assert_eq!(fs::read_dir(base.path().join("gemini/ide")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_is_tightened() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = base.path().join("gemini");
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+        OwnDirectory::open(base.path(), &["gemini"], Some(own_uid())).unwrap();
+        assert_eq!(mode(&directory), 0o755);
+    }
+
+    #[test]
+    fn a_planted_link_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), base.path().join("gemini")).unwrap();
+        let error = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap_err();
+        assert!(matches!(error, DiscoveryError::NotADirectory { .. }), "{error}");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_of_somebody_else_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        fs::create_dir(base.path().join("gemini")).unwrap();
+        let stranger = Some(own_uid() + 1);
+        let error = OwnDirectory::open(base.path(), &["gemini", "ide"], stranger).unwrap_err();
+        assert!(matches!(error, DiscoveryError::ForeignDirectory { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_a_link_in_its_place_is_not_followed() {
+        let base = tempfile::tempdir().unwrap();
+        let victim = base.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let directory = OwnDirectory::open(base.path(), &["ide"], Some(own_uid())).unwrap();
+        symlink(&victim, base.path().join("ide/file")).unwrap();
+        symlink(&victim, base.path().join("ide/.temporary")).unwrap();
+        directory.replace("file", ".temporary", "new").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(base.path().join("ide/file")).unwrap(), "new");
+    }
+}

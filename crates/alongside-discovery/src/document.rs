@@ -1,0 +1,200 @@
+//! A discovery file as an agent sees it: whatever JSON somebody wrote.
+//!
+//! The agents check next to nothing: a port may be a string, a key may be missing, a value may have any type. What counts
+//! is what JavaScript makes of it, and that is what these accessors answer.
+
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::place;
+
+/// More than any discovery file needs; less than what would hurt to read.
+const MAXIMUM_LENGTH: u64 = 1 << 20;
+
+/// The JSON of a discovery file. It holds a token, so it is never printed or serialised.
+#[derive(Clone)]
+pub(crate) struct Document(Value);
+
+/// What `workspacePath` is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WorkspacePath {
+    /// Not there.
+    Missing,
+    /// A string, perhaps an empty one.
+    Text(String),
+    /// Something else, over which both agents stumble.
+    Other,
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Document(…)")
+    }
+}
+
+impl Document {
+    /// Reads a file; `None` if it is not a file of a sensible size with JSON in it.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let (_, text) = read_text(path)?;
+        Self::parse(&text)
+    }
+
+    /// Reads a text as `JSON.parse` does.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+
+    /// Whether JavaScript's `typeof` calls it an object and it is not `null`.
+    pub(crate) fn is_object(&self) -> bool {
+        self.0.is_object() || self.0.is_array()
+    }
+
+    /// Whether it is `null`, on which every access throws.
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The raw `port`, if it is truthy.
+    pub(crate) fn port(&self) -> Option<&Value> {
+        self.0.get("port").filter(|port| is_truthy(port))
+    }
+
+    /// The raw `port`, if it is there at all and not `null`.
+    pub(crate) fn raw_port(&self) -> Option<&Value> {
+        self.0.get("port").filter(|port| !port.is_null())
+    }
+
+    /// What `workspacePath` is.
+    pub(crate) fn workspace_path(&self) -> WorkspacePath {
+        match self.0.get("workspacePath") {
+            None => WorkspacePath::Missing,
+            Some(Value::String(text)) => WorkspacePath::Text(text.clone()),
+            Some(_) => WorkspacePath::Other,
+        }
+    }
+
+    /// `authToken`, if it is a string; it may be empty.
+    pub(crate) fn token(&self) -> Option<String> {
+        self.0.get("authToken")?.as_str().map(str::to_owned)
+    }
+
+    /// `ideInfo`, if it has both a name and a name for people.
+    pub(crate) fn ide_info(&self) -> Option<(String, String)> {
+        let information = self.0.get("ideInfo")?;
+        let text = |key: &str| {
+            information
+                .get(key)?
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        Some((text("name")?, text("displayName")?))
+    }
+
+    /// The raw `ppid`, if it is truthy.
+    pub(crate) fn parent(&self) -> Option<&Value> {
+        self.0.get("ppid").filter(|pid| is_truthy(pid))
+    }
+
+    /// `stdio`, a companion to be started instead of dialled.
+    pub(crate) fn stdio(&self) -> Option<(String, Vec<String>)> {
+        let stdio = self.0.get("stdio")?;
+        let command = stdio.get("command")?.as_str()?.to_owned();
+        Some((command, strings(stdio.get("args"))))
+    }
+
+    /// A text of ours.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.as_str()
+    }
+
+    /// A number of ours.
+    pub(crate) fn number(&self, key: &str) -> Option<u64> {
+        self.0.get(key)?.as_u64()
+    }
+}
+
+/// The metadata and the text of a regular file. A pipe or a device that somebody planted is not waited for.
+pub(crate) fn read_text(path: &Path) -> Option<(Metadata, String)> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAXIMUM_LENGTH).read_to_end(&mut bytes).ok()?;
+    // Node replaces what is not UTF-8 and reads on.
+    Some((metadata, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// JavaScript's `String(value)` for what may stand for a port.
+pub(crate) fn to_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // JavaScript has one kind of number: 8080.0 is 8080.
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => format!("{float}"),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// The process id that `process.kill` takes a value for; `None` where it throws.
+pub(crate) fn to_pid(value: &Value) -> Option<u64> {
+    place::number(&to_text(value))
+}
+
+/// The strings of a JSON array.
+pub(crate) fn strings(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn is_truthy(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(truth) => *truth,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(text: &str) -> Document {
+        Document::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_port_may_be_a_number_or_a_text() {
+        for text in [r#"{"port":8080}"#, r#"{"port":"8080"}"#, r#"{"port":8080.0}"#] {
+            assert_eq!(to_text(document(text).port().unwrap()), "8080");
+        }
+        for text in [r#"{"port":0}"#, r#"{"port":""}"#, r#"{"port":null}"#, "{}", "[]", "5"] {
+            assert_eq!(document(text).port(), None);
+        }
+    }
+
+    #[test]
+    fn an_identity_needs_both_names() {
+        let identity = |text: &str| document(text).ide_info();
+        assert!(identity(r#"{"ideInfo":{"name":"a","displayName":"A"}}"#).is_some());
+        assert_eq!(identity(r#"{"ideInfo":{"name":"a","displayName":""}}"#), None);
+        assert_eq!(identity(r#"{"ideInfo":{"name":"a"}}"#), None);
+        assert_eq!(identity(r#"{"ideInfo":"a"}"#), None);
+    }
+
+    #[test]
+    fn a_directory_in_a_files_place_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Document::read(directory.path()).is_none());
+    }
+}

@@ -1,0 +1,308 @@
+//! Everything the rules depend on, taken once.
+//!
+//! Where the agents look is decided by environment variables, the home directory and the kind of machine. A rule that
+//! read those from the process could only be tested by changing the process; so all of them take an [`Environment`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::{dotenv, node_path};
+
+/// A kind of machine, as far as the agents tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// Linux and everything else like it.
+    Unix,
+    /// macOS: like Unix, with file names that ignore case.
+    MacOs,
+    /// Windows.
+    Windows,
+}
+
+impl Platform {
+    /// The machine this program was built for.
+    pub const fn current() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Unix
+        }
+    }
+
+    /// What separates paths in a list: Node's `path.delimiter`.
+    pub const fn path_delimiter(self) -> char {
+        match self {
+            Self::Windows => ';',
+            Self::Unix | Self::MacOs => ':',
+        }
+    }
+}
+
+/// A snapshot of the process's surroundings.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The environment variables.
+    pub variables: BTreeMap<String, String>,
+    /// The home directory, if there is one.
+    pub home: Option<PathBuf>,
+    /// The working directory, which relative settings are relative to.
+    pub working_directory: PathBuf,
+    /// Whether this is a container: `/.dockerenv` or `/run/.containerenv` exists.
+    pub in_container: bool,
+    /// Our process id.
+    pub pid: u32,
+    /// Our user id; `None` on Windows.
+    pub uid: Option<u32>,
+    /// The machine's name: process ids in a file of another machine mean nothing here.
+    pub host_name: Option<String>,
+    /// The kind of machine.
+    pub platform: Platform,
+}
+
+impl Environment {
+    /// The surroundings of this process, now.
+    pub fn current() -> Self {
+        Self {
+            variables: std::env::vars_os()
+                .map(|(name, value)| {
+                    (
+                        name.to_string_lossy().into_owned(),
+                        value.to_string_lossy().into_owned(),
+                    )
+                })
+                .collect(),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            // Without a working directory nothing can be found relative to it; the root is as good as any.
+            working_directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            in_container: Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists(),
+            pid: std::process::id(),
+            uid: current_uid(),
+            host_name: current_host_name(),
+            platform: Platform::current(),
+        }
+    }
+
+    /// Surroundings with that home and working directory, no variables and no container, for tests and trials.
+    pub fn new(home: impl Into<PathBuf>, working_directory: impl Into<PathBuf>) -> Self {
+        Self {
+            variables: BTreeMap::new(),
+            home: Some(home.into()),
+            working_directory: working_directory.into(),
+            in_container: false,
+            pid: std::process::id(),
+            uid: current_uid(),
+            host_name: current_host_name(),
+            platform: Platform::current(),
+        }
+    }
+
+    /// The same surroundings with one more variable.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// A variable, unless it is unset or empty: the agents seldom tell the two apart.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.raw_variable(name).filter(|value| !value.is_empty())
+    }
+
+    /// Node's `os.tmpdir()`, which is not Rust's: on Unix it reads `TMP` and `TEMP` too, and trims one slash.
+    pub fn node_temporary_directory(&self) -> PathBuf {
+        let (directory, separator) = match self.platform {
+            Platform::Windows => {
+                let directory = self.first_of(&["TEMP", "TMP"]).map_or_else(
+                    || {
+                        format!(
+                            "{}\\temp",
+                            self.first_of(&["SystemRoot", "windir"]).unwrap_or("undefined")
+                        )
+                    },
+                    str::to_owned,
+                );
+                (directory, '\\')
+            }
+            Platform::Unix | Platform::MacOs => {
+                let directory = self.first_of(&["TMPDIR", "TMP", "TEMP"]).unwrap_or("/tmp");
+                (directory.to_owned(), '/')
+            }
+        };
+        let is_root = directory.len() == 1 || directory.ends_with(":\\");
+        let trimmed = match directory.strip_suffix(separator) {
+            Some(trimmed) if !is_root => trimmed,
+            _ => &directory,
+        };
+        self.working_directory.join(trimmed)
+    }
+
+    /// Qwen Code's own directory: `QWEN_HOME`, be it set only in `~/.qwen/.env` or `~/.env`, else `~/.qwen`.
+    pub fn qwen_home(&self) -> PathBuf {
+        let default = match &self.home {
+            Some(home) => home.join(".qwen"),
+            None => self.node_temporary_directory().join(".qwen"),
+        };
+        let configured = match self.raw_variable("QWEN_HOME") {
+            // Set to nothing still keeps the files from being asked.
+            Some("") => None,
+            Some(configured) => Some(configured.to_owned()),
+            None => qwen_home_from_files(&default),
+        };
+        match configured {
+            Some(configured) => self.expand(&configured),
+            None => default,
+        }
+    }
+
+    /// A setting that names a directory: `~` is the home, anything relative is relative to the working directory.
+    fn expand(&self, setting: &str) -> PathBuf {
+        let in_home = match setting {
+            "~" => Some(""),
+            _ => setting.strip_prefix("~/").or_else(|| setting.strip_prefix("~\\")),
+        };
+        let expanded = match in_home {
+            Some(below) => {
+                let segments = below.split(['/', '\\']).filter(|segment| !segment.is_empty());
+                segments.fold(self.home.clone().unwrap_or_default(), |path, segment| {
+                    path.join(segment)
+                })
+            }
+            None => PathBuf::from(setting),
+        };
+        node_path::resolve(&self.working_directory, &expanded)
+    }
+
+    fn first_of(&self, names: &[&str]) -> Option<&str> {
+        names.iter().find_map(|name| self.variable(name))
+    }
+
+    /// A variable that may be set to nothing.
+    pub(crate) fn raw_variable(&self, name: &str) -> Option<&str> {
+        let value = match self.platform {
+            Platform::Windows => {
+                let mut variables = self.variables.iter();
+                variables.find_map(|(key, value)| key.eq_ignore_ascii_case(name).then_some(value))
+            }
+            Platform::Unix | Platform::MacOs => self.variables.get(name),
+        };
+        value.map(String::as_str)
+    }
+}
+
+/// `QWEN_HOME` as the first of two files sets it: the one in the default directory, then the one beside it.
+fn qwen_home_from_files(default: &Path) -> Option<String> {
+    let beside = default.parent().map(|home| home.join(".env"));
+    [Some(default.join(".env")), beside]
+        .into_iter()
+        .flatten()
+        .find_map(|file| {
+            let source = std::fs::read(file).ok()?;
+            dotenv::value_of(&String::from_utf8_lossy(&source), "QWEN_HOME")
+        })
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere there is no user id")]
+fn current_uid() -> Option<u32> {
+    Some(rustix::process::getuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn current_uid() -> Option<u32> {
+    None
+}
+
+#[cfg(unix)]
+fn current_host_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(not(unix))]
+fn current_host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn unix() -> Environment {
+        Environment {
+            platform: Platform::Unix,
+            ..Environment::new("/home/ada", "/work")
+        }
+    }
+
+    #[test]
+    fn the_temporary_directory_is_nodes_and_not_rusts() {
+        assert_eq!(unix().node_temporary_directory(), Path::new("/tmp"));
+        let environment = unix().with("TEMP", "/c").with("TMP", "/b/");
+        assert_eq!(environment.node_temporary_directory(), Path::new("/b"));
+        let environment = environment.with("TMPDIR", "/a//");
+        assert_eq!(environment.node_temporary_directory().to_str(), Some("/a/"));
+        assert_eq!(
+            environment.with("TMPDIR", "").node_temporary_directory(),
+            Path::new("/b")
+        );
+        assert_eq!(unix().with("TMPDIR", "/").node_temporary_directory(), Path::new("/"));
+    }
+
+    #[test]
+    fn on_windows_the_temporary_directory_comes_from_temp_first() {
+        let windows = Environment {
+            platform: Platform::Windows,
+            working_directory: PathBuf::new(),
+            ..unix()
+        };
+        let windows = windows.with("SYSTEMROOT", "C:\\Windows");
+        assert_eq!(windows.node_temporary_directory().to_str(), Some("C:\\Windows\\temp"));
+        let windows = windows.with("Tmp", "D:\\").with("TMPDIR", "E:\\x");
+        assert_eq!(windows.node_temporary_directory().to_str(), Some("D:\\"));
+        let windows = windows.with("TEMP", "C:\\t\\");
+        assert_eq!(windows.node_temporary_directory().to_str(), Some("C:\\t"));
+    }
+
+    #[test]
+    fn qwens_home_is_below_the_home_unless_a_variable_says_otherwise() {
+        assert_eq!(unix().qwen_home(), Path::new("/home/ada/.qwen"));
+        assert_eq!(unix().with("QWEN_HOME", "/q").qwen_home(), Path::new("/q"));
+        assert_eq!(unix().with("QWEN_HOME", "~").qwen_home(), Path::new("/home/ada"));
+        assert_eq!(
+            unix().with("QWEN_HOME", "~/a//b").qwen_home(),
+            Path::new("/home/ada/a/b")
+        );
+        assert_eq!(unix().with("QWEN_HOME", "~\\a").qwen_home(), Path::new("/home/ada/a"));
+        assert_eq!(unix().with("QWEN_HOME", "../q").qwen_home(), Path::new("/q"));
+        assert_eq!(unix().with("QWEN_HOME", "").qwen_home(), Path::new("/home/ada/.qwen"));
+    }
+
+    #[test]
+    fn without_a_home_qwens_home_is_temporary() {
+        let homeless = Environment { home: None, ..unix() };
+        assert_eq!(homeless.qwen_home(), Path::new("/tmp/.qwen"));
+    }
+
+    #[test]
+    fn qwens_home_may_be_set_in_two_files_and_the_inner_one_wins() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = Environment {
+            platform: Platform::Unix,
+            ..Environment::new(home.path(), "/work")
+        };
+        fs::write(home.path().join(".env"), "QWEN_HOME=/outer\n").unwrap();
+        assert_eq!(environment.qwen_home(), Path::new("/outer"));
+        fs::create_dir(home.path().join(".qwen")).unwrap();
+        fs::write(home.path().join(".qwen/.env"), "OTHER=1\n").unwrap();
+        assert_eq!(environment.qwen_home(), Path::new("/outer"));
+        fs::write(home.path().join(".qwen/.env"), "export QWEN_HOME=\"~/inner\"\n").unwrap();
+        assert_eq!(environment.qwen_home(), home.path().join("inner"));
+        let emptied = environment.clone().with("QWEN_HOME", "");
+        assert_eq!(emptied.qwen_home(), home.path().join(".qwen"));
+        assert_eq!(environment.with("QWEN_HOME", "/set").qwen_home(), Path::new("/set"));
+    }
+}

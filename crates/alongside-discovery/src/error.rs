@@ -1,0 +1,111 @@
+//! What can go wrong with discovery files, told so that a person can act on it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use alongside_core::dialect::AgentKind;
+use thiserror::Error;
+
+/// Why a discovery file, or a part of it, could not be written.
+#[derive(Debug, Error)]
+pub enum DiscoveryError {
+    /// A directory could not be made or opened.
+    #[error("cannot use the directory {}: {source}; check that it can be created and is writable", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory of ours is not a real directory.
+    #[error("{} is not a directory but something else, perhaps a planted symbolic link; remove it", path.display())]
+    NotADirectory {
+        /// What should be a directory.
+        path: PathBuf,
+    },
+    /// Somebody else made the directory first.
+    #[error(
+        "{} belongs to user {owner}, who could read or swap what is written there; \
+         set TMPDIR to a directory of your own for the editor and for the agent, or start the agent with `alongside run`",
+        path.display()
+    )]
+    ForeignDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner's user id.
+        owner: u32,
+    },
+    /// The file could not be written.
+    #[error("cannot write {}: {source}; check the free space and the permissions of its directory", path.display())]
+    Write {
+        /// The discovery file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file could not be removed.
+    #[error("cannot remove {}: {source}; remove it by hand, or agents will try a port where nobody listens", path.display())]
+    Remove {
+        /// The discovery file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A workspace folder has the list's own separator in its name.
+    #[error(
+        "the folder {} has a `{delimiter}` in its path, which separates folders in this agent's list, and was left out; \
+         rename it or open it under another name through a symbolic link",
+        root.display()
+    )]
+    RootHasDelimiter {
+        /// The folder.
+        root: PathBuf,
+        /// The separator.
+        delimiter: char,
+    },
+    /// A workspace folder cannot be written in JSON.
+    #[error(
+        "the folder {} has a name that is not UTF-8 and was left out; rename it or open it under another name through a \
+         symbolic link",
+        root.display()
+    )]
+    RootNotUnicode {
+        /// The folder.
+        root: PathBuf,
+    },
+    /// A workspace folder that would mean another place in each terminal.
+    #[error("the folder `{}` is not an absolute path and was left out; announce it with its full path", root.display())]
+    RootNotAbsolute {
+        /// The folder.
+        root: PathBuf,
+    },
+    /// Not one file could be written.
+    #[error("no agent can find this companion: {}", list(problems))]
+    NothingWritten {
+        /// What went wrong, file by file.
+        problems: Vec<Problem>,
+    },
+}
+
+/// Something that went wrong with one file while others were written.
+#[derive(Debug)]
+pub struct Problem {
+    /// The agent that the file is for.
+    pub agent: AgentKind,
+    /// The discovery file.
+    pub path: PathBuf,
+    /// What went wrong with it.
+    pub error: DiscoveryError,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(formatter)
+    }
+}
+
+fn list(problems: &[Problem]) -> String {
+    let sentences: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    sentences.join("; ")
+}

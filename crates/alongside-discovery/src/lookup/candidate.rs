@@ -1,0 +1,240 @@
+//! One discovery file that an agent considers, and what becomes of it.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::workspace::{Validator, WorkspaceMatch};
+use crate::document::{self, Document, WorkspacePath};
+use crate::process::{Alive, Processes};
+
+/// A discovery file in an agent's eyes.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// The file.
+    pub path: PathBuf,
+    /// How the agent came upon it.
+    pub source: Source,
+    /// Its owner's user id, where there are such ids.
+    pub owner: Option<u32>,
+    /// Whether it belongs to the agent's user.
+    pub owner_is_us: bool,
+    /// Its permissions, such as `0o600`. Neither agent looks at them, but others could.
+    pub mode: Option<u32>,
+    /// When it was last written, which is what Qwen Code sorts by.
+    pub modified: Option<SystemTime>,
+    /// The process id in its name or its `ppid`.
+    pub pid: Option<u64>,
+    /// Whether that process is alive.
+    pub alive: Option<Alive>,
+    /// What is in it; `None` if it cannot be read or is no JSON.
+    pub fields: Option<Fields>,
+    /// How its workspace and the working directory are related.
+    pub workspace: Option<WorkspaceMatch>,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    #[serde(skip)]
+    pub(super) document: Option<Document>,
+}
+
+/// The fields of a discovery file that may be shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fields {
+    /// The port, as it is written there.
+    pub port: Option<String>,
+    /// The list of folders.
+    pub workspace_path: Option<String>,
+    /// Whether there is a token.
+    pub has_token: bool,
+    /// The editor's name.
+    pub name: Option<String>,
+    /// The editor's name for people.
+    pub display_name: Option<String>,
+    /// Whether it names a program to start instead.
+    pub has_stdio: bool,
+    /// The program that wrote it, if it says so as ours do.
+    pub companion: Option<String>,
+}
+
+/// How an agent came upon a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Source {
+    /// Its directory was listed.
+    Listing,
+    /// The port variable names it.
+    PortVariable,
+    /// It has the old name with the editor's process id.
+    LegacyPid,
+    /// It has the old name with the port of the variable.
+    LegacyPort,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// The agent goes by it.
+    Chosen,
+    /// The agent goes by it only to say that the directory does not match.
+    ChosenDespiteMismatch,
+    /// It would do, but another was preferred, and it is not tried even if that one does not answer.
+    LostTie,
+    /// It is tried if those before it do not answer.
+    TriedLater,
+    /// It is another user's.
+    Foreign,
+    /// It cannot be read, or there is no JSON object in it.
+    Unreadable,
+    /// Its workspace does not contain the working directory.
+    Outside,
+    /// It has no `workspacePath`.
+    WithoutWorkspace,
+    /// Its `workspacePath` is empty.
+    WithoutFolder,
+    /// The agent deletes it, since its `ppid` is dead.
+    DeletedParentGone,
+    /// The agent deletes it, since its `ppid` is another user's process.
+    DeletedParentForeign,
+    /// The agent deletes it, since it has no `ppid` and its whole `workspacePath` is not an existing path.
+    DeletedWorkspaceGone,
+    /// The agent's own code fails over it, and the whole search with it.
+    Fails,
+}
+
+impl Verdict {
+    /// Whether the agent deletes the file.
+    pub fn is_deletion(self) -> bool {
+        matches!(
+            self,
+            Self::DeletedParentGone | Self::DeletedParentForeign | Self::DeletedWorkspaceGone
+        )
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Chosen => "chosen",
+            Self::ChosenDespiteMismatch => "chosen for want of a better one, though its workspace is elsewhere",
+            Self::LostTie => "would do, but another one comes first",
+            Self::TriedLater => "tried if those before it do not answer",
+            Self::Foreign => "ignored: it belongs to another user",
+            Self::Unreadable => "ignored: it cannot be read or holds no JSON object",
+            Self::Outside => "passed over: its workspace does not contain the working directory",
+            Self::WithoutWorkspace => "passed over: it names no workspace",
+            Self::WithoutFolder => "passed over: no folder is open in its editor",
+            Self::DeletedParentGone => "deleted by the agent: its `ppid` is not a living process",
+            Self::DeletedParentForeign => "deleted by the agent: its `ppid` is another user's process",
+            Self::DeletedWorkspaceGone => {
+                "deleted by the agent: without `ppid`, its `workspacePath` must exist as a whole"
+            }
+            Self::Fails => "breaks the agent's search: its `workspacePath` is not a text or cannot be resolved",
+        })
+    }
+}
+
+impl Candidate {
+    /// Looks at a file; `None` if there is none.
+    pub(super) fn look(
+        path: PathBuf,
+        source: Source,
+        pid_in_name: Option<u64>,
+        validator: &Validator<'_>,
+        processes: &dyn Processes,
+    ) -> Option<Self> {
+        fs::symlink_metadata(&path).ok()?;
+        let metadata = fs::metadata(&path).ok();
+        let document = document::read_text(&path).and_then(|(_, text)| Document::parse(&text));
+        let (owner, mode) = metadata.as_ref().map_or((None, None), owner_and_mode);
+        let pid = pid_in_name.or_else(|| document.as_ref()?.parent().and_then(document::to_pid));
+        let workspace = document.as_ref().map(|document| {
+            if document.is_null() {
+                WorkspaceMatch::Fails
+            } else {
+                validator.compare(&document.workspace_path())
+            }
+        });
+        Some(Self {
+            source,
+            owner,
+            owner_is_us: owner.is_none() || owner == validator.environment.uid,
+            mode,
+            modified: metadata.and_then(|metadata| metadata.modified().ok()),
+            pid,
+            alive: pid.map(|pid| is_alive(processes, pid)),
+            fields: document.as_ref().map(fields),
+            verdict: match workspace {
+                None => Verdict::Unreadable,
+                Some(WorkspaceMatch::Contains) => Verdict::LostTie,
+                Some(WorkspaceMatch::Outside(_)) => Verdict::Outside,
+                Some(WorkspaceMatch::Missing) => Verdict::WithoutWorkspace,
+                Some(WorkspaceMatch::Empty) => Verdict::WithoutFolder,
+                Some(WorkspaceMatch::Fails) => Verdict::Fails,
+            },
+            workspace,
+            document,
+            path,
+        })
+    }
+
+    /// Whether its workspace contains the working directory.
+    pub(super) fn contains(&self) -> bool {
+        self.workspace == Some(WorkspaceMatch::Contains)
+    }
+
+    /// What Qwen Code's cleaning would do with it: any error of `kill`, that of permission too, counts as dead.
+    pub(super) fn deletion(&self, working_directory: &Path) -> Option<Verdict> {
+        let document = self.document.as_ref()?;
+        if document.parent().is_some() {
+            return match self.alive {
+                Some(Alive::Yes) => None,
+                Some(Alive::YesButForeign) => Some(Verdict::DeletedParentForeign),
+                Some(Alive::No) | None => Some(Verdict::DeletedParentGone),
+            };
+        }
+        match document.workspace_path() {
+            WorkspacePath::Text(text) if !text.is_empty() && !working_directory.join(&text).exists() => {
+                Some(Verdict::DeletedWorkspaceGone)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_alive(processes: &dyn Processes, pid: u64) -> Alive {
+    u32::try_from(pid).map_or(Alive::No, |pid| processes.is_alive(pid))
+}
+
+fn fields(document: &Document) -> Fields {
+    let (name, display_name) = document.ide_info().unzip();
+    Fields {
+        port: document.raw_port().map(document::to_text),
+        workspace_path: match document.workspace_path() {
+            WorkspacePath::Text(text) => Some(text),
+            WorkspacePath::Missing | WorkspacePath::Other => None,
+        },
+        has_token: document.token().is_some_and(|token| !token.is_empty()),
+        name,
+        display_name,
+        has_stdio: document.stdio().is_some(),
+        companion: document.text("companion").map(str::to_owned),
+    }
+}
+
+#[cfg(unix)]
+fn owner_and_mode(metadata: &fs::Metadata) -> (Option<u32>, Option<u32>) {
+    use std::os::unix::fs::MetadataExt;
+
+    (Some(metadata.uid()), Some(metadata.mode() & 0o7777))
+}
+
+#[cfg(not(unix))]
+fn owner_and_mode(_metadata: &fs::Metadata) -> (Option<u32>, Option<u32>) {
+    (None, None)
+}

@@ -1,0 +1,254 @@
+//! Gemini CLI's search.
+//!
+//! It lists one directory, sorts by the process id in the names, keeps the files whose workspace contains the working
+//! directory, and goes by one of them. If that one's companion does not answer, no other file is tried.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::path::Path;
+
+use alongside_core::dialect::{AgentKind, Dialect};
+use serde_json::Value;
+
+use super::candidate::{Candidate, Source, Verdict};
+use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+use super::workspace::{Validator, WorkspaceMatch};
+use super::{Identity, Lookup, Outcome, Refusal, identity};
+use crate::document::{self, Document};
+use crate::process::{Alive, Processes, ide_process};
+use crate::terminal::dials_the_containers_host;
+use crate::{Environment, Platform, place};
+
+const AGENT: AgentKind = AgentKind::Gemini;
+
+/// What Gemini CLI would do, were it started in `working_directory`.
+pub fn gemini(environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
+    let dialect = place::dialect(AGENT);
+    let ide_process = ide_process(environment, processes, dialect.environment.pid);
+    let validator = Validator {
+        agent: AGENT,
+        environment,
+        working_directory,
+    };
+    let directory = place::directory(environment, &dialect.files[0]);
+
+    let mut candidates = candidates(dialect, &directory, ide_process.pid, &validator, processes);
+    let choice = choose(&mut candidates, environment.variable(dialect.environment.port));
+    let (chosen, failing) = match choice {
+        Choice::One(index) => (Some(index), None),
+        Choice::Nothing => (None, None),
+        Choice::Fails(index) => (None, Some(index)),
+    };
+    let document = chosen.and_then(|index: usize| candidates[index].document.as_ref());
+    let identity = identity::detect(AGENT, environment, &ide_process, document);
+    let outcome = match (failing, &identity) {
+        (Some(index), _) => Outcome::Refuses(Refusal::SearchFails {
+            agent: AGENT,
+            path: candidates[index].path.clone(),
+        }),
+        (None, None) => Outcome::Refuses(unsupported(&candidates, chosen, &directory)),
+        (None, Some(identity)) => connect(dialect, &validator, chosen.map(|index| &candidates[index]), identity),
+    };
+    Lookup {
+        agent: AGENT,
+        working_directory: working_directory.to_owned(),
+        directory,
+        ide_process,
+        identity,
+        candidates,
+        chosen,
+        outcome,
+    }
+}
+
+enum Choice {
+    One(usize),
+    Nothing,
+    Fails(usize),
+}
+
+/// The files, in the order in which they are weighed: that of the old name first, then the listed ones.
+fn candidates(
+    dialect: &Dialect,
+    directory: &Path,
+    ide_pid: u32,
+    validator: &Validator<'_>,
+    processes: &dyn Processes,
+) -> Vec<Candidate> {
+    let look = |name: &str, source, pid| Candidate::look(directory.join(name), source, pid, validator, processes);
+    let mut listed: Vec<Candidate> = Vec::new();
+    if let Ok(entries) = fs::read_dir(directory) {
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if let Some(parts) = place::parse_file_name(&dialect.files[0], name) {
+                listed.extend(look(name, Source::Listing, parts.pid));
+            }
+        }
+    }
+    // On Windows every process id is taken to be alive, but zero.
+    let counts_as_alive = |candidate: &Candidate| match validator.environment.platform {
+        Platform::Windows => candidate.pid != Some(0),
+        Platform::Unix | Platform::MacOs => matches!(candidate.alive, Some(Alive::Yes | Alive::YesButForeign)),
+    };
+    // Files of the same process stay in the directory's order, which is anybody's guess; ours is by name.
+    listed.sort_by(|left, right| left.path.cmp(&right.path));
+    listed.sort_by_key(|candidate| {
+        let is_ides = candidate.pid == Some(u64::from(ide_pid));
+        Reverse((is_ides, counts_as_alive(candidate), candidate.pid))
+    });
+    let legacy_name = place::legacy_file_name(dialect, &ide_pid.to_string());
+    let legacy = legacy_name.and_then(|name| look(&name, Source::LegacyPid, Some(u64::from(ide_pid))));
+    legacy.into_iter().chain(listed).collect()
+}
+
+/// Chooses a file and writes the verdicts down.
+fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Choice {
+    for candidate in candidates.iter_mut() {
+        if !candidate.owner_is_us {
+            candidate.verdict = Verdict::Foreign;
+        } else if !candidate.document.as_ref().is_some_and(Document::is_object) {
+            candidate.verdict = Verdict::Unreadable;
+        }
+    }
+    let usable: Vec<usize> = (0..candidates.len())
+        .filter(|index| !matches!(candidates[*index].verdict, Verdict::Foreign | Verdict::Unreadable))
+        .collect();
+    // The file of the old name wins outright, wherever its workspace is.
+    let legacy = usable
+        .iter()
+        .copied()
+        .find(|index| candidates[*index].source == Source::LegacyPid);
+    if legacy.is_none()
+        && let Some(index) = usable
+            .iter()
+            .copied()
+            .find(|index| candidates[*index].verdict == Verdict::Fails)
+    {
+        return Choice::Fails(index);
+    }
+    let matching: Vec<usize> = usable
+        .iter()
+        .copied()
+        .filter(|index| candidates[*index].contains())
+        .collect();
+    let pool = if matching.is_empty() { &usable } else { &matching };
+    let of_variable = port_variable.and_then(|wanted| {
+        let has_port = |index: &&usize| {
+            let port = candidates[**index].document.as_ref().and_then(Document::raw_port);
+            port.map(document::to_text).as_deref() == Some(wanted)
+        };
+        pool.iter().find(has_port).copied()
+    });
+    let Some(index) = legacy.or(of_variable).or_else(|| pool.first().copied()) else {
+        return Choice::Nothing;
+    };
+    if candidates[index].verdict == Verdict::Fails {
+        return Choice::Fails(index);
+    }
+    candidates[index].verdict = match candidates[index].workspace {
+        Some(WorkspaceMatch::Outside(_)) => Verdict::ChosenDespiteMismatch,
+        _ => Verdict::Chosen,
+    };
+    Choice::One(index)
+}
+
+/// What comes after the editor is known: the workspace, then the ports.
+fn connect(dialect: &Dialect, validator: &Validator<'_>, chosen: Option<&Candidate>, identity: &Identity) -> Outcome {
+    let environment = validator.environment;
+    let names = &dialect.environment;
+    let workspace = match chosen.and_then(|candidate| candidate.workspace.clone()) {
+        None | Some(WorkspaceMatch::Missing) => {
+            // Set to nothing is not unset: it means that no folder is open.
+            let text = environment.raw_variable(names.workspace);
+            text.map_or(WorkspaceMatch::Missing, |text| validator.compare_text(text))
+        }
+        Some(workspace) => workspace,
+    };
+    if let Some(refusal) = refuse_workspace(AGENT, names.workspace, validator.working_directory, workspace) {
+        return Outcome::Refuses(refusal);
+    }
+
+    let document = chosen.and_then(|candidate| candidate.document.as_ref());
+    // A stale file lends its old token even to a port from the variable.
+    let from_file = document.and_then(Document::token);
+    let token_path = from_file.as_ref().and(chosen).map(|candidate| candidate.path.clone());
+    let token = from_file.or_else(|| environment.variable(names.token?).map(str::to_owned));
+    let host = if dials_the_containers_host(environment) {
+        CONTAINER_HOST
+    } else {
+        LOCAL_HOST
+    };
+    let target = |port: &Value, named_by: Option<&Candidate>| {
+        Some(Dial::Http(Target {
+            host,
+            port: target::lenient_port(port)?,
+            token: Secret::new(token.clone()),
+            token_path: token_path.clone(),
+            display_name: identity.display_name.clone(),
+            pid: named_by.and_then(|candidate| candidate.pid),
+            path: named_by.map(|candidate| candidate.path.clone()),
+        }))
+    };
+    let of_variable = environment
+        .variable(names.port)
+        .map(|port| Value::String(port.to_owned()));
+    let attempts = [
+        document.and_then(Document::port).and_then(|port| target(port, chosen)),
+        target::stdio_of(document),
+        of_variable.and_then(|port| target(&port, None)),
+        target::stdio_from_variables(environment, names.stdio_command, names.stdio_arguments),
+    ];
+    let attempts: Vec<Dial> = attempts.into_iter().flatten().collect();
+    if attempts.is_empty() {
+        return Outcome::Refuses(Refusal::NothingToDial {
+            agent: AGENT,
+            display_name: identity.display_name.clone(),
+            variable: names.port,
+        });
+    }
+    Outcome::Dials(attempts)
+}
+
+/// The rule about the workspace that stops an agent, if one does.
+pub(super) fn refuse_workspace(
+    agent: AgentKind,
+    variable: &'static str,
+    working_directory: &Path,
+    workspace: WorkspaceMatch,
+) -> Option<Refusal> {
+    match workspace {
+        WorkspaceMatch::Contains => None,
+        WorkspaceMatch::Missing | WorkspaceMatch::Fails => Some(Refusal::NoWorkspace { agent, variable }),
+        WorkspaceMatch::Empty => Some(Refusal::EmptyWorkspace { agent }),
+        WorkspaceMatch::Outside(roots) => Some(Refusal::DirectoryMismatch {
+            agent,
+            working_directory: working_directory.to_owned(),
+            roots,
+        }),
+    }
+}
+
+/// Why no file says which editor this is.
+fn unsupported(candidates: &[Candidate], chosen: Option<usize>, directory: &Path) -> Refusal {
+    let agent = AGENT;
+    let path = |candidate: &Candidate| candidate.path.clone();
+    if let Some(index) = chosen {
+        let path = path(&candidates[index]);
+        return Refusal::NoIdentity { agent, path };
+    }
+    let with = |verdict| {
+        candidates
+            .iter()
+            .find(|candidate| candidate.verdict == verdict)
+            .map(path)
+    };
+    if let Some(path) = with(Verdict::Foreign) {
+        Refusal::ForeignFile { agent, path }
+    } else if let Some(path) = with(Verdict::Unreadable) {
+        Refusal::UnreadableFile { agent, path }
+    } else {
+        let directory = directory.to_owned();
+        Refusal::NoDiscoveryFile { agent, directory }
+    }
+}

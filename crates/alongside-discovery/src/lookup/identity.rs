@@ -1,0 +1,220 @@
+//! Which editor an agent believes to be in.
+//!
+//! A file with both names of `ideInfo` settles it, whatever the editor. Without one, only a few terminals are accepted, by
+//! their variables; in any other the agent calls itself unsupported, and stays so until it is restarted.
+
+use alongside_core::dialect::AgentKind;
+use serde::Serialize;
+
+use crate::Environment;
+use crate::document::Document;
+use crate::process::IdeProcess;
+
+/// The editor in an agent's eyes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// How the agent knows.
+    pub source: IdentitySource,
+}
+
+/// How an agent knows the editor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IdentitySource {
+    /// The chosen discovery file says so.
+    File,
+    /// The terminal's variables say so.
+    Terminal,
+}
+
+/// A sign in the variables that an editor's terminal leaves.
+struct Sign {
+    /// The names, any of which will do.
+    variables: &'static [&'static str],
+    /// The value it must have; any but the empty one if `None`.
+    value: Option<&'static str>,
+    name: &'static str,
+    display_name: &'static str,
+    /// Whether Qwen Code knows it too.
+    in_qwen: bool,
+}
+
+const fn sign(
+    variables: &'static [&'static str],
+    value: Option<&'static str>,
+    name: &'static str,
+    display_name: &'static str,
+    in_qwen: bool,
+) -> Sign {
+    Sign {
+        variables,
+        value,
+        name,
+        display_name,
+        in_qwen,
+    }
+}
+
+/// The agents' own order.
+const SIGNS: [Sign; 13] = [
+    sign(&["ANTIGRAVITY_CLI_ALIAS"], None, "antigravity", "Antigravity", false),
+    sign(&["__COG_BASHRC_SOURCED"], None, "devin", "Devin", true),
+    sign(&["REPLIT_USER"], None, "replit", "Replit", true),
+    sign(&["CURSOR_TRACE_ID"], None, "cursor", "Cursor", true),
+    sign(&["CODESPACES"], None, "codespaces", "GitHub Codespaces", true),
+    sign(
+        &["EDITOR_IN_CLOUD_SHELL", "CLOUD_SHELL"],
+        None,
+        "cloudshell",
+        "Cloud Shell",
+        true,
+    ),
+    sign(&["TERM_PRODUCT"], Some("Trae"), "trae", "Trae", true),
+    sign(&["MONOSPACE_ENV"], None, "firebasestudio", "Firebase Studio", true),
+    sign(&["POSITRON"], Some("1"), "positron", "Positron", false),
+    sign(&["TERM_PROGRAM"], Some("sublime"), "sublimetext", "Sublime Text", false),
+    sign(&["ZED_SESSION_ID"], None, "zed", "Zed", false),
+    sign(&["TERM_PROGRAM"], Some("Zed"), "zed", "Zed", false),
+    sign(&["XCODE_VERSION_ACTUAL"], None, "xcode", "XCode", false),
+];
+
+/// What JetBrains editors are called, by a part of their command line, in Gemini CLI's order.
+const JETBRAINS: [(&str, &str, &str); 9] = [
+    ("idea", "intellijidea", "IntelliJ IDEA"),
+    ("webstorm", "webstorm", "WebStorm"),
+    ("pycharm", "pycharm", "PyCharm"),
+    ("goland", "goland", "GoLand"),
+    ("studio", "androidstudio", "Android Studio"),
+    ("clion", "clion", "CLion"),
+    ("rustrover", "rustrover", "RustRover"),
+    ("datagrip", "datagrip", "DataGrip"),
+    ("phpstorm", "phpstorm", "PhpStorm"),
+];
+
+/// The editor that an agent believes to be in.
+pub(super) fn detect(
+    agent: AgentKind,
+    environment: &Environment,
+    process: &IdeProcess,
+    document: Option<&Document>,
+) -> Option<Identity> {
+    if let Some((name, display_name)) = document.and_then(Document::ide_info) {
+        let source = IdentitySource::File;
+        return Some(Identity {
+            name,
+            display_name,
+            source,
+        });
+    }
+    let is_accepted = match agent {
+        AgentKind::Gemini => gemini_accepts(environment),
+        AgentKind::Qwen => environment.variable("TERM_PROGRAM") == Some("vscode"),
+    };
+    is_accepted.then(|| {
+        let (name, display_name) = from_variables(agent, environment, process);
+        Identity {
+            name: name.to_owned(),
+            display_name: display_name.to_owned(),
+            source: IdentitySource::Terminal,
+        }
+    })
+}
+
+fn gemini_accepts(environment: &Environment) -> bool {
+    let program = environment.variable("TERM_PROGRAM");
+    matches!(program, Some("vscode" | "sublime" | "Zed"))
+        || environment.variable("ZED_SESSION_ID").is_some()
+        || environment.variable("XCODE_VERSION_ACTUAL").is_some()
+        || is_jetbrains(environment)
+}
+
+fn from_variables(agent: AgentKind, environment: &Environment, process: &IdeProcess) -> (&'static str, &'static str) {
+    let shows = |sign: &&Sign| {
+        let mut values = sign.variables.iter().filter_map(|name| environment.variable(name));
+        values.any(|value| sign.value.is_none_or(|wanted| wanted == value))
+    };
+    let is_gemini = agent == AgentKind::Gemini;
+    if let Some(sign) = SIGNS.iter().filter(|sign| is_gemini || sign.in_qwen).find(shows) {
+        return (sign.name, sign.display_name);
+    }
+    let command = process.command.to_lowercase();
+    if is_gemini && is_jetbrains(environment) {
+        let product = JETBRAINS.iter().find(|(part, ..)| command.contains(part));
+        return product.map_or(("jetbrains", "JetBrains IDE"), |(_, name, display_name)| {
+            (name, display_name)
+        });
+    }
+    // A command line that cannot be seen speaks for VS Code in one and against it in the other.
+    if command.contains("code") || (is_gemini && command.is_empty()) {
+        ("vscode", "VS Code")
+    } else {
+        ("vscodefork", "IDE")
+    }
+}
+
+fn is_jetbrains(environment: &Environment) -> bool {
+    let emulator = environment.variable("TERMINAL_EMULATOR");
+    emulator.is_some_and(|emulator| emulator.to_lowercase().contains("jetbrains"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(agent: AgentKind, variables: &[(&str, &str)], command: &str) -> Option<String> {
+        let environment = Environment::new("/home/ada", "/");
+        let environment = variables.iter().fold(environment, |environment, (name, value)| {
+            environment.with(*name, *value)
+        });
+        let process = IdeProcess {
+            pid: 1,
+            command: command.to_owned(),
+        };
+        detect(agent, &environment, &process, None).map(|identity| identity.display_name)
+    }
+
+    #[test]
+    fn gemini_accepts_six_kinds_of_terminals() {
+        let gemini = |variables: &[(&str, &str)], command| named(AgentKind::Gemini, variables, command);
+        assert_eq!(
+            gemini(&[("TERM_PROGRAM", "vscode")], "/usr/bin/code").as_deref(),
+            Some("VS Code")
+        );
+        assert_eq!(gemini(&[("TERM_PROGRAM", "vscode")], "").as_deref(), Some("VS Code"));
+        assert_eq!(
+            gemini(&[("TERM_PROGRAM", "vscode")], "windsurf").as_deref(),
+            Some("IDE")
+        );
+        assert_eq!(
+            gemini(&[("TERM_PROGRAM", "sublime")], "").as_deref(),
+            Some("Sublime Text")
+        );
+        assert_eq!(gemini(&[("ZED_SESSION_ID", "1")], "").as_deref(), Some("Zed"));
+        assert_eq!(gemini(&[("XCODE_VERSION_ACTUAL", "1")], "").as_deref(), Some("XCode"));
+        let jetbrains = [("TERMINAL_EMULATOR", "JetBrains-JediTerm")];
+        assert_eq!(gemini(&jetbrains, "/opt/clion/bin/clion").as_deref(), Some("CLion"));
+        assert_eq!(gemini(&jetbrains, "").as_deref(), Some("JetBrains IDE"));
+        for program in ["tmux", "Apple_Terminal", ""] {
+            assert_eq!(
+                gemini(&[("TERM_PROGRAM", program), ("CURSOR_TRACE_ID", "1")], "code"),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn qwen_accepts_one_kind_of_terminal() {
+        let qwen = |variables: &[(&str, &str)], command| named(AgentKind::Qwen, variables, command);
+        let vscode = ("TERM_PROGRAM", "vscode");
+        assert_eq!(qwen(&[vscode], "code").as_deref(), Some("VS Code"));
+        assert_eq!(qwen(&[vscode], "").as_deref(), Some("IDE"));
+        assert_eq!(qwen(&[vscode, ("CURSOR_TRACE_ID", "1")], "").as_deref(), Some("Cursor"));
+        assert_eq!(qwen(&[vscode, ("POSITRON", "1")], "code").as_deref(), Some("VS Code"));
+        assert_eq!(qwen(&[("ZED_SESSION_ID", "1")], ""), None);
+    }
+}

@@ -1,0 +1,368 @@
+//! Qwen Code's search.
+//!
+//! It looks first for the file of the port variable, then for files of old names, then lists its directory, deletes what
+//! it takes for stale, and goes by the newest whose workspace contains the working directory. If that one's companion does
+//! not answer, it tries the others.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alongside_core::dialect::{AgentKind, Dialect};
+use serde_json::Value;
+
+use super::candidate::{Candidate, Source, Verdict};
+use super::gemini::refuse_workspace;
+use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+use super::workspace::{Validator, WorkspaceMatch};
+use super::{Identity, Lookup, Outcome, Refusal, identity};
+use crate::document::Document;
+use crate::process::{Processes, ide_process};
+use crate::{Environment, place};
+
+const AGENT: AgentKind = AgentKind::Qwen;
+
+/// What Qwen Code would do, were it started in `working_directory`.
+pub fn qwen(environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
+    let dialect = place::dialect(AGENT);
+    let ide_process = ide_process(environment, processes, dialect.environment.pid);
+    let directory = place::directory(environment, &dialect.files[0]);
+    let mut search = Search {
+        dialect,
+        directory: &directory,
+        validator: Validator {
+            agent: AGENT,
+            environment,
+            working_directory,
+        },
+        processes,
+        port_variable: port_variable(dialect, environment),
+        candidates: Vec::new(),
+        rejected_ports: Vec::new(),
+    };
+    let choice = search.choose(ide_process.pid);
+    let chosen = choice.as_ref().ok().copied().flatten();
+    let document = chosen.and_then(|index| search.candidates[index].document.as_ref());
+    let identity = identity::detect(AGENT, environment, &ide_process, document);
+    let outcome = match (choice, &identity) {
+        (Err(Failing(path)), _) => Outcome::Refuses(Refusal::SearchFails { agent: AGENT, path }),
+        (Ok(chosen), None) => Outcome::Refuses(search.unsupported(chosen)),
+        (Ok(chosen), Some(identity)) => search.connect(chosen, identity),
+    };
+    Lookup {
+        agent: AGENT,
+        working_directory: working_directory.to_owned(),
+        ide_process,
+        identity,
+        candidates: search.candidates,
+        chosen,
+        outcome,
+        directory,
+    }
+}
+
+/// The verdicts over files that come to nothing, those first that are nearest to being right.
+const NEAREST_FIRST: [Verdict; 7] = [
+    Verdict::Outside,
+    Verdict::WithoutFolder,
+    Verdict::WithoutWorkspace,
+    Verdict::DeletedParentGone,
+    Verdict::DeletedParentForeign,
+    Verdict::DeletedWorkspaceGone,
+    Verdict::Unreadable,
+];
+
+/// The file over which Qwen Code's own code fails.
+struct Failing(PathBuf);
+
+struct Search<'a> {
+    dialect: &'static Dialect,
+    directory: &'a Path,
+    validator: Validator<'a>,
+    processes: &'a dyn Processes,
+    port_variable: Option<&'a str>,
+    candidates: Vec<Candidate>,
+    /// The ports of workspaces that lie elsewhere, with their types: JavaScript's set tells 8080 from "8080", so that a
+    /// port that was rejected as a number is dialled all the same when the variable names it.
+    rejected_ports: Vec<Value>,
+}
+
+impl Search<'_> {
+    fn choose(&mut self, ide_pid: u32) -> Result<Option<usize>, Failing> {
+        let direct = match self.choose_by_port_variable() {
+            Some(index) => Some(index),
+            None => self.choose_by_legacy_name(ide_pid)?,
+        };
+        // When a file was chosen already, the others are listed all the same: they are tried when it does not answer.
+        let active = self.list();
+        if direct.is_some() {
+            return Ok(direct);
+        }
+        for index in active {
+            let candidate = &mut self.candidates[index];
+            let port = candidate.document.as_ref().and_then(Document::port).cloned();
+            match candidate.workspace {
+                Some(WorkspaceMatch::Contains) => {
+                    candidate.verdict = Verdict::Chosen;
+                    return Ok(Some(index));
+                }
+                Some(WorkspaceMatch::Fails) => return Err(Failing(candidate.path.clone())),
+                Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => self.rejected_ports.extend(port),
+                Some(WorkspaceMatch::Missing) | None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The file of the port variable is read without any cleaning, and may do without a workspace.
+    fn choose_by_port_variable(&mut self) -> Option<usize> {
+        let port = self.port_variable?;
+        let index = self.look(self.directory.join(format!("{port}.lock")), Source::PortVariable)?;
+        let candidate = &mut self.candidates[index];
+        match candidate.workspace {
+            Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) => {
+                candidate.verdict = Verdict::Chosen;
+                return Some(index);
+            }
+            Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => {
+                let written = candidate.document.as_ref().and_then(Document::raw_port).cloned();
+                self.rejected_ports.push(written.unwrap_or_else(|| port.into()));
+            }
+            // Here, and only here, failing is caught.
+            Some(WorkspaceMatch::Fails) | None => {}
+        }
+        None
+    }
+
+    fn choose_by_legacy_name(&mut self, ide_pid: u32) -> Result<Option<usize>, Failing> {
+        let temporary = self.validator.environment.node_temporary_directory();
+        let by_pid = (ide_pid.to_string(), Source::LegacyPid);
+        let by_port = self.port_variable.map(|port| (port.to_owned(), Source::LegacyPort));
+        for (number, source) in [Some(by_pid), by_port].into_iter().flatten() {
+            let name = place::legacy_file_name(self.dialect, &number);
+            let Some(index) = name.and_then(|name| self.look(temporary.join(name), source)) else {
+                continue;
+            };
+            let candidate = &mut self.candidates[index];
+            match candidate.workspace {
+                // What is no JSON lets the next name have its turn; what is JSON does not.
+                None => continue,
+                Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) => {
+                    candidate.verdict = Verdict::Chosen;
+                    return Ok(Some(index));
+                }
+                Some(WorkspaceMatch::Fails) => return Err(Failing(candidate.path.clone())),
+                Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => {
+                    let port = candidate.document.as_ref().and_then(Document::port).cloned();
+                    self.rejected_ports.extend(port);
+                    if source == Source::LegacyPort {
+                        self.rejected_ports.push(number.into());
+                    }
+                }
+            }
+            break;
+        }
+        Ok(None)
+    }
+
+    /// Lists the directory, writes down what would be deleted, and gives the rest, the newest first.
+    fn list(&mut self) -> Vec<usize> {
+        let Ok(entries) = fs::read_dir(self.directory) else {
+            return Vec::new();
+        };
+        let mut paths: Vec<PathBuf> = entries
+            .flatten()
+            .filter(|entry| {
+                let name = entry.file_name();
+                name.to_str()
+                    .is_some_and(|name| place::parse_file_name(&self.dialect.files[0], name).is_some())
+            })
+            .map(|entry| entry.path())
+            .collect();
+        let modified = |path: &PathBuf| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        paths.sort_by_cached_key(|path| Reverse((modified(path), path.clone())));
+        let mut active = Vec::new();
+        for path in paths {
+            let known = self.candidates.iter().position(|candidate| candidate.path == path);
+            let Some(index) = known.or_else(|| self.look(path, Source::Listing)) else {
+                continue;
+            };
+            let candidate = &mut self.candidates[index];
+            let is_chosen = candidate.verdict == Verdict::Chosen;
+            match candidate.deletion(self.validator.working_directory) {
+                Some(_) if is_chosen => {}
+                Some(deletion) => candidate.verdict = deletion,
+                None if candidate.document.is_none() => {}
+                None => {
+                    if candidate.verdict == Verdict::LostTie {
+                        candidate.verdict = Verdict::TriedLater;
+                    }
+                    active.push(index);
+                }
+            }
+        }
+        active
+    }
+
+    fn look(&mut self, path: PathBuf, source: Source) -> Option<usize> {
+        let candidate = Candidate::look(path, source, None, &self.validator, self.processes)?;
+        self.candidates.push(candidate);
+        Some(self.candidates.len() - 1)
+    }
+
+    fn connect(&mut self, chosen: Option<usize>, identity: &Identity) -> Outcome {
+        let environment = self.validator.environment;
+        let names = &self.dialect.environment;
+        let workspace = match chosen.and_then(|index| self.candidates[index].workspace.clone()) {
+            None | Some(WorkspaceMatch::Missing) => {
+                let text = environment.raw_variable(names.workspace);
+                text.map_or(WorkspaceMatch::Missing, |text| self.validator.compare_text(text))
+            }
+            Some(workspace) => workspace,
+        };
+        let working_directory = self.validator.working_directory;
+        if let Some(refusal) = refuse_workspace(AGENT, names.workspace, working_directory, workspace) {
+            return Outcome::Refuses(refusal);
+        }
+
+        let mut attempts = Attempts {
+            in_container: environment.in_container,
+            display_name: &identity.display_name,
+            token: None,
+            dials: Vec::new(),
+        };
+        if let Some(index) = chosen {
+            let candidate = &self.candidates[index];
+            attempts.take_token(candidate);
+            if let Some(port) = candidate.document.as_ref().and_then(Document::port) {
+                attempts.dial(port, Some(candidate));
+                for fallback in self.fallbacks(index) {
+                    self.candidates[fallback].verdict = Verdict::TriedLater;
+                    attempts.take_token(&self.candidates[fallback]);
+                    let port = self.candidates[fallback].document.as_ref().and_then(Document::port);
+                    if let Some(port) = port {
+                        attempts.dial(port, Some(&self.candidates[fallback]));
+                    }
+                }
+            }
+            let stdio = target::stdio_of(self.candidates[index].document.as_ref());
+            attempts.dials.extend(stdio);
+        }
+        let of_variable = self.port_variable.map(|port| Value::String(port.to_owned()));
+        if let Some(port) = of_variable.filter(|port| !self.rejected_ports.contains(port)) {
+            attempts.dial(&port, None);
+        }
+        let stdio = target::stdio_from_variables(environment, names.stdio_command, names.stdio_arguments);
+        attempts.dials.extend(stdio);
+        if !attempts.dials.is_empty() {
+            return Outcome::Dials(attempts.dials);
+        }
+        Outcome::Refuses(if self.rejected_ports.is_empty() {
+            Refusal::NothingToDial {
+                agent: AGENT,
+                display_name: identity.display_name.clone(),
+                variable: names.port,
+            }
+        } else {
+            Refusal::EveryWorkspaceElsewhere {
+                agent: AGENT,
+                working_directory: working_directory.to_owned(),
+            }
+        })
+    }
+
+    /// The files that are tried when the chosen one's companion does not answer: first those whose workspace contains the
+    /// working directory, then those without any. None that names the same port again.
+    fn fallbacks(&self, chosen: usize) -> Vec<usize> {
+        let port = |index: usize| self.candidates[index].document.as_ref().and_then(Document::port);
+        let is_listed =
+            |candidate: &Candidate| candidate.path.parent() == Some(self.directory) && !candidate.verdict.is_deletion();
+        let mut listed: Vec<usize> = (0..self.candidates.len())
+            .filter(|index| is_listed(&self.candidates[*index]))
+            .filter(|index| port(*index).is_some() && port(*index) != port(chosen))
+            .filter(|index| {
+                let workspace = &self.candidates[*index].workspace;
+                matches!(workspace, Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing))
+            })
+            .collect();
+        listed.sort_by_key(|index| {
+            let candidate = &self.candidates[*index];
+            (!candidate.contains(), Reverse(candidate.modified))
+        });
+        listed
+    }
+
+    /// Why no file says which editor this is.
+    fn unsupported(&self, chosen: Option<usize>) -> Refusal {
+        let agent = AGENT;
+        if let Some(index) = chosen {
+            let path = self.candidates[index].path.clone();
+            return Refusal::NoIdentity { agent, path };
+        }
+        let nearest = NEAREST_FIRST
+            .iter()
+            .find_map(|verdict| self.candidates.iter().find(|candidate| candidate.verdict == *verdict));
+        let Some(candidate) = nearest else {
+            let directory = self.directory.to_owned();
+            return Refusal::NoDiscoveryFile { agent, directory };
+        };
+        let path = candidate.path.clone();
+        match (candidate.verdict, &candidate.workspace) {
+            (Verdict::Outside, Some(WorkspaceMatch::Outside(roots))) => {
+                let roots = roots.clone();
+                Refusal::WorkspaceElsewhere { agent, path, roots }
+            }
+            (Verdict::WithoutFolder, _) => Refusal::FileWithoutFolder { agent, path },
+            (Verdict::WithoutWorkspace, _) => Refusal::FileWithoutWorkspace { agent, path },
+            (verdict, _) if verdict.is_deletion() => Refusal::FileDeleted { agent, path, verdict },
+            _ => Refusal::UnreadableFile { agent, path },
+        }
+    }
+}
+
+/// What is dialled, and the token in use, which stays until a file brings another.
+struct Attempts<'a> {
+    in_container: bool,
+    display_name: &'a str,
+    token: Option<(Secret, PathBuf)>,
+    dials: Vec<Dial>,
+}
+
+impl Attempts<'_> {
+    fn take_token(&mut self, candidate: &Candidate) {
+        let token = candidate.document.as_ref().and_then(Document::token);
+        if let Some(token) = Secret::new(token) {
+            self.token = Some((token, candidate.path.clone()));
+        }
+    }
+
+    /// This machine first, then the container's, if there is one and its name resolves.
+    fn dial(&mut self, port: &Value, candidate: Option<&Candidate>) {
+        let Some(port) = target::strict_port(port) else {
+            return;
+        };
+        let hosts = if self.in_container {
+            &[LOCAL_HOST, CONTAINER_HOST][..]
+        } else {
+            &[LOCAL_HOST][..]
+        };
+        for host in hosts {
+            self.dials.push(Dial::Http(Target {
+                host,
+                port,
+                token: self.token.as_ref().map(|(token, _)| token.clone()),
+                token_path: self.token.as_ref().map(|(_, path)| path.clone()),
+                display_name: self.display_name.to_owned(),
+                pid: candidate.and_then(|candidate| candidate.pid),
+                path: candidate.map(|candidate| candidate.path.clone()),
+            }));
+        }
+    }
+}
+
+/// The port variable, if it holds digits only and a possible port.
+fn port_variable<'a>(dialect: &Dialect, environment: &'a Environment) -> Option<&'a str> {
+    let port = environment.variable(dialect.environment.port)?;
+    let is_port = place::number(port).is_some_and(|port| (1..=65535).contains(&port));
+    is_port.then_some(port)
+}

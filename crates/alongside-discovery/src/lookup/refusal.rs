@@ -1,0 +1,373 @@
+//! Why an agent does not connect: one variant for each rule that stops it.
+//!
+//! Each says what stops the agent ([`Display`](std::fmt::Display)), what to do about it ([`Refusal::hint`]), and what the
+//! agent itself shows ([`Refusal::shown`]), which is often the same sentence for quite different reasons.
+
+use std::path::{Path, PathBuf};
+
+use alongside_core::dialect::AgentKind;
+use serde::Serialize;
+use thiserror::Error;
+
+use super::candidate::Verdict;
+use crate::place;
+use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
+
+/// Why an agent does not connect.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
+#[serde(tag = "rule", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no file to go by.
+    #[error("{} finds no discovery file in {}", name(*agent), directory.display())]
+    NoDiscoveryFile {
+        /// The agent.
+        agent: AgentKind,
+        /// Where it looks.
+        directory: PathBuf,
+    },
+    /// The file is another user's.
+    #[error("{} ignores {}, because it belongs to another user", name(*agent), path.display())]
+    ForeignFile {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not what it should be.
+    #[error("{} ignores {}, because it cannot be read or holds no JSON object", name(*agent), path.display())]
+    UnreadableFile {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file does not say which editor it is from, and the terminal does not either.
+    #[error(
+        "{} does not know this terminal, and {} has no `ideInfo` to say which editor it is from",
+        name(*agent), path.display()
+    )]
+    NoIdentity {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The agent's own code fails over a file.
+    #[error(
+        "the search of {} fails as a whole over {}: its `workspacePath` is not a text, or names a place that cannot be \
+         resolved",
+        name(*agent), path.display()
+    )]
+    SearchFails {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// All files are for other directories, so none tells the agent which editor it is in.
+    #[error(
+        "{} was not started inside the workspace of {}: {}",
+        name(*agent), path.display(), list(roots)
+    )]
+    WorkspaceElsewhere {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+        /// The folders of its workspace.
+        roots: Vec<PathBuf>,
+    },
+    /// The file of an editor without a folder is passed over.
+    #[error("{} passes over {}, because no folder is open in that editor", name(*agent), path.display())]
+    FileWithoutFolder {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file without a workspace is passed over.
+    #[error("{} passes over {}, because it names no workspace", name(*agent), path.display())]
+    FileWithoutWorkspace {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The agent deletes the file.
+    #[error("{} does not keep {}: {verdict}", name(*agent), path.display())]
+    FileDeleted {
+        /// The agent.
+        agent: AgentKind,
+        /// The file.
+        path: PathBuf,
+        /// Why it does so.
+        verdict: Verdict,
+    },
+    /// Neither a file nor a variable names a workspace.
+    #[error("{} knows no workspace: no usable file names one, and {variable} is not set", name(*agent))]
+    NoWorkspace {
+        /// The agent.
+        agent: AgentKind,
+        /// The variable that it would take one from.
+        variable: &'static str,
+    },
+    /// The workspace is empty.
+    #[error("{} finds a companion, but no folder is open in its editor", name(*agent))]
+    EmptyWorkspace {
+        /// The agent.
+        agent: AgentKind,
+    },
+    /// The working directory is not in the workspace.
+    #[error(
+        "{} was started in {}, which is not inside the workspace: {}",
+        name(*agent), working_directory.display(), list(roots)
+    )]
+    DirectoryMismatch {
+        /// The agent.
+        agent: AgentKind,
+        /// Where it was started.
+        working_directory: PathBuf,
+        /// The folders of the workspace.
+        roots: Vec<PathBuf>,
+    },
+    /// There are companions, but each one's workspace is elsewhere, and no variable leads to another.
+    #[error("{} finds companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
+    EveryWorkspaceElsewhere {
+        /// The agent.
+        agent: AgentKind,
+        /// Where it was started.
+        working_directory: PathBuf,
+    },
+    /// No port and no program is named anywhere.
+    #[error("{} knows no port to dial: neither the file nor {variable} names a valid one", name(*agent))]
+    NothingToDial {
+        /// The agent.
+        agent: AgentKind,
+        /// The editor that it believes to be in.
+        display_name: String,
+        /// The variable that it would take a port from.
+        variable: &'static str,
+    },
+    /// In a container the agent dials the machine that the container runs on.
+    #[error(
+        "{} takes this machine for a container and dials port {port} of its host, not of the container",
+        name(*agent)
+    )]
+    ContainersHost {
+        /// The agent.
+        agent: AgentKind,
+        /// The port.
+        port: u16,
+        /// The editor that it believes to be in.
+        display_name: String,
+    },
+    /// Nobody answers where the agent dials.
+    #[error("{}", nobody_listens(*agent, display_name, *port, path.as_deref(), hidden))]
+    NobodyListens {
+        /// The agent.
+        agent: AgentKind,
+        /// The port that it dials first.
+        port: Option<u16>,
+        /// The editor that it believes to be in.
+        display_name: String,
+        /// The file that names the port.
+        path: Option<PathBuf>,
+        /// Files of companions that may be alive, which this one keeps the agent from.
+        hidden: Vec<PathBuf>,
+    },
+    /// The companion does not accept the token.
+    #[error(
+        "the companion on port {port} refuses {} of {}",
+        if *was_sent { "the token" } else { "the missing token" }, name(*agent)
+    )]
+    TokenRefused {
+        /// The agent.
+        agent: AgentKind,
+        /// The port.
+        port: u16,
+        /// The editor that it believes to be in.
+        display_name: String,
+        /// The file that the token is from, if it is from one.
+        path: Option<PathBuf>,
+        /// Whether a token was sent at all.
+        was_sent: bool,
+    },
+}
+
+impl Refusal {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoDiscoveryFile { agent, .. } => {
+                let place = match agent {
+                    AgentKind::Gemini => "TMPDIR",
+                    AgentKind::Qwen => "HOME and QWEN_HOME",
+                };
+                format!(
+                    "Start the companion first and {} after it, with the same {place} for both.",
+                    name(*agent)
+                )
+            }
+            Self::ForeignFile { .. } => {
+                "Run the editor and the agent as the same user, or start the agent with `alongside run`.".to_owned()
+            }
+            Self::UnreadableFile { path, .. } | Self::SearchFails { path, .. } => {
+                format!("Remove {} and restart the companion that it belongs to.", path.display())
+            }
+            Self::NoIdentity { .. } => {
+                "It is another companion's file: update that companion, or start the agent in that editor's own terminal."
+                    .to_owned()
+            }
+            Self::WorkspaceElsewhere { roots, .. } | Self::DirectoryMismatch { roots, .. } => {
+                format!("Start the agent in {}, or open the agent's directory in the editor.", list(roots))
+            }
+            Self::EveryWorkspaceElsewhere { .. } => {
+                "Start the agent inside a folder that is open in the editor, or open its directory there.".to_owned()
+            }
+            Self::FileWithoutFolder { .. } | Self::EmptyWorkspace { .. } => {
+                "Open a folder in the editor, and restart the agent.".to_owned()
+            }
+            Self::FileWithoutWorkspace { .. } => {
+                "Set QWEN_CODE_IDE_SERVER_PORT to the companion's port, or update that companion.".to_owned()
+            }
+            Self::FileDeleted { .. } => {
+                "Restart the companion from a living editor of the same user, outside of any other container.".to_owned()
+            }
+            Self::NoWorkspace { .. } => {
+                "Start the companion, and see above what became of each file; then run /ide enable again.".to_owned()
+            }
+            Self::NothingToDial { .. } => "Restart the companion, so that it writes its port down again.".to_owned(),
+            Self::ContainersHost { .. } => {
+                let [_, variable, _] = DIALS_HERE_IN_A_CONTAINER;
+                format!("Set {variable}=1 for the agent, or start it with `alongside run`, which does.")
+            }
+            Self::NobodyListens { path, .. } => match path {
+                Some(path) => format!("Remove {}: its companion is gone.", path.display()),
+                None => "Unset the port variable, or start the companion in this terminal's editor.".to_owned(),
+            },
+            Self::TokenRefused {
+                path: Some(path),
+                was_sent: true,
+                ..
+            } => format!(
+                "Remove {}: its token is not the one of the companion that listens now.",
+                path.display()
+            ),
+            Self::TokenRefused { .. } => {
+                "Let the agent find the companion by its discovery file, or start it with `alongside run`.".to_owned()
+            }
+        }
+    }
+
+    /// What the agent shows to a person who asks with `/ide status` or `/ide enable`, without its coloured prefix. `None`
+    /// where it does not get as far as showing something.
+    pub fn shown(&self) -> Option<String> {
+        Some(match self {
+            Self::NoDiscoveryFile { agent, .. }
+            | Self::ForeignFile { agent, .. }
+            | Self::UnreadableFile { agent, .. }
+            | Self::NoIdentity { agent, .. }
+            | Self::WorkspaceElsewhere { agent, .. }
+            | Self::FileWithoutFolder { agent, .. }
+            | Self::FileWithoutWorkspace { agent, .. }
+            | Self::FileDeleted { agent, .. } => not_supported(*agent),
+            Self::SearchFails { .. } => return None,
+            Self::NoWorkspace { .. } => {
+                "Failed to connect to IDE companion extension. Please ensure the extension is running. \
+                 To install the extension, run /ide install."
+                    .to_owned()
+            }
+            Self::EmptyWorkspace { .. } => {
+                "To use this feature, please open a workspace folder in your IDE and try again.".to_owned()
+            }
+            Self::DirectoryMismatch { agent, roots, .. } => format!(
+                "Directory mismatch. {} is running in a different location than the open workspace in the IDE. \
+                 Please run the CLI from one of the following directories: {}",
+                name(*agent),
+                list(roots)
+            ),
+            Self::EveryWorkspaceElsewhere { agent, .. } => format!(
+                "Found IDE companion extension, but its workspace does not match the current directory. \
+                 Run {} from the workspace open in your IDE, or switch the IDE to this project.",
+                name(*agent)
+            ),
+            Self::NothingToDial { display_name, .. } => failed_to_connect(display_name),
+            Self::ContainersHost {
+                agent, display_name, ..
+            }
+            | Self::NobodyListens {
+                agent, display_name, ..
+            } => after_dialling(*agent, display_name, "fetch failed"),
+            Self::TokenRefused {
+                agent, display_name, ..
+            } => after_dialling(
+                *agent,
+                display_name,
+                "Streamable HTTP error: Error POSTing to endpoint: Unauthorized",
+            ),
+        })
+    }
+}
+
+fn name(agent: AgentKind) -> &'static str {
+    place::dialect(agent).display_name
+}
+
+fn list(roots: &[PathBuf]) -> String {
+    let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
+    roots.join(", ")
+}
+
+fn nobody_listens(
+    agent: AgentKind,
+    display_name: &str,
+    port: Option<u16>,
+    path: Option<&Path>,
+    hidden: &[PathBuf],
+) -> String {
+    let agent = name(agent);
+    let port = port.map_or_else(|| "its port".to_owned(), |port| format!("port {port}"));
+    match path {
+        Some(path) if !hidden.is_empty() => format!(
+            "a stale file of {display_name}, {}, blocks the live one: {agent} dials {port}, where nobody answers, and \
+             tries no other",
+            path.display()
+        ),
+        Some(path) => format!(
+            "{agent} goes by {} and dials {port}, where nobody answers",
+            path.display()
+        ),
+        None => format!("{agent} dials {port}, where nobody answers"),
+    }
+}
+
+fn not_supported(agent: AgentKind) -> String {
+    let editors = match agent {
+        AgentKind::Gemini => "Antigravity, VS Code, or VS Code forks",
+        AgentKind::Qwen => "VS Code or VS Code forks",
+    };
+    format!(
+        "IDE integration is not supported in your current environment. To use this feature, run {} in one of these \
+         supported IDEs: {editors}.",
+        name(agent)
+    )
+}
+
+fn failed_to_connect(display_name: &str) -> String {
+    format!(
+        "Failed to connect to IDE companion extension in {display_name}. Please ensure the extension is running. \
+         To install the extension, run /ide install."
+    )
+}
+
+/// Gemini CLI always says the same; Qwen Code shows the first error that its transport met.
+fn after_dialling(agent: AgentKind, display_name: &str, detail: &str) -> String {
+    match agent {
+        AgentKind::Gemini => failed_to_connect(display_name),
+        AgentKind::Qwen => format!(
+            "IDE connection error. The connection was lost unexpectedly. Please try reconnecting by running /ide enable\n\
+             {detail}"
+        ),
+    }
+}

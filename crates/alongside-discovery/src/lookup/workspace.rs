@@ -1,0 +1,295 @@
+//! Whether a workspace contains the directory that an agent was started in.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use alongside_core::dialect::AgentKind;
+use serde::Serialize;
+
+use crate::document::WorkspacePath;
+use crate::{Environment, Platform, node_path};
+
+/// How a workspace and the working directory are related, in an agent's eyes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkspaceMatch {
+    /// The workspace contains it.
+    Contains,
+    /// It lies outside of these folders.
+    Outside(Vec<PathBuf>),
+    /// There is no `workspacePath`.
+    Missing,
+    /// `workspacePath` is empty: no folder is open in the editor.
+    Empty,
+    /// The agent's own code fails over it: it is not a string, or it names a place that cannot be resolved.
+    Fails,
+}
+
+/// Where an agent is, and by whose rules.
+pub(super) struct Validator<'a> {
+    pub(super) agent: AgentKind,
+    pub(super) environment: &'a Environment,
+    pub(super) working_directory: &'a Path,
+}
+
+impl Validator<'_> {
+    /// Compares what a file says with where the agent is.
+    pub(super) fn compare(&self, workspace: &WorkspacePath) -> WorkspaceMatch {
+        match workspace {
+            WorkspacePath::Missing => WorkspaceMatch::Missing,
+            WorkspacePath::Text(text) => self.compare_text(text),
+            WorkspacePath::Other => WorkspaceMatch::Fails,
+        }
+    }
+
+    /// Compares the text of a list of folders with where the agent is.
+    pub(super) fn compare_text(&self, text: &str) -> WorkspaceMatch {
+        if text.is_empty() {
+            return WorkspaceMatch::Empty;
+        }
+        match self.agent {
+            AgentKind::Gemini => self.compare_as_gemini(text).unwrap_or(WorkspaceMatch::Fails),
+            AgentKind::Qwen => self.compare_as_qwen(text),
+        }
+    }
+
+    fn compare_as_gemini(&self, text: &str) -> io::Result<WorkspaceMatch> {
+        let segments = text.split(self.environment.platform.path_delimiter());
+        let roots: Vec<PathBuf> = segments
+            .map(|segment| self.gemini_path(segment))
+            .collect::<io::Result<_>>()?;
+        let here = self.gemini_path(&self.working_directory.to_string_lossy())?;
+        let fold_case = self.environment.platform != Platform::Unix;
+        let contains = roots.iter().any(|root| node_path::is_within(root, &here, fold_case));
+        Ok(if contains {
+            WorkspaceMatch::Contains
+        } else {
+            WorkspaceMatch::Outside(roots)
+        })
+    }
+
+    /// A path as Gemini CLI understands it: percent escapes are undone, links resolved, and what is missing is let be. An
+    /// empty one is the working directory.
+    fn gemini_path(&self, text: &str) -> io::Result<PathBuf> {
+        if text.contains('\0') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // On Unix a `file://` does not survive the cutting at colons.
+        let text = text.strip_prefix("file:///").unwrap_or(text);
+        let decoded = node_path::decode_percent(text);
+        let path = decoded.as_deref().unwrap_or(text);
+        robust_real_path(&node_path::resolve(self.working_directory, Path::new(path)), 0)
+    }
+
+    fn compare_as_qwen(&self, text: &str) -> WorkspaceMatch {
+        let roots = self.qwen_roots(text);
+        let here = self.qwen_path(self.working_directory);
+        let fold_case = self.environment.platform == Platform::Windows;
+        let is_root = |root: &PathBuf| node_path::is_within(&self.qwen_path(root), &here, fold_case);
+        if roots.iter().any(is_root) {
+            WorkspaceMatch::Contains
+        } else {
+            WorkspaceMatch::Outside(roots)
+        }
+    }
+
+    /// The folders of a list or of a JSON array; empty and relative ones do not count.
+    fn qwen_roots(&self, text: &str) -> Vec<PathBuf> {
+        let array = Some(text).filter(|text| text.trim_start().starts_with('['));
+        let array: Option<Vec<String>> = array.and_then(|text| serde_json::from_str(text).ok());
+        let roots = array.unwrap_or_else(|| {
+            let segments = text.split(self.environment.platform.path_delimiter());
+            segments.map(str::to_owned).collect()
+        });
+        roots
+            .into_iter()
+            .map(PathBuf::from)
+            .filter(|root| root.is_absolute())
+            .collect()
+    }
+
+    /// A path with its links resolved; one that is missing counts as it is written.
+    fn qwen_path(&self, path: &Path) -> PathBuf {
+        fs::canonicalize(path).unwrap_or_else(|_| node_path::resolve(self.working_directory, path))
+    }
+}
+
+/// The real path of what exists, and the rest as it is written.
+fn robust_real_path(path: &Path, depth: usize) -> io::Result<PathBuf> {
+    let error = match fs::canonicalize(path) {
+        Ok(real) => return Ok(real),
+        Err(error) => error,
+    };
+    let is_missing = matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::InvalidFilename
+    );
+    if !is_missing || depth > 40 {
+        return Err(error);
+    }
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+        return Ok(path.to_owned());
+    };
+    if let Ok(target) = fs::read_link(path) {
+        return robust_real_path(&node_path::resolve(parent, &target), depth + 1);
+    }
+    Ok(robust_real_path(parent, depth)?.join(name))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A scratch directory with `project/src` in it.
+    struct Scene(TempDir);
+
+    impl Scene {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            fs::create_dir_all(directory.path().join("project/src")).unwrap();
+            Self(directory)
+        }
+
+        fn path(&self, below: &str) -> String {
+            // The directory itself may be reached through a link, as on macOS.
+            let real = fs::canonicalize(self.0.path()).unwrap();
+            real.join(below).to_str().unwrap().to_owned()
+        }
+
+        fn ask(&self, agent: AgentKind, workspace: &str, here: &str) -> WorkspaceMatch {
+            self.ask_on(Platform::Unix, agent, workspace, here)
+        }
+
+        fn ask_on(&self, platform: Platform, agent: AgentKind, workspace: &str, here: &str) -> WorkspaceMatch {
+            let environment = Environment {
+                platform,
+                ..Environment::new("/home/ada", "/")
+            };
+            let here = self.path(here);
+            let validator = Validator {
+                agent,
+                environment: &environment,
+                working_directory: Path::new(&here),
+            };
+            validator.compare_text(workspace)
+        }
+
+        fn both_contain(&self, workspace: &str, here: &str) -> [bool; 2] {
+            let contains = |agent| self.ask(agent, workspace, here) == WorkspaceMatch::Contains;
+            [contains(AgentKind::Gemini), contains(AgentKind::Qwen)]
+        }
+    }
+
+    #[test]
+    fn a_missing_an_empty_and_an_odd_workspace_are_three_things() {
+        let scene = Scene::new();
+        let environment = Environment::new("/home/ada", "/");
+        for agent in [AgentKind::Gemini, AgentKind::Qwen] {
+            assert_eq!(scene.ask(agent, "", "project"), WorkspaceMatch::Empty);
+            let validator = Validator {
+                agent,
+                environment: &environment,
+                working_directory: Path::new("/"),
+            };
+            assert_eq!(validator.compare(&WorkspacePath::Missing), WorkspaceMatch::Missing);
+            assert_eq!(validator.compare(&WorkspacePath::Other), WorkspaceMatch::Fails);
+        }
+    }
+
+    #[test]
+    fn a_list_of_folders_is_cut_at_the_delimiter() {
+        let scene = Scene::new();
+        let list = format!("/elsewhere:{}", scene.path("project"));
+        assert_eq!(scene.both_contain(&list, "project/src"), [true, true]);
+        assert_eq!(scene.both_contain("/elsewhere:/nowhere", "project"), [false, false]);
+    }
+
+    #[test]
+    fn only_qwen_reads_a_json_array() {
+        let scene = Scene::new();
+        let array = format!(" [\"/a:b\", \"relative\", {:?}]", scene.path("project"));
+        assert_eq!(scene.both_contain(&array, "project"), [false, true]);
+        let broken = format!("[1]:{}", scene.path("project"));
+        assert_eq!(scene.both_contain(&broken, "project"), [true, true]);
+    }
+
+    #[test]
+    fn a_trailing_slash_does_no_harm() {
+        let scene = Scene::new();
+        assert_eq!(scene.both_contain(&scene.path("project/"), "project"), [true, true]);
+    }
+
+    #[test]
+    fn links_are_resolved_on_both_sides() {
+        let scene = Scene::new();
+        symlink(scene.path("project"), scene.path("link")).unwrap();
+        assert_eq!(scene.both_contain(&scene.path("link"), "project/src"), [true, true]);
+        assert_eq!(scene.both_contain(&scene.path("project"), "link/src"), [true, true]);
+    }
+
+    #[test]
+    fn gemini_tolerates_a_missing_tail() {
+        let scene = Scene::new();
+        symlink(scene.path("project"), scene.path("link")).unwrap();
+        assert_eq!(
+            scene.both_contain(&scene.path("link/new"), "project/new/src"),
+            [true, false]
+        );
+    }
+
+    #[test]
+    fn only_gemini_undoes_percent_escapes() {
+        let scene = Scene::new();
+        fs::create_dir(scene.path("a b")).unwrap();
+        fs::create_dir(scene.path("a%20c")).unwrap();
+        assert_eq!(scene.both_contain(&scene.path("a%20b"), "a b"), [true, false]);
+        assert_eq!(scene.both_contain(&scene.path("a%20c"), "a%20c"), [true, true]);
+        assert_eq!(
+            scene.both_contain(&format!("file://{}", scene.path("project")), "project"),
+            [true, true]
+        );
+    }
+
+    /// Difference 18: an empty segment matches everything in Gemini CLI; Qwen Code drops it, and relative ones too.
+    #[test]
+    fn an_empty_segment_matches_everything_in_gemini_and_nothing_in_qwen() {
+        let scene = Scene::new();
+        assert_eq!(scene.both_contain("/elsewhere:", "project"), [true, false]);
+        assert_eq!(scene.both_contain("/elsewhere:.", "project"), [true, false]);
+    }
+
+    #[test]
+    fn case_counts_on_linux_and_not_for_gemini_on_macos() {
+        let scene = Scene::new();
+        let upper = scene.path("PROJECT");
+        assert_eq!(scene.both_contain(&upper, "project"), [false, false]);
+        let on_macos = |agent| scene.ask_on(Platform::MacOs, agent, &upper, "project");
+        assert_eq!(on_macos(AgentKind::Gemini), WorkspaceMatch::Contains);
+        assert!(matches!(on_macos(AgentKind::Qwen), WorkspaceMatch::Outside(_)));
+    }
+
+    #[test]
+    fn the_parent_of_a_folder_is_outside() {
+        let scene = Scene::new();
+        let roots = vec![PathBuf::from(scene.path("project/src"))];
+        for agent in [AgentKind::Gemini, AgentKind::Qwen] {
+            let found = scene.ask(agent, &scene.path("project/src"), "project");
+            assert_eq!(found, WorkspaceMatch::Outside(roots.clone()));
+        }
+    }
+
+    #[test]
+    fn a_windows_spelling_of_the_same_folder_is_outside() {
+        let scene = Scene::new();
+        assert_eq!(scene.both_contain("\\\\wsl$\\Debian\\home", "project"), [false, false]);
+    }
+}

@@ -1,0 +1,107 @@
+//! The few functions of Node's `path` that the rules lean on.
+//!
+//! Both agents are Node programs. Where they normalise, resolve or compare paths the result decides whether they connect,
+//! so it is done here in their way and nowhere else.
+
+use std::path::{Component, Path, PathBuf};
+
+/// `path.resolve(base, path)`: absolute, without `.` and `..`, decided by the text alone.
+pub(crate) fn resolve(base: &Path, path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in base.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                // At the root, `..` stays at the root; `pop` does nothing there.
+                resolved.pop();
+            }
+            other => resolved.push(other),
+        }
+    }
+    resolved
+}
+
+/// Whether `child` is `parent` or below it, decided by the text alone.
+pub(crate) fn is_within(parent: &Path, child: &Path, fold_case: bool) -> bool {
+    if fold_case {
+        return is_within(&lower_case(parent), &lower_case(child), false);
+    }
+    child.starts_with(parent)
+}
+
+/// JavaScript's `parseInt(text, 10)`: the number that the text begins with.
+pub(crate) fn parse_integer(text: &str) -> Option<i64> {
+    let text = text.trim_start();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let end = digits
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(digits.len());
+    let number: i64 = digits[..end].parse().ok()?;
+    Some(if negative { -number } else { number })
+}
+
+/// `decodeURIComponent`; `None` where that throws.
+pub(crate) fn decode_percent(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let high = char::from(rest.next()?).to_digit(16)?;
+        let low = char::from(rest.next()?).to_digit(16)?;
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn lower_case(path: &Path) -> PathBuf {
+    PathBuf::from(path.to_string_lossy().to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolving_goes_by_the_text() {
+        let resolve = |path: &str| resolve(Path::new("/work"), Path::new(path));
+        assert_eq!(resolve(""), Path::new("/work"));
+        assert_eq!(resolve("a/./b/../c/"), Path::new("/work/a/c"));
+        assert_eq!(resolve("/x/../../y"), Path::new("/y"));
+    }
+
+    #[test]
+    fn a_path_is_within_itself_and_its_parents_but_not_within_a_namesake() {
+        let within = |parent: &str, child: &str| is_within(Path::new(parent), Path::new(child), false);
+        assert!(within("/a", "/a"));
+        assert!(within("/a/", "/a/b"));
+        assert!(within("/", "/a"));
+        assert!(!within("/a", "/ab"));
+        assert!(!within("/a/b", "/a"));
+        assert!(!within("/A", "/a"));
+        assert!(is_within(Path::new("/A"), Path::new("/a/b"), true));
+    }
+
+    #[test]
+    fn numbers_are_read_as_javascript_reads_them() {
+        assert_eq!(parse_integer("8080"), Some(8080));
+        assert_eq!(parse_integer(" 12abc"), Some(12));
+        assert_eq!(parse_integer("-3"), Some(-3));
+        assert_eq!(parse_integer("abc"), None);
+        assert_eq!(parse_integer(""), None);
+    }
+
+    #[test]
+    fn a_bad_percent_escape_decodes_to_nothing() {
+        assert_eq!(decode_percent("a%20b").as_deref(), Some("a b"));
+        assert_eq!(decode_percent("%E4%BD%A0").as_deref(), Some("你"));
+        assert_eq!(decode_percent("100%"), None);
+        assert_eq!(decode_percent("%zz"), None);
+        assert_eq!(decode_percent("%ff"), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! Who is whose parent, who is alive, and which process an agent takes for the editor.
+//!
+//! The agents guess the editor from the process tree. Nowadays the guess only breaks ties and finds files of old names, but
+//! `doctor` must make the same guess to give the same answer.
+
+mod walk;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(all(unix, not(target_os = "linux")), test))]
+mod ps;
+#[cfg(any(windows, test))]
+mod windows;
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+pub use walk::{IdeProcess, ide_process};
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessInfo {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub parent: u32,
+    /// Its command line.
+    pub command: String,
+}
+
+/// Whether there is a process of some id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Alive {
+    /// There is.
+    Yes,
+    /// There is, but it is another user's. Gemini CLI takes that for alive, Qwen Code for dead.
+    YesButForeign,
+    /// There is none.
+    No,
+}
+
+/// What is known about the running processes.
+pub trait Processes {
+    /// A process, if it can be seen.
+    fn find(&self, pid: u32) -> Option<ProcessInfo>;
+
+    /// Whether there is a process of that id.
+    fn is_alive(&self, pid: u32) -> Alive;
+
+    /// When a process began, where that is known.
+    fn started(&self, _pid: u32) -> Option<SystemTime> {
+        None
+    }
+}
+
+/// The processes of this machine.
+#[derive(Debug, Default)]
+pub struct SystemProcesses {
+    /// On Windows all processes are asked for at once, since asking takes the better part of a second.
+    #[cfg(windows)]
+    snapshot: std::sync::OnceLock<ProcessTable>,
+}
+
+/// Processes that somebody has written down: a snapshot, or made up for a test.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessTable {
+    processes: BTreeMap<u32, ProcessInfo>,
+    foreign: Vec<u32>,
+}
+
+impl ProcessTable {
+    /// A table of these processes.
+    pub fn new(processes: impl IntoIterator<Item = ProcessInfo>) -> Self {
+        let processes = processes.into_iter().map(|process| (process.pid, process)).collect();
+        Self {
+            processes,
+            foreign: Vec::new(),
+        }
+    }
+
+    /// The same table with one more process.
+    #[must_use]
+    pub fn with(mut self, pid: u32, parent: u32, command: &str) -> Self {
+        let command = command.to_owned();
+        self.processes.insert(pid, ProcessInfo { pid, parent, command });
+        self
+    }
+
+    /// The same table, in which a process is another user's.
+    #[must_use]
+    pub fn with_foreign(mut self, pid: u32) -> Self {
+        self.foreign.push(pid);
+        self
+    }
+}
+
+impl Processes for ProcessTable {
+    fn find(&self, pid: u32) -> Option<ProcessInfo> {
+        self.processes.get(&pid).cloned()
+    }
+
+    fn is_alive(&self, pid: u32) -> Alive {
+        if self.foreign.contains(&pid) {
+            Alive::YesButForeign
+        } else if self.processes.contains_key(&pid) {
+            Alive::Yes
+        } else {
+            Alive::No
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Processes for SystemProcesses {
+    fn find(&self, pid: u32) -> Option<ProcessInfo> {
+        #[cfg(target_os = "linux")]
+        return linux::find(pid);
+        #[cfg(not(target_os = "linux"))]
+        return ps::find(pid);
+    }
+
+    fn is_alive(&self, pid: u32) -> Alive {
+        let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
+            return Alive::No;
+        };
+        match rustix::process::test_kill_process(pid) {
+            Ok(()) => Alive::Yes,
+            Err(rustix::io::Errno::PERM) => Alive::YesButForeign,
+            Err(_) => Alive::No,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn started(&self, pid: u32) -> Option<SystemTime> {
+        linux::started(pid)
+    }
+}
+
+#[cfg(windows)]
+impl Processes for SystemProcesses {
+    fn find(&self, pid: u32) -> Option<ProcessInfo> {
+        self.snapshot.get_or_init(windows::snapshot).find(pid)
+    }
+
+    fn is_alive(&self, pid: u32) -> Alive {
+        let snapshot = self.snapshot.get_or_init(windows::snapshot);
+        // When nothing could be learnt, nothing must be taken for dead.
+        if snapshot.processes.is_empty() {
+            Alive::Yes
+        } else {
+            snapshot.is_alive(pid)
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The id of a process that has ended.
+    pub(crate) fn dead_pid() -> u32 {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    #[test]
+    fn we_are_alive_and_an_ended_child_is_not() {
+        let processes = SystemProcesses::default();
+        assert_eq!(processes.is_alive(std::process::id()), Alive::Yes);
+        assert_eq!(processes.is_alive(dead_pid()), Alive::No);
+        assert_eq!(processes.is_alive(0), Alive::No);
+        assert_eq!(processes.is_alive(u32::MAX), Alive::No);
+    }
+
+    #[test]
+    fn our_own_process_is_found_with_its_parent() {
+        let own = SystemProcesses::default().find(std::process::id()).unwrap();
+        assert_eq!(own.parent, std::os::unix::process::parent_id());
+        assert!(own.command.contains("alongside"), "{own:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_child_began_after_we_did() {
+        let processes = SystemProcesses::default();
+        let own = processes.started(std::process::id()).unwrap();
+        assert!(own <= SystemTime::now() + std::time::Duration::from_secs(2));
+        assert_eq!(processes.started(dead_pid()), None);
+    }
+}

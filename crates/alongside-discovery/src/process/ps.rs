@@ -1,0 +1,48 @@
+//! Processes from `ps`, for macOS and other systems without `/proc`.
+
+use super::ProcessInfo;
+
+/// A process as `ps` shows it, which is how the agents ask.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
+    let output = std::process::Command::new("ps")
+        .args(["-o", "ppid=,command=", "-p", &pid.to_string()])
+        .output()
+        .ok()?;
+    parse(pid, &String::from_utf8_lossy(&output.stdout))
+}
+
+fn parse(pid: u32, output: &str) -> Option<ProcessInfo> {
+    let output = output.trim();
+    let (parent, command) = output.split_once(char::is_whitespace).unwrap_or((output, ""));
+    Some(ProcessInfo {
+        pid,
+        parent: parent.parse().ok()?,
+        command: command.trim().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_comes_first_and_the_rest_is_the_command() {
+        let process = parse(9, "   12 /bin/zsh -i\n").unwrap();
+        assert_eq!((process.parent, process.command.as_str()), (12, "/bin/zsh -i"));
+        assert_eq!(parse(9, ""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn ps_and_proc_agree_about_our_parent() {
+        let pid = std::process::id();
+        let arguments = ["-o", "ppid=,command=", "-p", &pid.to_string()];
+        // A machine without `ps` has nothing to compare.
+        let Ok(output) = std::process::Command::new("ps").args(arguments).output() else {
+            return;
+        };
+        let printed = parse(pid, &String::from_utf8_lossy(&output.stdout)).unwrap();
+        assert_eq!(Some(printed), super::super::linux::find(pid));
+    }
+}

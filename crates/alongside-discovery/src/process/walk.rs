@@ -1,0 +1,170 @@
+//! Which process an agent takes for the editor.
+
+use serde::Serialize;
+
+use super::{ProcessInfo, Processes};
+use crate::{Environment, Platform, node_path};
+
+const MAXIMUM_DEPTH: usize = 32;
+
+/// Only these exact names: not `-zsh` of a login shell, not `nu`, not `pwsh`.
+const SHELLS: [&str; 8] = ["zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"];
+
+/// The process that an agent takes for the editor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeProcess {
+    /// Its id.
+    pub pid: u32,
+    /// Its command line; empty if it cannot be seen.
+    pub command: String,
+}
+
+/// Finds it as an agent would that was started where we were. `override_name` is the variable that may name it outright.
+pub fn ide_process(environment: &Environment, processes: &dyn Processes, override_name: Option<&str>) -> IdeProcess {
+    let named = override_name
+        .and_then(|name| environment.variable(name))
+        .and_then(node_path::parse_integer)
+        .and_then(|pid| u32::try_from(pid).ok())
+        .filter(|pid| *pid > 0);
+    let pid = match (named, environment.platform) {
+        (Some(pid), _) => pid,
+        (None, Platform::Windows) => walk_on_windows(processes, environment.pid),
+        (None, Platform::Unix | Platform::MacOs) => walk_on_unix(processes, environment.pid),
+    };
+    let command = look(processes, pid).command;
+    IdeProcess { pid, command }
+}
+
+/// Up to the first shell, and from there to its grandparent: in VS Code the shell's parent is a terminal host.
+fn walk_on_unix(processes: &dyn Processes, own: u32) -> u32 {
+    let mut current = own;
+    for _ in 0..MAXIMUM_DEPTH {
+        let process = look(processes, current);
+        if SHELLS.contains(&name(&process.command)) {
+            let grandparent = look(processes, process.parent).parent;
+            return if grandparent > 1 { grandparent } else { process.parent };
+        }
+        if process.parent <= 1 {
+            break;
+        }
+        current = process.parent;
+    }
+    current
+}
+
+/// The third from the far end of the line of ancestors, whatever it is; the last if there are fewer.
+fn walk_on_windows(processes: &dyn Processes, own: u32) -> u32 {
+    let mut ancestors = Vec::new();
+    let mut current = processes.find(own);
+    while let Some(process) = current.filter(|_| ancestors.len() < MAXIMUM_DEPTH) {
+        ancestors.push(process.pid);
+        current = Some(process.parent)
+            .filter(|parent| *parent != 0)
+            .and_then(|parent| processes.find(parent));
+    }
+    let index = if ancestors.len() >= 3 {
+        ancestors.len() - 3
+    } else {
+        ancestors.len().saturating_sub(1)
+    };
+    ancestors.get(index).copied().unwrap_or(own)
+}
+
+/// A process that cannot be seen has no parent and no name, as if `ps` had failed.
+fn look(processes: &dyn Processes, pid: u32) -> ProcessInfo {
+    processes.find(pid).unwrap_or(ProcessInfo {
+        pid,
+        parent: 0,
+        command: String::new(),
+    })
+}
+
+/// The file name of a command line's first word.
+fn name(command: &str) -> &str {
+    let program = command.split(' ').next().unwrap_or_default().trim_end_matches('/');
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::ProcessTable;
+
+    fn found(processes: &ProcessTable, platform: Platform) -> u32 {
+        let environment = Environment {
+            pid: 100,
+            platform,
+            ..Environment::new("/home/ada", "/")
+        };
+        ide_process(&environment, processes, Some("GEMINI_CLI_IDE_PID")).pid
+    }
+
+    fn line(commands: &[&str]) -> ProcessTable {
+        // The last is the agent, process 100; its parent is 99 and so on, up to init.
+        let first = 101 - u32::try_from(commands.len()).unwrap();
+        let rows = (first..).zip(commands);
+        rows.fold(ProcessTable::default().with(1, 0, "init"), |table, (pid, command)| {
+            table.with(pid, if pid == first { 1 } else { pid - 1 }, command)
+        })
+    }
+
+    #[test]
+    fn the_editor_is_the_shells_grandparent() {
+        let table = line(&["/usr/bin/code", "ptyHost", "/bin/bash", "node gemini"]);
+        assert_eq!(found(&table, Platform::Unix), 97);
+    }
+
+    #[test]
+    fn the_editor_is_the_shells_parent_when_the_grandparent_is_init() {
+        let table = line(&["nvim", "/usr/bin/fish", "node", "node gemini"]);
+        assert_eq!(found(&table, Platform::Unix), 97);
+    }
+
+    #[test]
+    fn without_a_shell_it_is_the_top_most_ancestor() {
+        let table = line(&["tmux", "-zsh", "nu", "node gemini"]);
+        assert_eq!(found(&table, Platform::Unix), 97);
+    }
+
+    #[test]
+    fn when_no_process_can_be_seen_it_is_ourselves() {
+        assert_eq!(found(&ProcessTable::default(), Platform::Unix), 100);
+        assert_eq!(found(&ProcessTable::default(), Platform::Windows), 100);
+    }
+
+    #[test]
+    fn the_walk_ends_after_thirty_two_levels() {
+        let table = line(&["node"; 60]);
+        assert_eq!(found(&table, Platform::Unix), 100 - 32);
+    }
+
+    #[test]
+    fn on_windows_it_is_the_third_from_the_root() {
+        let table = ProcessTable::default()
+            .with(10, 0, "explorer")
+            .with(20, 10, "Code.exe")
+            .with(30, 20, "Code.exe --type")
+            .with(40, 30, "powershell")
+            .with(100, 40, "node gemini");
+        assert_eq!(found(&table, Platform::Windows), 30);
+        let table = ProcessTable::default().with(90, 7, "cmd").with(100, 90, "node gemini");
+        assert_eq!(found(&table, Platform::Windows), 90);
+    }
+
+    #[test]
+    fn geminis_variable_names_the_editor_outright() {
+        let environment = Environment::new("/home/ada", "/").with("GEMINI_CLI_IDE_PID", "424242");
+        let table = ProcessTable::default();
+        assert_eq!(
+            ide_process(&environment, &table, Some("GEMINI_CLI_IDE_PID")).pid,
+            424_242
+        );
+        assert_ne!(ide_process(&environment, &table, None).pid, 424_242);
+        let environment = environment.with("GEMINI_CLI_IDE_PID", "-1");
+        assert_eq!(
+            ide_process(&environment, &table, Some("GEMINI_CLI_IDE_PID")).pid,
+            environment.pid
+        );
+    }
+}

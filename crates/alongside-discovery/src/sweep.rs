@@ -1,0 +1,291 @@
+//! The broom for what a crash left behind.
+//!
+//! Gemini CLI never removes a discovery file; a leftover whose process id is alive again sorts first and keeps it from a
+//! live companion. So each companion sweeps when it starts. It touches only files that carry our mark, belong to our
+//! user and were written on this machine, and removes one when
+//!
+//! - the companion that wrote it is dead, or
+//! - it cannot be told for sure (the id is now another user's process or one that began after the file was written, or
+//!   the editor is dead) *and* nobody listens on the port.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::announcement::MARK;
+use crate::document::{self, Document};
+use crate::files::{TEMPORARY_PREFIX, TEMPORARY_SUFFIX};
+use crate::process::{Alive, Processes, SystemProcesses};
+use crate::{Environment, node_path, place};
+
+/// A listener on the loopback interface answers at once or not at all.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The boot time, which start times are counted from, is known to the second only.
+const CLOCK_DOUBT: Duration = Duration::from_secs(2);
+
+/// Removes what dead companions left, and gives the paths that it removed. `name_is_ours` is asked about the editor's name
+/// in the file (`ideInfo.name`), for callers that want to sweep after one editor only.
+pub fn sweep(environment: &Environment, name_is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    sweep_among(environment, &SystemProcesses::default(), &name_is_ours)
+}
+
+fn sweep_among(
+    environment: &Environment,
+    processes: &dyn Processes,
+    name_is_ours: &dyn Fn(&str) -> bool,
+) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
+    for (_, rule) in place::rules() {
+        let directory = place::directory(environment, rule);
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_leftover = match place::parse_file_name(rule, &name) {
+                Some(parts) => is_leftover(environment, processes, name_is_ours, parts.pid, &path),
+                None => is_leftover_temporary(environment, processes, &name, &path),
+            };
+            if is_leftover && fs::remove_file(&path).is_ok() {
+                removed.push(path);
+            }
+        }
+    }
+    removed
+}
+
+fn is_leftover(
+    environment: &Environment,
+    processes: &dyn Processes,
+    name_is_ours: &dyn Fn(&str) -> bool,
+    pid_in_name: Option<u64>,
+    path: &Path,
+) -> bool {
+    let Some(written) = written_by_us(environment, path) else {
+        return false;
+    };
+    let Some(document) = Document::read(path).filter(|document| is_marked(environment, document)) else {
+        return false;
+    };
+    let Some((name, _)) = document.ide_info() else {
+        return false;
+    };
+    let Some(companion) = document.number("companionPid").and_then(|pid| u32::try_from(pid).ok()) else {
+        return false;
+    };
+    if !name_is_ours(&name) {
+        return false;
+    }
+    let began_later = || {
+        let started = processes.started(companion);
+        started.is_some_and(|started| started > written + CLOCK_DOUBT)
+    };
+    let editor_is_dead = || {
+        let editor = pid_in_name.or_else(|| document.parent().and_then(document::to_pid));
+        let editor = editor.and_then(|pid| u32::try_from(pid).ok());
+        editor.is_some_and(|editor| processes.is_alive(editor) == Alive::No)
+    };
+    let is_doubtful = match processes.is_alive(companion) {
+        Alive::No => return true,
+        Alive::YesButForeign => true,
+        Alive::Yes => began_later() || editor_is_dead(),
+    };
+    is_doubtful && !somebody_listens(&document)
+}
+
+/// A file that was being written when its writer died.
+fn is_leftover_temporary(environment: &Environment, processes: &dyn Processes, name: &str, path: &Path) -> bool {
+    let Some(rest) = name
+        .strip_prefix(TEMPORARY_PREFIX)
+        .filter(|rest| rest.ends_with(TEMPORARY_SUFFIX))
+    else {
+        return false;
+    };
+    let writer = node_path::parse_integer(rest).and_then(|pid| u32::try_from(pid).ok());
+    let writer_is_dead = writer.is_some_and(|pid| processes.is_alive(pid) == Alive::No);
+    writer_is_dead && written_by_us(environment, path).is_some()
+}
+
+fn is_marked(environment: &Environment, document: &Document) -> bool {
+    let same_host = match (document.text("companionHost"), environment.host_name.as_deref()) {
+        (Some(there), Some(here)) => there == here,
+        _ => true,
+    };
+    document.text("companion") == Some(MARK) && same_host
+}
+
+/// When a file of our own user was written; `None` for a link and for anybody else's file.
+fn written_by_us(environment: &Environment, path: &Path) -> Option<SystemTime> {
+    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        if environment.uid.is_some_and(|uid| uid != metadata.uid()) {
+            return None;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = environment;
+    metadata.modified().ok()
+}
+
+fn somebody_listens(document: &Document) -> bool {
+    let port = document.number("port").and_then(|port| u16::try_from(port).ok());
+    port.is_some_and(|port| {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        TcpStream::connect_timeout(&address, PATIENCE).is_ok()
+    })
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::net::TcpListener;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::announcement::tests::announcement;
+    use crate::process::tests::dead_pid;
+    use crate::{Announcement, DiscoveryFiles};
+
+    struct Scene {
+        directory: TempDir,
+        environment: Environment,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let environment =
+                Environment::new(directory.path(), "/").with("TMPDIR", directory.path().to_str().unwrap());
+            Self { directory, environment }
+        }
+
+        /// Files whose companion has not removed them.
+        fn leave(&self, companion: u32, announcement: &Announcement) {
+            let environment = Environment {
+                pid: companion,
+                ..self.environment.clone()
+            };
+            std::mem::forget(DiscoveryFiles::write(&environment, announcement).unwrap());
+        }
+
+        fn sweep(&self) -> usize {
+            sweep(&self.environment, |name| name == "neovim").len()
+        }
+
+        fn lock(&self) -> PathBuf {
+            self.directory.path().join(".qwen/ide/4321.lock")
+        }
+    }
+
+    fn closed_port() -> u16 {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+
+    /// Difference 22: the specification only says to delete the file in the end; what a crash leaves must be swept.
+    #[test]
+    fn the_files_of_a_dead_companion_are_swept() {
+        let scene = Scene::new();
+        scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
+        assert_eq!(scene.sweep(), 3);
+        assert_eq!(scene.sweep(), 0);
+    }
+
+    #[test]
+    fn the_files_of_a_living_companion_stay() {
+        let scene = Scene::new();
+        scene.leave(std::process::id(), &announcement(&[Path::new("/a")]));
+        assert_eq!(scene.sweep(), 0);
+    }
+
+    #[test]
+    fn files_of_other_programs_editors_machines_and_users_stay() {
+        let scene = Scene::new();
+        scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
+        assert!(sweep(&scene.environment, |name| name == "emacs").is_empty());
+        let elsewhere = Environment {
+            host_name: Some("elsewhere.example".to_owned()),
+            ..scene.environment.clone()
+        };
+        assert!(sweep(&elsewhere, |_| true).is_empty());
+        let stranger = Environment {
+            uid: scene.environment.uid.map(|uid| uid + 1),
+            ..scene.environment.clone()
+        };
+        assert!(sweep(&stranger, |_| true).is_empty());
+        let unmarked = fs::read_to_string(scene.lock())
+            .unwrap()
+            .replace("\"alongside\"", "\"another\"");
+        fs::write(scene.lock(), unmarked).unwrap();
+        assert_eq!(scene.sweep(), 2);
+        assert!(scene.lock().exists());
+    }
+
+    #[test]
+    fn a_file_older_than_the_process_of_its_id_is_swept_when_nobody_listens() {
+        let scene = Scene::new();
+        let mut announcement = announcement(&[Path::new("/a")]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        announcement.port = listener.local_addr().unwrap().port();
+        scene.leave(std::process::id(), &announcement);
+        for (_, rule) in place::rules() {
+            for entry in fs::read_dir(place::directory(&scene.environment, rule))
+                .unwrap()
+                .flatten()
+            {
+                let file = fs::File::options().write(true).open(entry.path()).unwrap();
+                file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            }
+        }
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        assert_eq!(scene.sweep(), 0);
+        drop(listener);
+        assert_eq!(scene.sweep(), 3);
+    }
+
+    #[test]
+    fn a_dead_editor_makes_a_file_a_leftover_only_when_nobody_listens() {
+        let scene = Scene::new();
+        let mut announcement = announcement(&[Path::new("/a")]);
+        announcement.pid = dead_pid();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        announcement.port = listener.local_addr().unwrap().port();
+        scene.leave(std::process::id(), &announcement);
+        assert_eq!(scene.sweep(), 0);
+        drop(listener);
+        assert_eq!(scene.sweep(), 3);
+    }
+
+    #[test]
+    fn an_id_that_another_user_has_now_makes_a_file_doubtful() {
+        let scene = Scene::new();
+        let mut announcement = announcement(&[Path::new("/a")]);
+        announcement.port = closed_port();
+        scene.leave(77, &announcement);
+        let processes = crate::process::ProcessTable::default().with_foreign(77);
+        assert_eq!(sweep_among(&scene.environment, &processes, &|_| true).len(), 3);
+    }
+
+    #[test]
+    fn unfinished_files_of_dead_writers_are_swept() {
+        let scene = Scene::new();
+        scene.leave(std::process::id(), &announcement(&[Path::new("/a")]));
+        let directory = scene.lock().parent().unwrap().to_owned();
+        let temporary = |pid: u32| directory.join(format!(".alongside-{pid}-4321.lock.tmp"));
+        let (dead, alive) = (temporary(dead_pid()), temporary(std::process::id()));
+        fs::write(&dead, "{").unwrap();
+        fs::write(&alive, "{").unwrap();
+        fs::write(directory.join("notes.txt"), "mine").unwrap();
+        assert_eq!(sweep(&scene.environment, |_| true), [dead]);
+        assert!(alive.exists());
+    }
+}

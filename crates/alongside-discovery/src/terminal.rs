@@ -1,0 +1,96 @@
+//! The announcement as environment variables, for terminals that the editor opens and for `alongside run`.
+//!
+//! They settle which of several companions is meant, and work where no file can be written.
+
+use alongside_core::dialect::DIALECTS;
+
+use crate::announcement::workspace_path;
+use crate::{Announcement, Environment};
+
+/// The variables, one of which makes Gemini CLI dial this machine although it is in a container.
+pub(crate) const DIALS_HERE_IN_A_CONTAINER: [&str; 3] = [
+    "SSH_CONNECTION",
+    "REMOTE_CONTAINERS",
+    "VSCODE_REMOTE_CONTAINERS_SESSION",
+];
+
+/// The variables to set for an agent.
+///
+/// The workspace variable also widens what Gemini CLI may read to all folders of the workspace. That is meant: they are
+/// what the person has open.
+pub fn terminal_environment(announcement: &Announcement, environment: &Environment) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    for dialect in &DIALECTS {
+        let names = &dialect.environment;
+        // The folders that do not fit were reported when the files were written.
+        let (workspace, _) = workspace_path(&announcement.workspace, dialect.kind, environment.platform);
+        let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
+        set(names.port, announcement.port.to_string());
+        set(names.workspace, workspace);
+        if let Some(name) = names.token {
+            set(name, announcement.token.reveal().to_owned());
+        }
+        if let Some(name) = names.pid {
+            set(name, announcement.pid.to_string());
+        }
+    }
+    if dials_the_containers_host(environment) {
+        variables.push(("REMOTE_CONTAINERS".to_owned(), "1".to_owned()));
+    }
+    variables
+}
+
+/// Whether Gemini CLI would look for the companion on the machine that the container runs on.
+pub(crate) fn dials_the_containers_host(environment: &Environment) -> bool {
+    let is_told_otherwise = DIALS_HERE_IN_A_CONTAINER
+        .iter()
+        .any(|name| environment.variable(name).is_some());
+    environment.in_container && !is_told_otherwise
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::announcement::tests::announcement;
+
+    fn variables(environment: &Environment) -> Vec<(String, String)> {
+        terminal_environment(&announcement(&[Path::new("/a"), Path::new("/b")]), environment)
+    }
+
+    /// Difference 4: the port variable is Qwen Code's first look-up, not only a tie-breaker; it is always exported.
+    /// Difference 6: Gemini CLI still reads the workspace variable, though the specification no longer has it.
+    /// Difference 7: Gemini CLI takes the token and the process id from variables that no specification mentions.
+    #[test]
+    fn every_variable_that_the_agents_read_is_set() {
+        let token = alongside_core::Token::from_bytes([7; 32]);
+        let expected = [
+            ("GEMINI_CLI_IDE_SERVER_PORT", "4321"),
+            ("GEMINI_CLI_IDE_WORKSPACE_PATH", "/a:/b"),
+            ("GEMINI_CLI_IDE_AUTH_TOKEN", token.reveal()),
+            ("GEMINI_CLI_IDE_PID", &std::process::id().to_string()),
+            ("QWEN_CODE_IDE_SERVER_PORT", "4321"),
+            ("QWEN_CODE_IDE_WORKSPACE_PATH", "/a:/b"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(variables(&Environment::new("/home/ada", "/")), expected);
+    }
+
+    #[test]
+    fn in_a_container_gemini_is_told_to_dial_this_machine() {
+        let container = Environment {
+            in_container: true,
+            ..Environment::new("/home/ada", "/")
+        };
+        let told = |environment: &Environment| {
+            let told = ("REMOTE_CONTAINERS".to_owned(), "1".to_owned());
+            variables(environment).contains(&told)
+        };
+        assert!(told(&container));
+        assert!(told(&container.clone().with("SSH_CONNECTION", "")));
+        for name in DIALS_HERE_IN_A_CONTAINER {
+            assert!(!told(&container.clone().with(name, "x")), "{name}");
+        }
+    }
+}
