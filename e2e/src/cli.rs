@@ -1,7 +1,6 @@
 //! The real command lines, driven as a person drives them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::process::Signal;
 

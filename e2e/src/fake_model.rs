@@ -132,16 +132,35 @@ fn next_turn(request: &Value) -> Turn {
     let Some(message) = newest_message(request) else {
         return Turn::Say("OK.".to_owned());
     };
-    let parts = message.get("parts").and_then(Value::as_array);
-    let is_tool_result = message["role"] == "tool"
-        || parts.is_some_and(|parts| parts.iter().any(|part| part.get("functionResponse").is_some()));
-    if is_tool_result {
+    if message["role"] == "tool" {
         return Turn::Say("DONE.".to_owned());
     }
-    let is_gemini = parts.is_some();
-    let texts = texts_of(message);
-    let command = texts.iter().flat_map(|text| text.lines()).find_map(|line| line.trim().strip_prefix("DO "));
-    let words: Vec<&str> = command.unwrap_or_default().split_whitespace().collect();
+    let is_gemini = message.get("parts").is_some();
+    // After a cancelled turn one message can hold the old prompt, the tool's result and the new prompt: the last counts.
+    for part in parts_of(message).iter().rev() {
+        if part.get("functionResponse").is_some() {
+            return Turn::Say("DONE.".to_owned());
+        }
+        let text = part.as_str().or_else(|| part["text"].as_str()).unwrap_or_default();
+        if let Some(command) = text.lines().rev().find_map(|line| line.trim().strip_prefix("DO ")) {
+            return obey(command, is_gemini);
+        }
+    }
+    Turn::Say("OK.".to_owned())
+}
+
+/// The parts of a message, or its only text.
+fn parts_of(message: &Value) -> Vec<Value> {
+    let parts = message.get("parts").or_else(|| message.get("content"));
+    match parts {
+        Some(Value::Array(parts)) => parts.clone(),
+        Some(text) => vec![text.clone()],
+        None => Vec::new(),
+    }
+}
+
+fn obey(command: &str, is_gemini: bool) -> Turn {
+    let words: Vec<&str> = command.split_whitespace().collect();
     match words.as_slice() {
         ["write_file", path, text] => Turn::Call("write_file", json!({"file_path": path, "content": plain(text)})),
         ["edit", path, old, new] => {
@@ -150,20 +169,7 @@ fn next_turn(request: &Value) -> Turn {
             let arguments = json!({"file_path": path, "instruction": "Edit.", "old_string": old, "new_string": new});
             Turn::Call(name, arguments)
         }
-        _ => Turn::Say("OK.".to_owned()),
-    }
-}
-
-/// All texts of a message: a string, or a list of parts.
-fn texts_of(message: &Value) -> Vec<String> {
-    let parts = message.get("parts").or_else(|| message.get("content"));
-    match parts {
-        Some(Value::String(text)) => vec![text.clone()],
-        Some(Value::Array(parts)) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            texts.map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
+        _ => Turn::Say("I do not know how.".to_owned()),
     }
 }
 

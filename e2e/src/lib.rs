@@ -16,6 +16,7 @@ mod process;
 mod programs;
 mod proxy;
 mod sandbox;
+mod sdk;
 mod tmux;
 mod waiting;
 
@@ -25,6 +26,7 @@ pub use fake_model::{FakeModel, Prompt};
 pub use programs::{alongside, node, npm_package, typescript};
 pub use proxy::AuthorizingProxy;
 pub use sandbox::Sandbox;
+pub use sdk::{Sdk, SdkClient};
 pub use tmux::Terminal;
 pub use waiting::{PATIENCE, eventually, never_during};
 

@@ -67,8 +67,10 @@ impl Terminal {
         run(self.tmux().args(["send-keys", "-t", "s", key]));
     }
 
-    /// Forgets what was printed before, so that a later wait does not find it again.
-    pub fn clear_history(&self) {
+    /// Empties the screen of a shell, so that a later wait does not find what was there before.
+    pub fn clear(&self) {
+        self.type_line("clear");
+        self.wait_for("an empty screen", Duration::from_secs(20), |screen| screen.trim() == "shell$");
         run(self.tmux().args(["clear-history", "-t", "s"]));
     }
 

@@ -11,5 +11,4 @@ fn the_companion_is_found_from_a_plain_terminal(cli: Cli) {
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Neovim"), "{status}");
     companion.wait_for_agents(1, alongside_e2e::PATIENCE);
-    println!("{:#?}\n{}", companion.agents(), agent.terminal.screen());
 }

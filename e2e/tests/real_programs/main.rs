@@ -1,4 +1,11 @@
 //! The companion with the real programs that use it, a module for each topic.
 #![allow(missing_docs)]
 
+mod conformance;
+mod context;
+mod decisions;
 mod discovery;
+mod lifetimes;
+mod restarts;
+mod several_agents;
+mod typescript_sdk;
