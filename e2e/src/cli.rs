@@ -94,7 +94,10 @@ impl Cli {
                 ("OPENAI_MODEL", "fake-model".to_owned()),
             ],
         };
-        variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 }
 
@@ -198,7 +201,10 @@ impl Agent {
             let history = self.terminal.history();
             let echoes = history.matches(command).count();
             let (_, after) = history.rsplit_once(command).filter(|_| echoes > before)?;
-            ANSWERS.iter().any(|answer| after.contains(answer)).then(|| after.to_owned())
+            ANSWERS
+                .iter()
+                .any(|answer| after.contains(answer))
+                .then(|| after.to_owned())
         });
         answer.unwrap_or_else(|| self.terminal.fail(&format!("no answer to {command}")))
     }
@@ -210,9 +216,12 @@ impl Agent {
 
     /// Waits for the command line's own question whether it may change the file.
     pub fn wait_for_question(&self) -> String {
-        self.terminal.wait_for("the question about the change", PATIENCE, |screen| {
-            screen.contains("Apply this change") || screen.contains("Yes, allow once") || screen.contains("Allow once")
-        })
+        self.terminal
+            .wait_for("the question about the change", PATIENCE, |screen| {
+                screen.contains("Apply this change")
+                    || screen.contains("Yes, allow once")
+                    || screen.contains("Allow once")
+            })
     }
 
     /// Waits until the command line is at its prompt and asks nothing.
@@ -237,7 +246,9 @@ impl Agent {
         for &pid in &processes {
             process::signal(pid, Signal::KILL);
         }
-        let gone = eventually(PATIENCE, || (!processes.iter().any(|&pid| process::is_alive(pid))).then_some(()));
+        let gone = eventually(PATIENCE, || {
+            (!processes.iter().any(|&pid| process::is_alive(pid))).then_some(())
+        });
         assert!(gone.is_some(), "{} survived being killed", self.cli.command());
     }
 }

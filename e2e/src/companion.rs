@@ -60,10 +60,15 @@ impl<'a> Companion<'a> {
     pub fn start_with(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let log = (0..).map(|number| sandbox.path(&format!("companion-{number}.log")));
-        let log = log.into_iter().find(|log| !log.exists()).expect("there is always another number");
+        let log = log
+            .into_iter()
+            .find(|log| !log.exists())
+            .expect("there is always another number");
         let (child, ready) = serve(sandbox, workspace, &arguments, &log);
         let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-        let files = ready["files"].as_array().expect("the ready line lists the discovery files");
+        let files = ready["files"]
+            .as_array()
+            .expect("the ready line lists the discovery files");
         Self {
             sandbox,
             workspace: workspace.to_owned(),
@@ -79,7 +84,10 @@ impl<'a> Companion<'a> {
     pub fn token(&self) -> String {
         let text = fs::read_to_string(&self.files[0]).expect("read a discovery file");
         let file: Value = serde_json::from_str(&text).expect("a discovery file is JSON");
-        file["authToken"].as_str().expect("a discovery file has a token").to_owned()
+        file["authToken"]
+            .as_str()
+            .expect("a discovery file has a token")
+            .to_owned()
     }
 
     /// Asks it to end, and waits until it has.
@@ -106,7 +114,8 @@ impl<'a> Companion<'a> {
     pub fn json(&self, arguments: &[&str]) -> Value {
         let outcome = self.command(arguments);
         assert!(outcome.success, "alongside {} failed: {outcome:?}", arguments.join(" "));
-        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{arguments:?} printed no JSON: {error}: {outcome:?}"))
+        serde_json::from_str(&outcome.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?} printed no JSON: {error}: {outcome:?}"))
     }
 
     /// Runs a command about this companion's workspace.
@@ -136,7 +145,9 @@ impl<'a> Companion<'a> {
     /// Waits for a change of this file to arrive.
     pub fn wait_for_review(&self, path: &Path) -> Review {
         let wanted = path.to_string_lossy();
-        let found = eventually(PATIENCE, || self.reviews().into_iter().find(|review| review.path == wanted));
+        let found = eventually(PATIENCE, || {
+            self.reviews().into_iter().find(|review| review.path == wanted)
+        });
         found.unwrap_or_else(|| panic!("no change of {wanted} arrived; there are {:?}", self.reviews()))
     }
 
@@ -191,15 +202,26 @@ pub(crate) fn alongside(
 
 fn command(sandbox: &Sandbox, directory: &Path) -> Command {
     let mut command = Command::new(programs::alongside());
-    command.env_clear().envs(sandbox.environment()).current_dir(directory).stdin(Stdio::null());
+    command
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(directory)
+        .stdin(Stdio::null());
     command
 }
 
 fn serve(sandbox: &Sandbox, workspace: &Path, arguments: &[String], log: &Path) -> (Child, Value) {
     let log = File::create(log).expect("create the companion's log");
     let mut command = command(sandbox, workspace);
-    command.args(["serve", "--json", "--workspace"]).arg(workspace).args(arguments);
-    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("start alongside");
+    command
+        .args(["serve", "--json", "--workspace"])
+        .arg(workspace)
+        .args(arguments);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .expect("start alongside");
     let stdout = child.stdout.take().expect("its output is piped");
     let (sender, receiver) = mpsc::channel();
     // Reads on to the end, so that the companion never writes into a closed pipe.
@@ -208,7 +230,10 @@ fn serve(sandbox: &Sandbox, workspace: &Path, arguments: &[String], log: &Path) 
             let _ = sender.send(line);
         }
     });
-    let line = receiver.recv_timeout(PATIENCE).expect("`alongside serve --json` prints a line when it is ready");
-    let ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is no JSON: {error}: {line}"));
+    let line = receiver
+        .recv_timeout(PATIENCE)
+        .expect("`alongside serve --json` prints a line when it is ready");
+    let ready =
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is no JSON: {error}: {line}"));
     (child, ready)
 }

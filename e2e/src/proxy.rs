@@ -31,7 +31,7 @@ fn forward(mut client: &TcpStream, request: &Request, companion: u16, token: &st
     let mut server = TcpStream::connect(("127.0.0.1", companion))?;
     let own_port = client.local_addr()?.port();
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
-    let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+    let mut add = |name: &str, value: &str| head.extend([name, ": ", value, "\r\n"]);
     for (name, value) in &request.headers {
         match name.to_ascii_lowercase().as_str() {
             "connection" | "transfer-encoding" | "content-length" | "authorization" => {}

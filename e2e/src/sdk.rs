@@ -54,8 +54,18 @@ impl SdkClient {
     pub fn connect(sdk: Sdk, port: u16, token: &str, name: &str) -> Result<Self, String> {
         let mut command = Command::new(programs::node());
         command.arg(programs::typescript("client.mjs"));
-        command.args([sdk.package(), &format!("http://127.0.0.1:{port}/mcp"), token, name, "1.0.0"]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start node");
+        command.args([
+            sdk.package(),
+            &format!("http://127.0.0.1:{port}/mcp"),
+            token,
+            name,
+            "1.0.0",
+        ]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start node");
         let input = child.stdin.take().expect("its input is piped");
         let output = child.stdout.take().expect("its output is piped");
         let (sender, events) = mpsc::channel();
@@ -124,7 +134,9 @@ impl SdkClient {
         }
         let end = Instant::now() + PATIENCE;
         loop {
-            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let left = end
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1));
             match self.events.recv_timeout(left) {
                 Ok(event) if wanted(&event) => return event,
                 Ok(event) => self.passed.push_back(event),

@@ -30,8 +30,22 @@ impl Terminal {
             socket: sandbox.path(&format!("{name}.tmux")),
         };
         let mut command = terminal.tmux();
-        command.args(["-f", "/dev/null", "new-session", "-d", "-s", "s", "-x", "160", "-y", "50", "-c"]);
-        command.arg(directory).args(["env", "-i", "TERM=xterm-256color", "COLORTERM=truecolor", "PS1=shell$ "]);
+        command.args([
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-s",
+            "s",
+            "-x",
+            "160",
+            "-y",
+            "50",
+            "-c",
+        ]);
+        command
+            .arg(directory)
+            .args(["env", "-i", "TERM=xterm-256color", "COLORTERM=truecolor", "PS1=shell$ "]);
         let variables = sandbox.environment().into_iter().chain(environment.iter().cloned());
         command.args(variables.map(|(name, value)| format!("{name}={value}")));
         command.args(["bash", "--norc", "--noprofile"]);
@@ -70,7 +84,9 @@ impl Terminal {
     /// Empties the screen of a shell, so that a later wait does not find what was there before.
     pub fn clear(&self) {
         self.type_line("clear");
-        self.wait_for("an empty screen", Duration::from_secs(20), |screen| screen.trim() == "shell$");
+        self.wait_for("an empty screen", Duration::from_secs(20), |screen| {
+            screen.trim() == "shell$"
+        });
         run(self.tmux().args(["clear-history", "-t", "s"]));
     }
 
@@ -119,7 +135,9 @@ impl Drop for Terminal {
             artifacts::keep(&format!("{}.txt", self.name), &history);
         }
         // tmux sends a hang-up only; a command line that hangs is just what a failing test may leave behind.
-        let processes = try_run(self.tmux().args(SHELL)).ok().and_then(|pid| pid.trim().parse().ok());
+        let processes = try_run(self.tmux().args(SHELL))
+            .ok()
+            .and_then(|pid| pid.trim().parse().ok());
         let processes = processes.map(process::descendants).unwrap_or_default();
         let _ = try_run(self.tmux().arg("kill-server"));
         for pid in processes {

@@ -30,8 +30,13 @@ fn the_applicable_conformance_scenarios_pass() {
     let mut report = Vec::new();
     for (scenario, checks) in SCENARIOS {
         let mut command = Command::new(node());
-        command.arg(&program).args(["server", "--url", &proxy.url(), "--scenario", scenario]);
-        let output = command.current_dir(sandbox.path("tmp")).output().expect("start the conformance suite");
+        command
+            .arg(&program)
+            .args(["server", "--url", &proxy.url(), "--scenario", scenario]);
+        let output = command
+            .current_dir(sandbox.path("tmp"))
+            .output()
+            .expect("start the conformance suite");
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         let results = results(&text);
         let succeeded = checks.iter().all(|&check| results.contains(&(check, "SUCCESS")));
@@ -48,7 +53,11 @@ fn the_applicable_conformance_scenarios_pass() {
 
 /// Each check and its result, out of lines like `2026-01-01T00:00:00Z [ping] SUCCESS Server responds`, with colours.
 fn results(text: &str) -> Vec<(&str, &str)> {
-    let result = |line: &str| ["SUCCESS", "FAILURE", "WARNING", "INFO"].into_iter().find(|&result| line.contains(result));
+    let result = |line: &str| {
+        ["SUCCESS", "FAILURE", "WARNING", "INFO"]
+            .into_iter()
+            .find(|&result| line.contains(result))
+    };
     let check = |line| -> Option<(&str, &str)> {
         let result = result(line)?;
         // The brackets of the colours have no blank before them.

@@ -55,7 +55,8 @@ impl Scene<'_> {
         let content = self.sandbox.path("edited");
         fs::write(&content, edited).expect("write the edited text");
         let content = content.to_string_lossy().into_owned();
-        self.companion.json(&["diff", "accept", &path.to_string_lossy(), "--content-file", &content]);
+        self.companion
+            .json(&["diff", "accept", &path.to_string_lossy(), "--content-file", &content]);
         assert_file(self.agent, &path, edited);
         assert!(self.companion.reviews().is_empty());
         self.model.wait_for_message(mark, "edited world", PATIENCE);
@@ -81,7 +82,8 @@ impl Scene<'_> {
         let content = self.sandbox.path("draft");
         fs::write(&content, "from the person").expect("write the draft");
         let content = content.to_string_lossy().into_owned();
-        self.companion.json(&["diff", "edit", &path.to_string_lossy(), "--content-file", &content]);
+        self.companion
+            .json(&["diff", "edit", &path.to_string_lossy(), "--content-file", &content]);
         self.agent.terminal.press("Enter");
         self.companion.wait_for_no_review(PATIENCE);
         // Qwen Code 0.24.4 asks for the draft and then does not use it.
@@ -108,6 +110,8 @@ fn assert_file(agent: &Agent, path: &std::path::Path, expected: &str) {
         (found == expected).then_some(())
     });
     if right.is_none() {
-        agent.terminal.fail(&format!("{} has {found:?} and not {expected:?}", path.display()));
+        agent
+            .terminal
+            .fail(&format!("{} has {found:?} and not {expected:?}", path.display()));
     }
 }

@@ -1,5 +1,5 @@
 //! The companion with the real programs that use it, a module for each topic.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
 mod conformance;
 mod context;

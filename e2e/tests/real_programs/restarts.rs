@@ -23,7 +23,10 @@ fn a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection(cli:
     companion.restart();
     assert_eq!(companion.port, port, "the port is the same again");
     agent.wait_until_idle();
-    assert!(never_during(Duration::from_secs(1), || path.exists()), "a rejected change was written");
+    assert!(
+        never_during(Duration::from_secs(1), || path.exists()),
+        "a rejected change was written"
+    );
 
     agent.wait_until_connected();
     companion.wait_for_agents(1, PATIENCE);
@@ -42,7 +45,11 @@ fn a_change_survives_the_sudden_death_of_the_companion(cli: Cli) {
     let (port, token) = (companion.port, companion.token());
     companion.kill();
     companion.restart();
-    assert_eq!((companion.port, companion.token()), (port, token), "the address is the same again");
+    assert_eq!(
+        (companion.port, companion.token()),
+        (port, token),
+        "the address is the same again"
+    );
     companion.wait_for_review(&path);
     // The command line comes back for its stream after a second; what was decided in between waits for it.
     let content = sandbox.path("edited");

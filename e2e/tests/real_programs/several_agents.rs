@@ -3,7 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Prompt, Review, Sandbox, eventually, never_during};
+use alongside_e2e::{
+    Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Prompt, Review, Sandbox, eventually, never_during,
+};
 
 #[test]
 fn gemini_and_qwen_change_one_file_and_their_decisions_do_not_cross() {
@@ -34,21 +36,33 @@ fn decisions_do_not_cross(one: Cli, other: Cli) {
 
     // A path that means two changes is not an answer to the question which of them.
     let ambiguous = companion.command(&["diff", "accept", &path.to_string_lossy()]);
-    assert!(!ambiguous.success, "one of two changes was taken for the other: {ambiguous:?}");
+    assert!(
+        !ambiguous.success,
+        "one of two changes was taken for the other: {ambiguous:?}"
+    );
 
     companion.json(&["diff", "accept", &second_review.id]);
-    let written = eventually(PATIENCE, || (fs::read_to_string(&path).ok()? == "from the second").then_some(()));
+    let written = eventually(PATIENCE, || {
+        (fs::read_to_string(&path).ok()? == "from the second").then_some(())
+    });
     if written.is_none() {
         second.terminal.fail("the accepted change was not written");
     }
-    assert_eq!(companion.reviews(), [first_review.clone()], "the other change still waits");
+    assert_eq!(
+        companion.reviews(),
+        std::slice::from_ref(&first_review),
+        "the other change still waits"
+    );
     first.wait_for_question();
 
     companion.json(&["diff", "reject", &first_review.id]);
     first.wait_until_idle();
     second.wait_until_idle();
     let changed = || fs::read_to_string(&path).ok().as_deref() != Some("from the second");
-    assert!(never_during(Duration::from_secs(1), changed), "the rejected change was written");
+    assert!(
+        never_during(Duration::from_secs(1), changed),
+        "the rejected change was written"
+    );
 }
 
 /// Has an agent propose a change of the file, and finds the review that was not there before.
@@ -56,6 +70,8 @@ fn propose(companion: &Companion<'_>, agent: &Agent, path: &std::path::Path, tex
     let before = companion.reviews();
     agent.prompt(&Prompt::WriteFile(&path.to_string_lossy(), text).to_string());
     agent.wait_for_question();
-    let new = eventually(PATIENCE, || companion.reviews().into_iter().find(|review| !before.contains(review)));
+    let new = eventually(PATIENCE, || {
+        companion.reviews().into_iter().find(|review| !before.contains(review))
+    });
     new.unwrap_or_else(|| agent.terminal.fail("the change never arrived"))
 }

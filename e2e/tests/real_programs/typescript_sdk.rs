@@ -35,18 +35,38 @@ fn everything(sdk: Sdk) {
     assert!(client.connected["session"].is_string(), "{}", client.connected);
     assert_eq!(client.request("ping", &json!({})), json!({}));
     let tools = client.request("tools/list", &json!({}));
-    let names: Vec<&Value> = tools["tools"].as_array().expect("a list of tools").iter().map(|tool| &tool["name"]).collect();
-    assert!(names.contains(&&json!("openDiff")) && names.contains(&&json!("closeDiff")), "{names:?}");
+    let names: Vec<&Value> = tools["tools"]
+        .as_array()
+        .expect("a list of tools")
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
+    assert!(
+        names.contains(&&json!("openDiff")) && names.contains(&&json!("closeDiff")),
+        "{names:?}"
+    );
 
     // The context comes by itself when the stream opens, and again when it changes.
     client.wait_for_notification("ide/contextUpdate", |_| true);
-    companion.json(&["context", "focus", &file.to_string_lossy(), "--line", "1", "--select", "text"]);
+    companion.json(&[
+        "context",
+        "focus",
+        &file.to_string_lossy(),
+        "--line",
+        "1",
+        "--select",
+        "text",
+    ]);
     let has_file = |params: &Value| params["workspaceState"]["openFiles"][0]["path"] == *file.to_string_lossy();
     let update = client.wait_for_notification("ide/contextUpdate", has_file);
     let first = &update["workspaceState"]["openFiles"][0];
     assert_eq!(first["selectedText"], "text", "{update}");
     assert_eq!(first["isActive"], true, "{update}");
-    assert_eq!(update, companion.json(&["context", "show"]), "`context show` is what agents get");
+    assert_eq!(
+        update,
+        companion.json(&["context", "show"]),
+        "`context show` is what agents get"
+    );
 
     let mut stranger = connect(&token, "somebody-else").expect("connect");
     decisions(&sandbox, &companion, &mut client, &mut stranger);
@@ -58,8 +78,18 @@ fn everything(sdk: Sdk) {
     companion.terminate();
     client.wait_for_notification("ide/diffRejected", |params| params["filePath"] == path);
     companion.restart();
-    companion.json(&["context", "focus", &file.to_string_lossy(), "--line", "1", "--select", "after the restart"]);
-    client.wait_for_notification("ide/contextUpdate", |params| params.to_string().contains("after the restart"));
+    companion.json(&[
+        "context",
+        "focus",
+        &file.to_string_lossy(),
+        "--line",
+        "1",
+        "--select",
+        "after the restart",
+    ]);
+    client.wait_for_notification("ide/contextUpdate", |params| {
+        params.to_string().contains("after the restart")
+    });
     client.call("openDiff", &json!({"filePath": path, "newContent": "newer"}));
     companion.json(&["diff", "accept", &path]);
     client.wait_for_notification("ide/diffAccepted", |params| params["content"] == "newer");
@@ -95,7 +125,10 @@ fn decisions(sandbox: &Sandbox, companion: &Companion<'_>, client: &mut SdkClien
 
     // Whoever is not one of the two command lines gets what the specification says: the text itself.
     stranger.call("openDiff", &json!({"filePath": odd, "newContent": "proposed"}));
-    assert_eq!(only_text(&stranger.call("closeDiff", &json!({"filePath": odd}))), "proposed");
+    assert_eq!(
+        only_text(&stranger.call("closeDiff", &json!({"filePath": odd}))),
+        "proposed"
+    );
 
     let quiet = never_during(Duration::from_millis(500), || {
         let rejected = client.unread_notifications("ide/diffRejected");
