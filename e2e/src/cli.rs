@@ -138,7 +138,7 @@ impl Launch {
     /// What `alongside doctor` says in the place where this would start.
     pub fn doctor(&self, sandbox: &Sandbox) -> Outcome {
         let workspace = self.directory.to_string_lossy();
-        let arguments = ["doctor", "--workspace", &workspace];
+        let arguments = ["doctor", "--workspace", &workspace, "--json"];
         companion::alongside(sandbox, &self.directory, &arguments, &self.environment)
     }
 }

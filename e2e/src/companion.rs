@@ -20,6 +20,7 @@ pub struct Companion<'a> {
     sandbox: &'a Sandbox,
     workspace: PathBuf,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
     log: PathBuf,
     child: Child,
     /// Where agents connect.
@@ -58,13 +59,28 @@ impl<'a> Companion<'a> {
 
     /// Starts a companion for a workspace, with further arguments.
     pub fn start_with(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
+        Self::launch(sandbox, workspace, arguments, Vec::new())
+    }
+
+    /// Starts a companion that keeps its own things where no other companion looks. Only the agents can find both.
+    pub fn start_apart(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir_in(sandbox.path(""))
+            .expect("create a directory")
+            .keep();
+        let directory = directory.to_string_lossy().into_owned();
+        let names = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"];
+        let environment = names.map(|name| (name.to_owned(), directory.clone()));
+        Self::launch(sandbox, workspace, arguments, environment.into())
+    }
+
+    fn launch(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str], environment: Vec<(String, String)>) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let log = (0..).map(|number| sandbox.path(&format!("companion-{number}.log")));
         let log = log
             .into_iter()
             .find(|log| !log.exists())
             .expect("there is always another number");
-        let (child, ready) = serve(sandbox, workspace, &arguments, &log);
+        let (child, ready) = serve(sandbox, workspace, &arguments, &environment, &log);
         let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let files = ready["files"]
             .as_array()
@@ -73,6 +89,7 @@ impl<'a> Companion<'a> {
             sandbox,
             workspace: workspace.to_owned(),
             arguments,
+            environment,
             log,
             child,
             port: port.expect("the ready line has the port"),
@@ -107,7 +124,7 @@ impl<'a> Companion<'a> {
     pub fn restart(&mut self) {
         let (sandbox, workspace, arguments) = (self.sandbox, self.workspace.clone(), self.arguments.clone());
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        *self = Self::start_with(sandbox, &workspace, &arguments);
+        *self = Self::launch(sandbox, &workspace, &arguments, self.environment.clone());
     }
 
     /// Runs a command about this companion's workspace, and reads the JSON that it prints.
@@ -122,7 +139,7 @@ impl<'a> Companion<'a> {
     pub fn command(&self, arguments: &[&str]) -> Outcome {
         let workspace = self.workspace.to_string_lossy().into_owned();
         let arguments = [arguments, &["--workspace", &workspace, "--json"]].concat();
-        alongside(self.sandbox, &self.workspace, &arguments, &[])
+        alongside(self.sandbox, &self.workspace, &arguments, &self.environment)
     }
 
     /// The changes that wait for a person.
@@ -210,9 +227,16 @@ fn command(sandbox: &Sandbox, directory: &Path) -> Command {
     command
 }
 
-fn serve(sandbox: &Sandbox, workspace: &Path, arguments: &[String], log: &Path) -> (Child, Value) {
+fn serve(
+    sandbox: &Sandbox,
+    workspace: &Path,
+    arguments: &[String],
+    environment: &[(String, String)],
+    log: &Path,
+) -> (Child, Value) {
     let log = File::create(log).expect("create the companion's log");
     let mut command = command(sandbox, workspace);
+    command.envs(environment.iter().cloned());
     command
         .args(["serve", "--json", "--workspace"])
         .arg(workspace)

@@ -238,3 +238,39 @@ fn escaped(text: &str) -> String {
 fn plain(word: &str) -> String {
     word.replace('_', " ").replace(r"\n", "\n").replace(r"\r", "\r")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(request: &Value) -> (&'static str, Value) {
+        match next_turn(request) {
+            Turn::Call(name, arguments) => (name, arguments),
+            Turn::Say(text) => panic!("no call but {text:?}"),
+        }
+    }
+
+    #[test]
+    fn a_prompt_becomes_a_call_in_both_protocols() {
+        let prompt = Prompt::WriteFile("/w/a.txt", "two words\r\nand a line").to_string();
+        let expected = (
+            "write_file",
+            json!({"file_path": "/w/a.txt", "content": "two words\r\nand a line"}),
+        );
+        let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "context"}, {"text": prompt}]}]});
+        assert_eq!(call(&gemini), expected);
+        let openai = json!({"messages": [{"role": "system", "content": "be"}, {"role": "user", "content": prompt}]});
+        assert_eq!(call(&openai), expected);
+    }
+
+    #[test]
+    fn a_prompt_after_a_cancelled_one_in_the_same_message_is_the_one_that_counts() {
+        let (old, new) = (
+            Prompt::Edit("/w/a", "x", "y").to_string(),
+            Prompt::Edit("/w/b", "x", "y").to_string(),
+        );
+        let parts = json!([{"text": old}, {"functionResponse": {}}, {"text": new}]);
+        let (name, arguments) = call(&json!({"contents": [{"role": "user", "parts": parts}]}));
+        assert_eq!((name, &arguments["file_path"]), ("replace", &json!("/w/b")));
+    }
+}

@@ -23,13 +23,13 @@ impl Sandbox {
             .tempdir()
             .expect("create a temporary directory");
         let sandbox = Self { root };
-        for name in ["home", "tmp", "runtime", "state", "config", "workspace", "bin"] {
+        for name in ["home", "tmp", "runtime", "workspace", "bin"] {
             let directory = sandbox.path(name);
             fs::create_dir(&directory).expect("create a directory of the sandbox");
             fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).expect("close it to others");
         }
         for cli in [Cli::Gemini, Cli::Qwen] {
-            sandbox.write_settings(cli);
+            sandbox.write_settings(cli, &sandbox.path("home").join(format!(".{}", cli.command())));
             sandbox.write_command(cli.command(), &cli.start_line());
         }
         sandbox.write_command("alongside", &shell_quoted(&programs::alongside()));
@@ -67,8 +67,9 @@ impl Sandbox {
             ("HOME", directory("home")),
             ("TMPDIR", directory("tmp")),
             ("XDG_RUNTIME_DIR", directory("runtime")),
-            ("XDG_STATE_HOME", directory("state")),
-            ("XDG_CONFIG_HOME", directory("config")),
+            // Where they are without these variables too: a stdio companion is started without them.
+            ("XDG_STATE_HOME", directory("home/.local/state")),
+            ("XDG_CONFIG_HOME", directory("home/.config")),
             ("PATH", format!("{}:{path}", directory("bin"))),
             ("LANG", "C.UTF-8".to_owned()),
         ]
@@ -76,10 +77,11 @@ impl Sandbox {
         .into()
     }
 
-    fn write_settings(&self, cli: Cli) {
-        let (directory, version, login) = match cli {
-            Cli::Gemini => (".gemini", None, "gemini-api-key"),
-            Cli::Qwen => (".qwen", Some(4), "openai"),
+    /// Writes the settings of a command line into the directory that it keeps them in.
+    pub fn write_settings(&self, cli: Cli, directory: &Path) {
+        let (version, login) = match cli {
+            Cli::Gemini => (None, "gemini-api-key"),
+            Cli::Qwen => (Some(4), "openai"),
         };
         let mut settings = json!({
             "ide": {"enabled": true, "hasSeenNudge": true},
@@ -96,8 +98,7 @@ impl Sandbox {
         if let Some(version) = version {
             settings["$version"] = json!(version);
         }
-        let directory = self.path("home").join(directory);
-        fs::create_dir_all(&directory).expect("create the directory of the settings");
+        fs::create_dir_all(directory).expect("create the directory of the settings");
         fs::write(directory.join("settings.json"), settings.to_string()).expect("write the settings");
         if cli == Cli::Gemini {
             // Asked once in a terminal that says it is VS Code's; the question would eat the first key.
