@@ -1,2 +1,119 @@
-//! To be written.
-fn main() {}
+//! Development tasks of alongside: `cargo xtask test` and `cargo xtask ci`.
+//!
+//! One command on a fresh machine runs every test there is, with the real programs. It installs what it may, says exactly
+//! what is missing where it may not, and leaves nothing out in silence. It has no dependencies, so that it starts at once.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod machine;
+mod npm;
+mod plan;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use plan::Plan;
+
+const USAGE: &str = "\
+Usage: cargo xtask <TASK>
+
+Tasks:
+  test              run every test: the crates' own, then the end-to-end tests with the real programs
+  test --only NAME  run only the tests whose name contains NAME
+  ci                check formatting, lints and documentation, then run every test";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut plan = Plan::default();
+    match arguments.as_slice() {
+        ["test"] => test(&mut plan, None),
+        ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["ci"] => {
+            checks(&mut plan);
+            test(&mut plan, None);
+        }
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    plan.carry_out()
+}
+
+fn checks(plan: &mut Plan) {
+    plan.step("formatting", || run(cargo(&["fmt", "--all", "--check"])));
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    plan.step("lints", move || run(cargo(&clippy)));
+    plan.step("documentation", || {
+        let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        run(command)
+    });
+}
+
+fn test(plan: &mut Plan, only: Option<&str>) {
+    let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
+    let filter = only.clone();
+    plan.step("programs of the machine", machine::prepare);
+    plan.step("npm packages", npm::install);
+    plan.step("tests of the crates", move || {
+        let mut command = cargo(&["test", "--locked"]);
+        command.args(filter);
+        run(command)
+    });
+    plan.step("release binary", || {
+        run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
+    });
+    plan.step("end-to-end tests", move || {
+        let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
+        command.args(only);
+        // Each test starts programs that take a processor for themselves for some seconds.
+        command.args(["--", "--test-threads=2"]);
+        command.env("ALONGSIDE_BIN", release_binary()?);
+        run(command)
+    });
+}
+
+/// The cargo that runs us, in the root of the repository.
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command whose output is for the person to see.
+fn run(mut command: Command) -> Result<(), String> {
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{command:?} ended with {status}"))
+    }
+}
+
+/// Beside our own build, wherever cargo was told to put that.
+fn release_binary() -> Result<PathBuf, String> {
+    let own = env::current_exe().map_err(|error| format!("cannot tell where xtask is: {error}"))?;
+    let target = own.ancestors().nth(2).ok_or("xtask is not in a target directory")?;
+    Ok(target.join("release").join("alongside"))
+}
+
+fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own)
+}

@@ -1,0 +1,263 @@
+//! The program under test: its server and its commands.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::waiting::{PATIENCE, eventually};
+use crate::{artifacts, process, programs};
+
+/// A running `alongside serve`. Dropping it kills it.
+pub struct Companion<'a> {
+    sandbox: &'a Sandbox,
+    workspace: PathBuf,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    log: PathBuf,
+    child: Child,
+    /// Where agents connect.
+    pub port: u16,
+    /// The discovery files.
+    pub files: Vec<PathBuf>,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Whether its exit code was 0.
+    pub success: bool,
+    /// What it printed for programs.
+    pub stdout: String,
+    /// What it printed for people.
+    pub stderr: String,
+}
+
+/// A row of `alongside diff list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Review {
+    /// What commands call it.
+    pub id: String,
+    /// The file that would change.
+    pub path: String,
+    /// Who wants to change it.
+    pub agent: String,
+}
+
+impl<'a> Companion<'a> {
+    /// Starts a companion for the workspace of the sandbox and waits until it is ready.
+    pub fn start(sandbox: &'a Sandbox) -> Self {
+        Self::start_with(sandbox, &sandbox.workspace(), &[])
+    }
+
+    /// Starts a companion for a workspace, with further arguments.
+    pub fn start_with(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
+        Self::launch(sandbox, workspace, arguments, Vec::new())
+    }
+
+    /// Starts a companion that keeps its own things where no other companion looks. Only the agents can find both.
+    pub fn start_apart(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir_in(sandbox.path(""))
+            .expect("create a directory")
+            .keep();
+        let directory = directory.to_string_lossy().into_owned();
+        let names = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"];
+        let environment = names.map(|name| (name.to_owned(), directory.clone()));
+        Self::launch(sandbox, workspace, arguments, environment.into())
+    }
+
+    fn launch(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str], environment: Vec<(String, String)>) -> Self {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let log = (0..).map(|number| sandbox.path(&format!("companion-{number}.log")));
+        let log = log
+            .into_iter()
+            .find(|log| !log.exists())
+            .expect("there is always another number");
+        let (child, ready) = serve(sandbox, workspace, &arguments, &environment, &log);
+        let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let files = ready["files"]
+            .as_array()
+            .expect("the ready line lists the discovery files");
+        Self {
+            sandbox,
+            workspace: workspace.to_owned(),
+            arguments,
+            environment,
+            log,
+            child,
+            port: port.expect("the ready line has the port"),
+            files: files.iter().filter_map(Value::as_str).map(PathBuf::from).collect(),
+        }
+    }
+
+    /// The token that agents find in the discovery files.
+    pub fn token(&self) -> String {
+        let text = fs::read_to_string(&self.files[0]).expect("read a discovery file");
+        let file: Value = serde_json::from_str(&text).expect("a discovery file is JSON");
+        file["authToken"]
+            .as_str()
+            .expect("a discovery file has a token")
+            .to_owned()
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn terminate(&mut self) {
+        process::signal(self.child.id(), Signal::TERM);
+        let ended = eventually(PATIENCE, || self.child.try_wait().expect("wait for the companion"));
+        assert!(ended.is_some(), "the companion did not end after SIGTERM");
+    }
+
+    /// Kills it without warning.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("kill the companion");
+        self.child.wait().expect("wait for the companion");
+    }
+
+    /// Starts again with the same arguments, after [`Self::terminate`] or [`Self::kill`].
+    pub fn restart(&mut self) {
+        let (sandbox, workspace, arguments) = (self.sandbox, self.workspace.clone(), self.arguments.clone());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        *self = Self::launch(sandbox, &workspace, &arguments, self.environment.clone());
+    }
+
+    /// Runs a command about this companion's workspace, and reads the JSON that it prints.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let outcome = self.command(arguments);
+        assert!(outcome.success, "alongside {} failed: {outcome:?}", arguments.join(" "));
+        serde_json::from_str(&outcome.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?} printed no JSON: {error}: {outcome:?}"))
+    }
+
+    /// Runs a command about this companion's workspace.
+    pub fn command(&self, arguments: &[&str]) -> Outcome {
+        let workspace = self.workspace.to_string_lossy().into_owned();
+        let arguments = [arguments, &["--workspace", &workspace, "--json"]].concat();
+        alongside(self.sandbox, &self.workspace, &arguments, &self.environment)
+    }
+
+    /// The changes that wait for a person.
+    pub fn reviews(&self) -> Vec<Review> {
+        let list = self.json(&["diff", "list"]);
+        let text = |review: &Value, key: &str| match &review[key] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let reviews = list.as_array().expect("`diff list --json` prints an array").iter();
+        reviews
+            .map(|review| Review {
+                id: text(review, "id"),
+                path: text(review, "path"),
+                agent: text(review, "agent"),
+            })
+            .collect()
+    }
+
+    /// Waits for a change of this file to arrive.
+    pub fn wait_for_review(&self, path: &Path) -> Review {
+        let wanted = path.to_string_lossy();
+        let found = eventually(PATIENCE, || {
+            self.reviews().into_iter().find(|review| review.path == wanted)
+        });
+        found.unwrap_or_else(|| panic!("no change of {wanted} arrived; there are {:?}", self.reviews()))
+    }
+
+    /// Waits until no change waits for a person.
+    pub fn wait_for_no_review(&self, limit: Duration) {
+        let none = eventually(limit, || self.reviews().is_empty().then_some(()));
+        assert!(none.is_some(), "these changes still wait: {:?}", self.reviews());
+    }
+
+    /// The agents that `status` lists.
+    pub fn agents(&self) -> Vec<Value> {
+        let status = self.json(&["status"]);
+        let companions = status["companions"].as_array().expect("`status --json` has companions");
+        let agents = companions.iter().filter_map(|companion| companion["agents"].as_array());
+        agents.flatten().cloned().collect()
+    }
+
+    /// Waits until `status` lists this many agents.
+    pub fn wait_for_agents(&self, count: usize, limit: Duration) {
+        let reached = eventually(limit, || (self.agents().len() == count).then_some(()));
+        assert!(reached.is_some(), "not {count} agents but {:#?}", self.agents());
+    }
+}
+
+impl Drop for Companion<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            let name = self.log.file_name().unwrap_or_default().to_string_lossy();
+            artifacts::keep(&name, &fs::read_to_string(&self.log).unwrap_or_default());
+        }
+    }
+}
+
+/// Runs any command line of `alongside` in a directory of a sandbox, with further variables.
+pub(crate) fn alongside(
+    sandbox: &Sandbox,
+    directory: &Path,
+    arguments: &[&str],
+    environment: &[(String, String)],
+) -> Outcome {
+    let mut command = command(sandbox, directory);
+    let output = command.args(arguments).envs(environment.iter().cloned()).output();
+    let output = output.expect("start alongside");
+    Outcome {
+        success: output.status.success(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn command(sandbox: &Sandbox, directory: &Path) -> Command {
+    let mut command = Command::new(programs::alongside());
+    command
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(directory)
+        .stdin(Stdio::null());
+    command
+}
+
+fn serve(
+    sandbox: &Sandbox,
+    workspace: &Path,
+    arguments: &[String],
+    environment: &[(String, String)],
+    log: &Path,
+) -> (Child, Value) {
+    let log = File::create(log).expect("create the companion's log");
+    let mut command = command(sandbox, workspace);
+    command.envs(environment.iter().cloned());
+    command
+        .args(["serve", "--json", "--workspace"])
+        .arg(workspace)
+        .args(arguments);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .expect("start alongside");
+    let stdout = child.stdout.take().expect("its output is piped");
+    let (sender, receiver) = mpsc::channel();
+    // Reads on to the end, so that the companion never writes into a closed pipe.
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    let line = receiver
+        .recv_timeout(PATIENCE)
+        .expect("`alongside serve --json` prints a line when it is ready");
+    let ready =
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is no JSON: {error}: {line}"));
+    (child, ready)
+}

@@ -1,0 +1,276 @@
+//! A model that does what the prompt says.
+//!
+//! It speaks the two protocols that the command lines speak, `OpenAI`'s chat completions and Gemini's `generateContent`, and
+//! keeps every request, so that a test can look for what the model was told.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{io, net::TcpStream};
+
+use serde_json::{Value, json};
+
+use crate::artifacts;
+use crate::http::{self, Request};
+
+/// A prompt that makes the model call a tool. `Display` writes what a person would type.
+///
+/// It is one line without blanks in its texts, so that it can be typed into any prompt.
+pub enum Prompt<'a> {
+    /// Write this text into that file.
+    WriteFile(&'a str, &'a str),
+    /// Replace the first text by the second in that file.
+    Edit(&'a str, &'a str, &'a str),
+}
+
+impl std::fmt::Display for Prompt<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::WriteFile(path, text) => write!(formatter, "DO write_file {path} {}", escaped(text)),
+            Self::Edit(path, old, new) => write!(formatter, "DO edit {path} {} {}", escaped(old), escaped(new)),
+        }
+    }
+}
+
+/// The server. Every command line of a test may use one, or each its own.
+pub struct FakeModel {
+    port: u16,
+    log: Arc<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    requests: Mutex<Vec<Value>>,
+    grown: Condvar,
+}
+
+impl FakeModel {
+    /// Starts the model on a free port.
+    pub fn start() -> Self {
+        let log = Arc::new(Log::default());
+        let writer = Arc::clone(&log);
+        let port = http::serve(move |stream, request| answer(stream, &request, &writer));
+        Self { port, log }
+    }
+
+    /// Where it is, without a path.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// How many requests there were: a mark to look from.
+    pub fn mark(&self) -> usize {
+        self.log.lock().len()
+    }
+
+    /// Everything that the model was told since `mark`, as JSON text.
+    pub fn told_since(&self, mark: usize) -> String {
+        let requests = self.log.lock();
+        requests
+            .iter()
+            .skip(mark)
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// Waits for a request since `mark` whose newest message contains `text`, and gives the whole request.
+    pub fn wait_for_message(&self, mark: usize, text: &str, limit: Duration) -> Value {
+        let guard = self.log.lock();
+        let wanted = |requests: &[Value]| {
+            let mut requests = requests.iter().skip(mark);
+            requests
+                .find(|request| newest_message(request).is_some_and(|message| message.to_string().contains(text)))
+                .cloned()
+        };
+        let waiting = self
+            .log
+            .grown
+            .wait_timeout_while(guard, limit, |requests| wanted(requests).is_none());
+        let (guard, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        let found = wanted(&guard);
+        drop(guard);
+        found.unwrap_or_else(|| {
+            artifacts::keep("model.jsonl", &self.told_since(0));
+            panic!("the model was never told {text:?}")
+        })
+    }
+}
+
+impl Log {
+    fn lock(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the model does next.
+enum Turn {
+    Say(String),
+    Call(&'static str, Value),
+}
+
+fn answer(stream: &TcpStream, request: &Request, log: &Log) -> io::Result<()> {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+    let turn = next_turn(&body);
+    log.lock().push(body);
+    log.grown.notify_all();
+    let target = request.target.as_str();
+    if target.contains(":countTokens") {
+        http::respond(stream, "application/json", &json!({"totalTokens": 1}).to_string())
+    } else if target.contains(":streamGenerateContent") {
+        http::respond(stream, "text/event-stream", &format!("data: {}\n\n", gemini(turn)))
+    } else if target.contains(":generateContent") {
+        http::respond(stream, "application/json", &gemini(turn).to_string())
+    } else if request.method == "POST" && target.ends_with("/chat/completions") {
+        let streaming = newest(log).get("stream") == Some(&Value::Bool(true));
+        openai(stream, turn, streaming)
+    } else {
+        http::respond(stream, "application/json", "{}")
+    }
+}
+
+fn newest(log: &Log) -> Value {
+    log.lock().last().cloned().unwrap_or_default()
+}
+
+/// Gemini calls messages contents.
+fn newest_message(request: &Value) -> Option<&Value> {
+    let messages = request.get("contents").or_else(|| request.get("messages"))?;
+    messages.as_array()?.last()
+}
+
+fn next_turn(request: &Value) -> Turn {
+    let Some(message) = newest_message(request) else {
+        return Turn::Say("OK.".to_owned());
+    };
+    if message["role"] == "tool" {
+        return Turn::Say("DONE.".to_owned());
+    }
+    let is_gemini = message.get("parts").is_some();
+    // After a cancelled turn one message can hold the old prompt, the tool's result and the new prompt: the last counts.
+    for part in parts_of(message).iter().rev() {
+        if part.get("functionResponse").is_some() {
+            return Turn::Say("DONE.".to_owned());
+        }
+        let text = part.as_str().or_else(|| part["text"].as_str()).unwrap_or_default();
+        if let Some(command) = text.lines().rev().find_map(|line| line.trim().strip_prefix("DO ")) {
+            return obey(command, is_gemini);
+        }
+    }
+    Turn::Say("OK.".to_owned())
+}
+
+/// The parts of a message, or its only text.
+fn parts_of(message: &Value) -> Vec<Value> {
+    let parts = message.get("parts").or_else(|| message.get("content"));
+    match parts {
+        Some(Value::Array(parts)) => parts.clone(),
+        Some(text) => vec![text.clone()],
+        None => Vec::new(),
+    }
+}
+
+fn obey(command: &str, is_gemini: bool) -> Turn {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    match words.as_slice() {
+        ["write_file", path, text] => Turn::Call("write_file", json!({"file_path": path, "content": plain(text)})),
+        ["edit", path, old, new] => {
+            let (old, new) = (plain(old), plain(new));
+            let name = if is_gemini { "replace" } else { "edit" };
+            let arguments = json!({"file_path": path, "instruction": "Edit.", "old_string": old, "new_string": new});
+            Turn::Call(name, arguments)
+        }
+        _ => Turn::Say("I do not know how.".to_owned()),
+    }
+}
+
+fn gemini(turn: Turn) -> Value {
+    let part = match turn {
+        Turn::Say(text) => json!({"text": text}),
+        Turn::Call(name, arguments) => json!({"functionCall": {"name": name, "args": arguments}}),
+    };
+    json!({
+        "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+    })
+}
+
+fn openai(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Result<()> {
+    let (mut message, finish_reason) = match turn {
+        Turn::Say(text) => (json!({"role": "assistant", "content": text}), "stop"),
+        Turn::Call(name, arguments) => {
+            let function = json!({"name": name, "arguments": arguments.to_string()});
+            let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+            (
+                json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+                "tool_calls",
+            )
+        }
+    };
+    let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
+    let envelope = |object: &str, choices: Value, usage: Value| json!({"id": "chat", "object": object, "created": 1, "model": "fake-model", "choices": choices, "usage": usage});
+    if !streaming {
+        let choices = json!([{"index": 0, "message": message.take(), "finish_reason": finish_reason}]);
+        let body = envelope("chat.completion", choices, usage).to_string();
+        return http::respond(stream, "application/json", &body);
+    }
+    let chunk =
+        |choices: Value, usage: Value| format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage));
+    let body = [
+        chunk(
+            json!([{"index": 0, "delta": message, "finish_reason": null}]),
+            Value::Null,
+        ),
+        chunk(
+            json!([{"index": 0, "delta": {}, "finish_reason": finish_reason}]),
+            Value::Null,
+        ),
+        chunk(json!([]), usage),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    http::respond(stream, "text/event-stream", &body.concat())
+}
+
+/// Blanks become `_`, line ends become `\n` and `\r`. A text has no `_` or backslash of its own.
+fn escaped(text: &str) -> String {
+    text.replace('\r', r"\r").replace('\n', r"\n").replace(' ', "_")
+}
+
+fn plain(word: &str) -> String {
+    word.replace('_', " ").replace(r"\n", "\n").replace(r"\r", "\r")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(request: &Value) -> (&'static str, Value) {
+        match next_turn(request) {
+            Turn::Call(name, arguments) => (name, arguments),
+            Turn::Say(text) => panic!("no call but {text:?}"),
+        }
+    }
+
+    #[test]
+    fn a_prompt_becomes_a_call_in_both_protocols() {
+        let prompt = Prompt::WriteFile("/w/a.txt", "two words\r\nand a line").to_string();
+        let expected = (
+            "write_file",
+            json!({"file_path": "/w/a.txt", "content": "two words\r\nand a line"}),
+        );
+        let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "context"}, {"text": prompt}]}]});
+        assert_eq!(call(&gemini), expected);
+        let openai = json!({"messages": [{"role": "system", "content": "be"}, {"role": "user", "content": prompt}]});
+        assert_eq!(call(&openai), expected);
+    }
+
+    #[test]
+    fn a_prompt_after_a_cancelled_one_in_the_same_message_is_the_one_that_counts() {
+        let (old, new) = (
+            Prompt::Edit("/w/a", "x", "y").to_string(),
+            Prompt::Edit("/w/b", "x", "y").to_string(),
+        );
+        let parts = json!([{"text": old}, {"functionResponse": {}}, {"text": new}]);
+        let (name, arguments) = call(&json!({"contents": [{"role": "user", "parts": parts}]}));
+        assert_eq!((name, &arguments["file_path"]), ("replace", &json!("/w/b")));
+    }
+}

@@ -1,0 +1,49 @@
+//! Looking at and ending processes that a test has started, and no others.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// Sends a signal. That the process is gone already is fine.
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    let pid = to_pid(pid);
+    let _ = kill_process(pid, signal);
+}
+
+/// Whether a process with this id exists.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    test_kill_process(to_pid(pid)).is_ok()
+}
+
+/// All processes below `pid`, children before grandchildren.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(children(parent));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = Path::new("/proc").join(pid.to_string()).join("task");
+    let Ok(tasks) = fs::read_dir(tasks) else {
+        return Vec::new();
+    };
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn to_pid(pid: u32) -> Pid {
+    let raw = i32::try_from(pid).expect("a process id fits");
+    Pid::from_raw(raw).expect("a process id is not zero")
+}

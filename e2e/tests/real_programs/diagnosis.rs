@@ -1,0 +1,267 @@
+//! When a command line does not connect, `doctor` says so beforehand, and why.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use alongside_e2e::{
+    Agent, Cli, Companion, FakeModel, Launch, Outcome, PATIENCE, Sandbox, eventually, for_both_command_lines,
+};
+use serde_json::{Value, json};
+
+for_both_command_lines!(a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so);
+fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let companion = Companion::start(&sandbox);
+    let launch = Launch::plain(&sandbox, cli);
+    let healthy = launch.doctor(&sandbox);
+    assert!(healthy.success, "all is well, but the doctor says {healthy:?}");
+
+    for file in &companion.files {
+        let tampered = fs::read_to_string(file)
+            .expect("read a discovery file")
+            .replace(&companion.token(), "wrong");
+        fs::write(file, tampered).expect("write a discovery file");
+    }
+    let ill = launch.doctor(&sandbox);
+    assert_diagnosis(&ill, &["unauthori", "401", "token"]);
+
+    let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
+    wait_for_status(&agent, &["Disconnected"]);
+    assert!(companion.agents().is_empty());
+    assert!(
+        companion.json(&["context", "show"]).is_object(),
+        "the companion is unharmed"
+    );
+}
+
+for_both_command_lines!(a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so);
+fn a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let elsewhere = sandbox.path("elsewhere");
+    fs::create_dir(&elsewhere).expect("create a directory");
+    let model = FakeModel::start();
+    let companion = Companion::start(&sandbox);
+    let launch = Launch::plain(&sandbox, cli).in_directory(&elsewhere);
+    let ill = launch.doctor(&sandbox);
+    assert_diagnosis(&ill, &["workspace", "director"]);
+
+    let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
+    let sentence = match cli {
+        Cli::Gemini => "Directory mismatch",
+        Cli::Qwen => "not supported",
+    };
+    wait_for_status(&agent, &[sentence]);
+    assert!(companion.agents().is_empty());
+}
+
+/// What the command lines do with files that a companion, or somebody else, may have left. Each row was seen with the real
+/// ones; the doctor has to come to the same result by reading.
+#[test]
+fn the_doctor_foretells_what_each_command_line_will_do() {
+    let sandbox = Sandbox::new();
+    let companion = Companion::start(&sandbox);
+    let scene = Scene::new(&sandbox, &companion);
+    let in_container = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
+    let vscode: &[(&str, &str)] = &[("TERM_PROGRAM", "vscode")];
+    let port = companion.port.to_string();
+    let token = companion.token();
+    let workspace = sandbox.workspace().to_string_lossy().into_owned();
+    let variables = [
+        ("TERM_PROGRAM", "vscode"),
+        ("GEMINI_CLI_IDE_SERVER_PORT", &port),
+        ("GEMINI_CLI_IDE_AUTH_TOKEN", &token),
+        ("GEMINI_CLI_IDE_WORKSPACE_PATH", &workspace),
+        ("QWEN_CODE_IDE_SERVER_PORT", &port),
+        ("QWEN_CODE_IDE_WORKSPACE_PATH", &workspace),
+    ];
+    let rows: Vec<Row<'_>> = vec![
+        Row::new("a good file", (true, true)).file(&scene, |_| {}),
+        Row::new("the port as a string", (true, true)).file(&scene, |file| file["port"] = json!(port)),
+        Row::new("no file at all", (false, false)),
+        Row::new("no editor's name, plain terminal", (false, false)).file(&scene, without_name),
+        Row::new("no editor's name, VS Code", (true, true))
+            .file(&scene, without_name)
+            .with(vscode),
+        Row::new("no editor's name, Zed", (true, false))
+            .file(&scene, without_name)
+            .with(&[("ZED_SESSION_ID", "1")]),
+        Row::new("another workspace", (false, false)).file(&scene, |file| file["workspacePath"] = json!("/elsewhere")),
+        Row::new("an empty workspace", (false, false)).file(&scene, |file| file["workspacePath"] = json!("")),
+        Row::new("a wrong token", (false, false)).file(&scene, |file| file["authToken"] = json!("wrong")),
+        Row::new("a closed port", (false, false)).file(&scene, |file| file["port"] = json!(closed_port())),
+        Row::new("a dead process", (true, false))
+            .dead_process()
+            .file(&scene, |_| {}),
+        Row::new("a leftover of a dead process beside a good file", (true, true))
+            .file(&scene, |_| {})
+            .dead_process()
+            .file(&scene, |file| file["port"] = json!(closed_port())),
+        Row::new("a leftover of a live process that comes first", (false, true))
+            .file(&scene, |_| {})
+            .first(&scene)
+            .file(&scene, |file| file["port"] = json!(closed_port())),
+        Row::new("only variables", (true, false)).with(&variables),
+        Row::new("only variables, plain terminal", (false, false)).with(&variables[1..]),
+        Row::new("no sign that the container is the editor's", (!in_container, true))
+            .file(&scene, |_| {})
+            .with(&[("SSH_CONNECTION", "")]),
+    ];
+    let wrong: Vec<String> = rows.into_iter().filter_map(|row| scene.complaint(row)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A place for discovery files beside the companion's own, which it watches over.
+struct Scene<'a> {
+    sandbox: &'a Sandbox,
+    good: Value,
+    port: u16,
+    /// Two live processes, in the order of their ids.
+    processes: [Child; 2],
+}
+
+struct Row<'a> {
+    name: &'a str,
+    /// Whether Gemini CLI and Qwen Code connect.
+    expected: (bool, bool),
+    environment: Vec<(&'a str, &'a str)>,
+    files: Vec<(u32, Value)>,
+    process: Option<u32>,
+}
+
+impl<'a> Row<'a> {
+    fn new(name: &'a str, expected: (bool, bool)) -> Self {
+        Self {
+            name,
+            expected,
+            environment: Vec::new(),
+            files: Vec::new(),
+            process: None,
+        }
+    }
+
+    /// Adds a file for each command line: the good one, changed. A later one is newer.
+    fn file(mut self, scene: &Scene<'_>, change: impl Fn(&mut Value)) -> Self {
+        let process = self.process.unwrap_or(scene.processes[0].id());
+        let mut file = scene.good.clone();
+        file["ppid"] = json!(process);
+        change(&mut file);
+        self.files.push((process, file));
+        self
+    }
+
+    /// The next file names a process that has ended.
+    fn dead_process(mut self) -> Self {
+        let mut child = Command::new("true").spawn().expect("start a process");
+        child.wait().expect("wait for it");
+        self.process = Some(child.id());
+        self
+    }
+
+    /// The next file names a live process, and Gemini CLI looks at it before the others.
+    fn first(mut self, scene: &Scene<'_>) -> Self {
+        self.process = Some(scene.processes[1].id());
+        self
+    }
+
+    fn with(mut self, environment: &[(&'a str, &'a str)]) -> Self {
+        self.environment.extend(environment);
+        self
+    }
+}
+
+impl<'a> Scene<'a> {
+    fn new(sandbox: &'a Sandbox, companion: &Companion<'_>) -> Self {
+        let text = fs::read_to_string(&companion.files[0]).expect("read a discovery file");
+        let mut processes = [(); 2].map(|()| Command::new("sleep").arg("600").spawn().expect("start a process"));
+        processes.sort_by_key(Child::id);
+        Self {
+            sandbox,
+            processes,
+            good: serde_json::from_str(&text).expect("a discovery file is JSON"),
+            port: companion.port,
+        }
+    }
+
+    /// Puts the files of a row in place, asks the doctor, and says what is wrong with the answer.
+    fn complaint(&self, row: Row<'_>) -> Option<String> {
+        let place = self.sandbox.path("place");
+        let _ = fs::remove_dir_all(&place);
+        let (gemini, qwen) = (place.join("tmp/gemini/ide"), place.join("qwen/ide"));
+        fs::create_dir_all(&gemini).expect("create a directory");
+        fs::create_dir_all(&qwen).expect("create a directory");
+        for (number, (process, file)) in (0..).zip(&row.files) {
+            let port = self.port + number;
+            write(&gemini.join(format!("gemini-ide-server-{process}-{port}.json")), file);
+            write(&qwen.join(format!("{port}.lock")), file);
+        }
+        let mut launch = Launch::plain(self.sandbox, Cli::Gemini);
+        launch = launch.with("TMPDIR", &place.join("tmp").to_string_lossy());
+        launch = launch.with("QWEN_HOME", &place.join("qwen").to_string_lossy());
+        for (name, value) in row.environment {
+            launch = launch.with(name, value);
+        }
+        let outcome = launch.doctor(self.sandbox);
+        let found = (connects(&outcome, Cli::Gemini), connects(&outcome, Cli::Qwen));
+        let success = row.expected == (true, true);
+        let right = found == (Some(row.expected.0), Some(row.expected.1)) && outcome.success == success;
+        (!right).then(|| {
+            format!(
+                "{}: expected {:?}, found {found:?} in {outcome:#?}",
+                row.name, row.expected
+            )
+        })
+    }
+}
+
+impl Drop for Scene<'_> {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Whether a command line would connect, in the doctor's opinion.
+fn connects(outcome: &Outcome, cli: Cli) -> Option<bool> {
+    let report: Value = serde_json::from_str(&outcome.stdout).ok()?;
+    let mut agents = report["agents"].as_array()?.iter();
+    agents.find(|agent| agent["agent"] == cli.command())?["connects"].as_bool()
+}
+
+fn without_name(file: &mut Value) {
+    file.as_object_mut()
+        .expect("a discovery file is an object")
+        .remove("ideInfo");
+}
+
+fn closed_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("bind a port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+fn write(path: &PathBuf, file: &Value) {
+    fs::write(path, file.to_string()).expect("write a discovery file");
+}
+
+/// The doctor fails and mentions one of these words.
+fn assert_diagnosis(outcome: &Outcome, words: &[&str]) {
+    assert!(!outcome.success, "the doctor found nothing: {outcome:?}");
+    let text = format!("{}{}", outcome.stdout, outcome.stderr).to_lowercase();
+    assert!(
+        words.iter().any(|word| text.contains(word)),
+        "no word of {words:?} in {outcome:?}"
+    );
+}
+
+fn wait_for_status(agent: &Agent, sentences: &[&str]) {
+    let said = eventually(PATIENCE, || {
+        let status = agent.ide_status();
+        sentences.iter().all(|sentence| status.contains(sentence)).then_some(())
+    });
+    if said.is_none() {
+        agent.terminal.fail(&format!("/ide status never said {sentences:?}"));
+    }
+}

@@ -1,0 +1,102 @@
+//! The programs that the tests need from the machine: Node with npm, and tmux.
+
+use std::process::{Command, Stdio};
+
+use crate::run;
+
+/// A program, how to see that it works, and the Debian package that has it.
+struct Need {
+    program: &'static str,
+    question: &'static str,
+    package: &'static str,
+}
+
+const NEEDS: [Need; 4] = [
+    Need {
+        program: "node",
+        question: "--version",
+        package: "nodejs",
+    },
+    Need {
+        program: "npm",
+        question: "--version",
+        package: "npm",
+    },
+    Need {
+        program: "tmux",
+        question: "-V",
+        package: "tmux",
+    },
+    // Both command lines look for their editor among the processes with it.
+    Need {
+        program: "ps",
+        question: "--version",
+        package: "procps",
+    },
+];
+
+/// Makes sure that everything is there. Installs what is missing when we may; otherwise says what to install.
+pub(crate) fn prepare() -> Result<(), String> {
+    let missing = missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages = missing.join(" ");
+    if !answers("apt-get", "--version") {
+        return Err(format!(
+            "install these first, with what your system has for it: {packages}"
+        ));
+    }
+    if !is_root() {
+        return Err(format!(
+            "install these first: sudo apt-get update && sudo apt-get install {packages}"
+        ));
+    }
+    eprintln!("xtask: installing {packages}");
+    run(apt_get(&["update"]))?;
+    let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
+    install.args(&missing);
+    run(install)?;
+    let missing = self::missing();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("still missing after its installation: {}", missing.join(" ")))
+    }
+}
+
+/// The version of Node on the path, its first number.
+pub(crate) fn node_version() -> Option<u32> {
+    let output = Command::new("node").arg("--version").output().ok()?;
+    let version = String::from_utf8(output.stdout).ok()?;
+    version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+fn missing() -> Vec<&'static str> {
+    let missing = NEEDS.iter().filter(|need| !answers(need.program, need.question));
+    missing.map(|need| need.package).collect()
+}
+
+fn answers(program: &str, question: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg(question)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+fn apt_get(arguments: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null());
+    command
+}

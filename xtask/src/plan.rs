@@ -1,0 +1,65 @@
+//! Steps, one after the other, and a table at the end of what became of each.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+type Action = Box<dyn FnOnce() -> Result<(), String>>;
+
+/// What is to be done, in order. A step that fails ends the plan: the later ones build on it.
+#[derive(Default)]
+pub(crate) struct Plan {
+    steps: Vec<(&'static str, Action)>,
+}
+
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration, String),
+    NotRun,
+}
+
+impl Plan {
+    /// Adds a step.
+    pub(crate) fn step(&mut self, name: &'static str, action: impl FnOnce() -> Result<(), String> + 'static) {
+        self.steps.push((name, Box::new(action)));
+    }
+
+    /// Does it all, and prints how it went.
+    pub(crate) fn carry_out(self) -> ExitCode {
+        let count = self.steps.len();
+        let mut outcomes = Vec::with_capacity(count);
+        let mut failed = false;
+        for (position, (name, action)) in self.steps.into_iter().enumerate() {
+            if failed {
+                outcomes.push((name, Outcome::NotRun));
+                continue;
+            }
+            eprintln!("xtask: [{}/{count}] {name}", position + 1);
+            let start = Instant::now();
+            let outcome = match action() {
+                Ok(()) => Outcome::Passed(start.elapsed()),
+                Err(reason) => Outcome::Failed(start.elapsed(), reason),
+            };
+            failed = matches!(outcome, Outcome::Failed(..));
+            outcomes.push((name, outcome));
+        }
+        summarize(&outcomes);
+        if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+fn summarize(outcomes: &[(&str, Outcome)]) {
+    let width = outcomes.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    eprintln!();
+    for (name, outcome) in outcomes {
+        match outcome {
+            Outcome::Passed(time) => eprintln!("  {name:width$}  passed   {:7.1} s", time.as_secs_f64()),
+            Outcome::Failed(time, _) => eprintln!("  {name:width$}  FAILED   {:7.1} s", time.as_secs_f64()),
+            Outcome::NotRun => eprintln!("  {name:width$}  NOT RUN, because of the failure above"),
+        }
+    }
+    for (name, outcome) in outcomes {
+        if let Outcome::Failed(_, reason) = outcome {
+            eprintln!("\n{name}: {reason}");
+        }
+    }
+}
