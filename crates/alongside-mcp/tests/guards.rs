@@ -1,5 +1,11 @@
 //! Who is let in, and how much anybody may send.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should panic"
+)]
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,11 @@
 //! How an agent introduces itself, and what every message looks like.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should panic"
+)]
+
 mod common;
 
 use common::{Call, Setup, Told, gemini, has_null, initialize, request, soon, start_session};

@@ -1,5 +1,11 @@
 //! How sessions begin and end.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should panic"
+)]
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,11 @@
 //! The two tools.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should panic"
+)]
+
 mod common;
 
 use alongside_mcp::client::{Client, ClientError};

@@ -2,7 +2,6 @@
 
 // Each test file is a crate of its own and uses a part of this.
 #![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::missing_panics_doc, reason = "tests panic")]
 
 use std::collections::HashMap;
 use std::future::Future;

@@ -1,0 +1,250 @@
+//! The client, and the relay for agents that start a command.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should panic"
+)]
+
+mod common;
+
+use std::time::Duration;
+
+use alongside_core::dialect::ClientInfo;
+use alongside_mcp::client::{Client, ClientError, stdio};
+use common::{Setup, Told, gemini, initialize, rejected, request, soon, token};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+#[tokio::test]
+async fn a_handshake_tells_who_answers() {
+    let setup = Setup::start().await;
+    for host in ["127.0.0.1", "localhost"] {
+        let client = soon(Client::connect(host, setup.port(), token().reveal()))
+            .await
+            .unwrap();
+        let server = soon(client.initialize(&gemini())).await.unwrap();
+        assert_eq!(server.server_info.name, "alongside");
+        assert_eq!(server.protocol_version, "2025-11-25");
+        assert!(client.session_id().is_some());
+    }
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_told_apart() {
+    let setup = Setup::start().await;
+    let port = setup.port();
+    let handshake = async |host: &str, port, token: &str| {
+        let client = Client::new(host, port, token).unwrap().timeout(Duration::from_secs(5));
+        soon(client.initialize(&gemini())).await.unwrap_err()
+    };
+    assert!(matches!(
+        handshake("127.0.0.1", port, "wrong").await,
+        ClientError::Unauthorised { .. }
+    ));
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let free = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    assert!(matches!(
+        handshake("127.0.0.1", free, "any").await,
+        ClientError::Refused { .. }
+    ));
+    assert!(matches!(
+        soon(Client::connect("127.0.0.1", free, "any")).await,
+        Err(ClientError::Refused { .. })
+    ));
+    assert!(matches!(
+        Client::new("127.0.0.1", 1, "line\nbreak"),
+        Err(ClientError::Unsendable(_))
+    ));
+}
+
+/// Answers every connection with the same bytes.
+async fn impostor(answer: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(answer).await;
+            let _ = stream.read(&mut [0; 4096]).await;
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn what_is_not_an_mcp_server_is_recognised() {
+    let me = ClientInfo {
+        name: "doctor".to_owned(),
+        version: "1".to_owned(),
+    };
+    let page = impostor(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<p/>").await;
+    let client = Client::new("127.0.0.1", page, "any").unwrap();
+    assert!(matches!(
+        soon(client.initialize(&me)).await,
+        Err(ClientError::NotMcp(_))
+    ));
+
+    let wrong_host =
+        impostor(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 31\r\n\r\n{\"error\":\"Invalid Host header\"}").await;
+    let client = Client::new("127.0.0.1", wrong_host, "any").unwrap();
+    let error = soon(client.initialize(&me)).await.unwrap_err();
+    assert!(
+        matches!(&error, ClientError::Forbidden { sentence } if sentence == "Invalid Host header"),
+        "{error}"
+    );
+
+    let silent = impostor(b"").await;
+    let client = Client::new("127.0.0.1", silent, "any")
+        .unwrap()
+        .timeout(Duration::from_millis(50));
+    assert!(matches!(
+        soon(client.initialize(&me)).await,
+        Err(ClientError::Timeout(_))
+    ));
+}
+
+#[tokio::test]
+async fn a_reply_in_a_stream_is_understood_too() {
+    let body = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let port = impostor(Box::leak(answer.into_boxed_str()).as_bytes()).await;
+    let client = Client::new("127.0.0.1", port, "any").unwrap();
+    assert_eq!(soon(client.request("ping", Value::Null)).await.unwrap(), json!({}));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_not_a_clean_end() {
+    let setup = Setup::start().await;
+    let client = setup.client().await;
+    let mut events = soon(client.events(None)).await.unwrap();
+    soon(events.next()).await.unwrap();
+    drop(setup);
+    assert!(matches!(soon(events.next()).await, Err(ClientError::Lost(_))));
+}
+
+/// A relay with both of its ends.
+struct Relay {
+    input: Option<DuplexStream>,
+    output: Lines<BufReader<DuplexStream>>,
+    task: JoinHandle<std::io::Result<()>>,
+}
+
+impl Relay {
+    fn start(client: Client) -> Self {
+        let (input, relay_input) = tokio::io::duplex(64 * 1024);
+        let (output, relay_output) = tokio::io::duplex(64 * 1024);
+        Self {
+            input: Some(input),
+            output: BufReader::new(output).lines(),
+            task: tokio::spawn(stdio::relay(client, relay_input, relay_output)),
+        }
+    }
+
+    async fn say(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        self.input.as_mut().unwrap().write_all(line.as_bytes()).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Value {
+        let line = soon(self.output.next_line()).await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn hang_up(&mut self) {
+        self.input = None;
+        soon(&mut self.task).await.unwrap().unwrap();
+    }
+}
+
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+#[tokio::test]
+async fn the_relay_carries_requests_and_events_and_ends_the_session() {
+    let mut setup = Setup::start().await;
+    let mut relay = Relay::start(setup.stranger());
+    relay.say(&initialize("2025-06-18")).await;
+    assert_eq!(relay.hear().await["result"]["protocolVersion"], "2025-06-18");
+    relay.say(INITIALIZED).await;
+    assert_eq!(relay.hear().await["method"], "ide/contextUpdate");
+    relay.say("").await;
+    relay.say(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).await;
+    assert_eq!(relay.hear().await, json!({"jsonrpc": "2.0", "id": "a", "result": {}}));
+    relay.say(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#).await;
+    relay.say("nonsense").await;
+    assert_eq!(relay.hear().await["error"]["code"], -32_700);
+    let session = setup.server.agents().sessions()[0].session.clone();
+    setup.server.agents().notify(&session, rejected("/a"));
+    assert_eq!(relay.hear().await["params"], json!({"filePath": "/a"}));
+    relay.hang_up().await;
+    let ended = setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;
+    assert_eq!(ended, Told::Ended(session.to_string(), Vec::new()));
+}
+
+#[tokio::test]
+async fn a_slow_request_does_not_hold_up_the_relay() {
+    let mut setup = Setup::start().await;
+    *setup.companion.hangs.lock() = true;
+    let mut relay = Relay::start(setup.stranger());
+    relay.say(&initialize("2025-06-18")).await;
+    relay.hear().await;
+    let params = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "b"}});
+    relay.say(&request("tools/call", &params)).await;
+    setup.told_eventually(|told| matches!(told, Told::OpenDiff(..))).await;
+    relay.say(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).await;
+    assert_eq!(relay.hear().await["id"], 8);
+    soon(setup.server.shutdown()).await;
+    assert_eq!(relay.hear().await["result"]["isError"], true);
+}
+
+#[tokio::test]
+async fn the_relay_answers_every_request_even_if_nobody_is_there() {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let mut relay = Relay::start(Client::new("127.0.0.1", port, "any").unwrap());
+    relay.say(&initialize("2025-06-18")).await;
+    let reply = relay.hear().await;
+    assert_eq!((&reply["id"], &reply["error"]["code"]), (&json!(0), &json!(-32_000)));
+    relay.say(r#"{"jsonrpc":"2.0","id":"b","method":"ping"}"#).await;
+    assert_eq!(relay.hear().await["id"], "b");
+    relay.hang_up().await;
+}
+
+#[tokio::test]
+async fn the_relay_opens_its_stream_again_after_a_restart() {
+    let before = Setup::start().await;
+    let port = before.port();
+    let mut relay = Relay::start(before.stranger());
+    relay.say(&initialize("2025-06-18")).await;
+    relay.hear().await;
+    relay.say(INITIALIZED).await;
+    assert_eq!(relay.hear().await["method"], "ide/contextUpdate");
+    soon(before.server.shutdown()).await;
+
+    let after = Setup::with(|config| {
+        config.port = Some(port);
+        config.initial_context = r#"{"workspaceState":{"isTrusted":false}}"#.into();
+    })
+    .await;
+    let context = relay.hear().await;
+    assert_eq!(context["params"]["workspaceState"]["isTrusted"], false);
+    relay.hang_up().await;
+    assert!(after.server.agents().sessions().is_empty());
+}
+
+#[tokio::test]
+async fn the_relay_ends_when_its_output_is_closed() {
+    let setup = Setup::start().await;
+    let mut relay = Relay::start(setup.stranger());
+    let (unused, _) = tokio::io::duplex(1);
+    relay.output = BufReader::new(unused).lines();
+    relay.say(&initialize("2025-06-18")).await;
+    assert!(soon(&mut relay.task).await.unwrap().is_err());
+}

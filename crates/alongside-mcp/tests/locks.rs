@@ -1,0 +1,105 @@
+//! The binary has a lock of its own. It holds it while it speaks to agents, and takes it when it is told something.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should panic"
+)]
+
+mod common;
+
+use std::sync::{Arc, OnceLock};
+
+use alongside_core::dialect::ClientInfo;
+use alongside_mcp::client::Client;
+use alongside_mcp::{Agents, Companion, Config, Notification, Server, SessionId};
+use common::{gemini, rejected, soon, token};
+use parking_lot::Mutex;
+use serde_json::json;
+
+/// A companion with one lock around everything, as the binary has.
+#[derive(Default)]
+struct Locked {
+    state: Mutex<u64>,
+    agents: OnceLock<Agents>,
+}
+
+impl Locked {
+    /// Speaks to agents with the lock held.
+    fn speak(&self, session: &SessionId) {
+        let mut state = self.state.lock();
+        *state += 1;
+        if let Some(agents) = self.agents.get() {
+            agents.publish_context("{}");
+            agents.notify(session, rejected("/a"));
+            agents.sessions();
+        }
+    }
+}
+
+impl Companion for Locked {
+    fn session_started(&self, session: &SessionId, _: Option<&ClientInfo>) {
+        self.speak(session);
+    }
+
+    fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
+        self.speak(session);
+        None
+    }
+
+    fn stream_opened(&self, session: &SessionId) {
+        self.speak(session);
+    }
+
+    fn stream_closed(&self, session: &SessionId) {
+        self.speak(session);
+    }
+
+    fn session_ended(&self, session: &SessionId, _: Vec<Notification>) {
+        self.speak(session);
+    }
+
+    async fn open_diff(&self, session: &SessionId, _: String, _: String) -> Result<(), String> {
+        self.speak(session);
+        Ok(())
+    }
+
+    fn close_diff(&self, session: &SessionId, _: &str) -> Option<String> {
+        self.speak(session);
+        None
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_companion_may_hold_its_own_lock_while_it_speaks() {
+    let companion = Arc::new(Locked::default());
+    let mut config = Config::new(token());
+    config.limits.sessions = 4;
+    config.limits.pending_decisions = 3;
+    let server = Server::bind(config, companion.clone()).await.unwrap();
+    let _ = companion.agents.set(server.agents());
+    let port = server.port();
+    let agents: Vec<_> = (0..8)
+        .map(|_| {
+            tokio::spawn(async move {
+                for _ in 0..20 {
+                    let client = Client::new("127.0.0.1", port, token().reveal()).unwrap();
+                    // Others push each other out all the time, so anything may fail; but nothing may hang.
+                    let _ = client.initialize(&gemini()).await;
+                    let events = client.events(None).await;
+                    for tool in ["openDiff", "closeDiff"] {
+                        let params = json!({"name": tool, "arguments": {"filePath": "/a", "newContent": ""}});
+                        let _ = client.request("tools/call", params).await;
+                    }
+                    drop(events);
+                    let _ = client.end().await;
+                }
+            })
+        })
+        .collect();
+    for agent in agents {
+        soon(agent).await.unwrap();
+    }
+    soon(server.shutdown()).await;
+    assert!(*companion.state.lock() > 100);
+}
