@@ -31,4 +31,4 @@ pub use environment::{Environment, Platform};
 pub use error::{DiscoveryError, Problem};
 pub use files::DiscoveryFiles;
 pub use sweep::sweep;
-pub use terminal::terminal_environment;
+pub use terminal::{dials_the_containers_host, terminal_environment};

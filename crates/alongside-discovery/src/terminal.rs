@@ -41,7 +41,7 @@ pub fn terminal_environment(announcement: &Announcement, environment: &Environme
 }
 
 /// Whether Gemini CLI would look for the companion on the machine that the container runs on.
-pub(crate) fn dials_the_containers_host(environment: &Environment) -> bool {
+pub fn dials_the_containers_host(environment: &Environment) -> bool {
     let is_told_otherwise = DIALS_HERE_IN_A_CONTAINER
         .iter()
         .any(|name| environment.variable(name).is_some());

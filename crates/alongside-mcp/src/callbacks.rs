@@ -8,7 +8,8 @@ use std::sync::Arc;
 use alongside_core::dialect::ClientInfo;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::companion::{Companion, Notification, SessionId};
+use crate::companion::Companion;
+use alongside_core::{SessionId, Verdict};
 
 /// Something that a [`Companion`] wants to know.
 pub(crate) enum Happening {
@@ -20,7 +21,7 @@ pub(crate) enum Happening {
     StreamClosed(SessionId),
     Ended {
         session: SessionId,
-        undelivered: Vec<Notification>,
+        undelivered: Vec<Verdict>,
     },
     /// Nothing happened: somebody wants to know when all before was told.
     Settle(oneshot::Sender<()>),

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{SessionId, Verdict};
 use serde::Serialize;
 
 /// The longest session id that is taken up again. Ours have 32 characters.
@@ -31,53 +32,30 @@ pub trait Companion: Send + Sync + 'static {
     fn stream_closed(&self, session: &SessionId);
 
     /// The session is over. `undelivered` are the decisions that were never written to a stream of it, in order.
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Notification>);
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>);
 
     /// Shows a proposed text to the person. The answer goes to the agent as soon as the future is ready, so it must not
     /// wait for the person. An error is a sentence for the agent. The future is dropped if the agent hangs up.
     fn open_diff(
         &self,
         session: &SessionId,
-        file_path: String,
-        new_content: String,
+        file_path: Arc<str>,
+        new_content: Arc<str>,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
     /// Closes what [`open_diff`](Self::open_diff) opened and gives the final text; `None` if nothing is open.
-    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<String>;
+    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>>;
 }
 
-/// The name of an agent's session.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(Arc<str>);
-
-impl SessionId {
-    /// A name that nobody can guess.
-    pub(crate) fn random() -> Result<Self, getrandom::Error> {
-        random_hexadecimal::<16>().map(|text| Self(Arc::from(text)))
-    }
-
-    /// Takes a name that an agent presents; `None` unless it is short and made of visible ASCII.
-    pub fn parse(text: &str) -> Option<Self> {
-        let sane = (1..=LONGEST_SESSION_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-        sane.then(|| Self(Arc::from(text)))
-    }
-
-    /// The name as it stands in the `mcp-session-id` header.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+/// A session id that nobody can guess.
+pub(crate) fn random_session() -> Result<SessionId, getrandom::Error> {
+    random_hexadecimal::<16>().map(SessionId::new)
 }
 
-impl fmt::Display for SessionId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for SessionId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "SessionId({})", self.0)
-    }
+/// Takes a session id that an agent presents; `None` unless it is short and made of visible ASCII.
+pub(crate) fn sane_session(text: &str) -> Option<SessionId> {
+    let sane = (1..=LONGEST_SESSION_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    sane.then(|| SessionId::new(text))
 }
 
 /// `LENGTH` bytes of the system's generator, in hexadecimal.
@@ -94,69 +72,44 @@ pub(crate) fn random_hexadecimal<const LENGTH: usize>() -> Result<String, getran
     Ok(text)
 }
 
-/// How a review ended, for the session that asked. `file_path` goes back exactly as it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notification {
-    /// The person accepted; `content` is the final text, with the person's edits.
-    DiffAccepted {
-        /// The path as the agent wrote it.
-        file_path: String,
-        /// The final text.
-        content: String,
-    },
-    /// The person rejected.
-    DiffRejected {
-        /// The path as the agent wrote it.
-        file_path: String,
-    },
+/// About how many bytes a verdict holds.
+pub(crate) fn size(verdict: &Verdict) -> usize {
+    match verdict {
+        Verdict::Accepted { path, content } => path.len() + content.len(),
+        Verdict::Rejected { path } => path.len(),
+    }
 }
 
-impl Notification {
-    /// The path that this is about.
-    pub fn file_path(&self) -> &str {
-        match self {
-            Self::DiffAccepted { file_path, .. } | Self::DiffRejected { file_path } => file_path,
-        }
+/// The JSON-RPC message that tells a verdict. The path goes back exactly as it came.
+pub(crate) fn to_json(verdict: &Verdict) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Message<'a> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: Parameters<'a>,
     }
 
-    /// About how many bytes it holds.
-    pub(crate) fn size(&self) -> usize {
-        match self {
-            Self::DiffAccepted { file_path, content } => file_path.len() + content.len(),
-            Self::DiffRejected { file_path } => file_path.len(),
-        }
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Parameters<'a> {
+        file_path: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a str>,
     }
 
-    /// The JSON-RPC message.
-    pub(crate) fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        #[derive(Serialize)]
-        struct Message<'a> {
-            jsonrpc: &'static str,
-            method: &'static str,
-            params: Parameters<'a>,
-        }
-
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Parameters<'a> {
-            file_path: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            content: Option<&'a str>,
-        }
-
-        let (method, content) = match self {
-            Self::DiffAccepted { content, .. } => ("ide/diffAccepted", Some(content.as_str())),
-            Self::DiffRejected { .. } => ("ide/diffRejected", None),
-        };
-        serde_json::to_vec(&Message {
-            jsonrpc: "2.0",
-            method,
-            params: Parameters {
-                file_path: self.file_path(),
-                content,
-            },
-        })
-    }
+    let (method, content) = match verdict {
+        Verdict::Accepted { content, .. } => ("ide/diffAccepted", Some(&**content)),
+        Verdict::Rejected { .. } => ("ide/diffRejected", None),
+    };
+    let params = Parameters {
+        file_path: verdict.path(),
+        content,
+    };
+    serde_json::to_vec(&Message {
+        jsonrpc: "2.0",
+        method,
+        params,
+    })
 }
 
 #[cfg(test)]
@@ -165,25 +118,23 @@ mod tests {
 
     #[test]
     fn an_issued_session_id_has_128_bits_and_is_sane() {
-        let session = SessionId::random().unwrap();
+        let session = random_session().unwrap();
         assert_eq!(session.as_str().len(), 32);
-        assert_eq!(SessionId::parse(session.as_str()), Some(session));
+        assert_eq!(sane_session(session.as_str()), Some(session));
     }
 
     #[test]
     fn an_insane_session_id_is_not_taken_up() {
         for text in ["", "a b", "a\nb", "é", &"a".repeat(129)] {
-            assert_eq!(SessionId::parse(text), None, "{text:?}");
+            assert_eq!(sane_session(text), None, "{text:?}");
         }
     }
 
     #[test]
-    fn a_notification_has_nothing_that_it_does_not_need() {
-        let rejected = Notification::DiffRejected {
-            file_path: "/a\n".to_owned(),
-        };
+    fn a_verdict_has_nothing_that_it_does_not_need() {
+        let rejected = Verdict::Rejected { path: "/a\n".into() };
         assert_eq!(
-            String::from_utf8(rejected.to_json().unwrap()).unwrap(),
+            String::from_utf8(to_json(&rejected).unwrap()).unwrap(),
             r#"{"jsonrpc":"2.0","method":"ide/diffRejected","params":{"filePath":"/a\n"}}"#
         );
     }

@@ -99,8 +99,8 @@ impl Default for Timing {
             context_repeat: Duration::from_millis(700),
             keep_alive: Duration::from_secs(15),
             stream_grace: Duration::from_secs(30),
-            idle: Duration::from_secs(600),
-            header_read: Duration::from_secs(60),
+            idle: Duration::from_mins(10),
+            header_read: Duration::from_mins(1),
             body_pause: Duration::from_secs(30),
             shutdown: Duration::from_secs(2),
         }

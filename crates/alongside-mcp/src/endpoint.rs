@@ -14,7 +14,7 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::companion::{Companion, SessionId};
+use crate::companion::{Companion, sane_session};
 use crate::config::{Limits, Timing};
 use crate::guard::{Guard, Refusal};
 use crate::protocol;
@@ -22,6 +22,7 @@ use crate::registry::{Registry, StartError};
 use crate::rpc::{self, Message, RpcError};
 use crate::session::Unavailable;
 use crate::stream::EventStream;
+use alongside_core::SessionId;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -188,7 +189,7 @@ fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static st
     let session = session
         .to_str()
         .ok()
-        .and_then(SessionId::parse)
+        .and_then(sane_session)
         .ok_or_else(|| bad("The mcp-session-id header is not a session id."))?;
     let Some(version) = headers.get(PROTOCOL_VERSION) else {
         return Ok((session, None));

@@ -7,8 +7,8 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use alongside_core::{Token, dialect::ClientInfo};
-//! use alongside_mcp::{Companion, Config, Notification, Server, SessionId};
+//! use alongside_core::{SessionId, Token, Verdict, dialect::ClientInfo};
+//! use alongside_mcp::{Companion, Config, Server};
 //!
 //! struct Quiet;
 //!
@@ -17,11 +17,11 @@
 //!     fn known_client(&self, _: &SessionId) -> Option<ClientInfo> { None }
 //!     fn stream_opened(&self, _: &SessionId) {}
 //!     fn stream_closed(&self, _: &SessionId) {}
-//!     fn session_ended(&self, _: &SessionId, _: Vec<Notification>) {}
-//!     async fn open_diff(&self, _: &SessionId, _: String, _: String) -> Result<(), String> {
+//!     fn session_ended(&self, _: &SessionId, _: Vec<Verdict>) {}
+//!     async fn open_diff(&self, _: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
 //!         Err("Nobody is there to look at it.".to_owned())
 //!     }
-//!     fn close_diff(&self, _: &SessionId, _: &str) -> Option<String> { None }
+//!     fn close_diff(&self, _: &SessionId, _: &str) -> Option<Arc<str>> { None }
 //! }
 //!
 //! # async fn run() -> std::io::Result<()> {
@@ -62,7 +62,7 @@ mod stream;
 mod tools;
 
 pub use agents::{Agents, SessionStatus};
-pub use companion::{Companion, Notification, SessionId};
+pub use companion::Companion;
 pub use config::{Config, Limits, Timing};
 pub use protocol::PROTOCOL_VERSIONS;
 pub use server::{Server, Undelivered};

@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::companion::Notification;
+use crate::companion;
 use crate::config::Limits;
+use alongside_core::Verdict;
 
 /// The events of one session that are waiting, or not known to have arrived.
 pub(crate) struct Outbox {
@@ -25,7 +26,7 @@ pub(crate) struct Outbox {
 }
 
 struct Decision {
-    notification: Arc<Notification>,
+    verdict: Verdict,
     /// Under which number it was first written; `None` if it never was.
     number: Option<u64>,
     /// Whether it is to be written, for the first time or again.
@@ -41,7 +42,7 @@ pub(crate) struct Event {
 
 enum Payload {
     Context(Bytes),
-    Decision(Arc<Notification>),
+    Decision(Verdict),
 }
 
 /// More decisions wait than the limits allow.
@@ -70,9 +71,9 @@ impl Outbox {
     }
 
     /// Adds a decision. It is kept even if it is one too many: then the session has to end and gets it handed back.
-    pub(crate) fn push(&mut self, notification: Notification, limits: &Limits) -> Result<(), Overflow> {
+    pub(crate) fn push(&mut self, verdict: Verdict, limits: &Limits) -> Result<(), Overflow> {
         self.decisions.push_back(Decision {
-            notification: Arc::new(notification),
+            verdict,
             number: None,
             due: true,
         });
@@ -87,7 +88,7 @@ impl Outbox {
         let (number, payload) = if let Some(decision) = due {
             decision.due = false;
             let number = *decision.number.get_or_insert(self.next_number);
-            let payload = Payload::Decision(decision.notification.clone());
+            let payload = Payload::Decision(decision.verdict.clone());
             self.forget_oldest(limits);
             (number, payload)
         } else {
@@ -116,14 +117,14 @@ impl Outbox {
     /// The agent asked to close a review: whatever was written about it has arrived or does not matter any more.
     pub(crate) fn acknowledge(&mut self, file_path: &str) {
         self.decisions
-            .retain(|decision| decision.due || decision.notification.file_path() != file_path);
+            .retain(|decision| decision.due || &**decision.verdict.path() != file_path);
     }
 
     /// The agent opened a new review of a file. It has settled the former one by itself, so a decision about that, even
     /// one that still waits, would settle the new review without anybody having looked at it.
     pub(crate) fn supersede(&mut self, file_path: &str) {
         self.decisions
-            .retain(|decision| decision.notification.file_path() != file_path);
+            .retain(|decision| &**decision.verdict.path() != file_path);
     }
 
     /// How many decisions wait to be written.
@@ -132,11 +133,11 @@ impl Outbox {
     }
 
     /// Takes the decisions that wait to be written.
-    pub(crate) fn take_undelivered(&mut self) -> Vec<Notification> {
+    pub(crate) fn take_undelivered(&mut self) -> Vec<Verdict> {
         self.decisions
             .drain(..)
             .filter(|decision| decision.due)
-            .map(|decision| Arc::unwrap_or_clone(decision.notification))
+            .map(|decision| decision.verdict)
             .collect()
     }
 
@@ -167,7 +168,7 @@ impl Outbox {
             .iter()
             .filter(|decision| which(decision))
             .fold((0, 0), |(count, bytes), decision| {
-                (count + 1, bytes + decision.notification.size())
+                (count + 1, bytes + companion::size(&decision.verdict))
             })
     }
 }
@@ -181,8 +182,8 @@ impl Event {
                 context = message;
                 context
             }
-            Payload::Decision(notification) => {
-                decision = notification.to_json()?;
+            Payload::Decision(verdict) => {
+                decision = companion::to_json(verdict)?;
                 &decision
             }
         };
@@ -199,16 +200,14 @@ impl Event {
 mod tests {
     use super::*;
 
-    fn rejected(file_path: &str) -> Notification {
-        Notification::DiffRejected {
-            file_path: file_path.to_owned(),
-        }
+    fn rejected(file_path: &str) -> Verdict {
+        Verdict::Rejected { path: file_path.into() }
     }
 
-    fn accepted(file_path: &str, length: usize) -> Notification {
-        Notification::DiffAccepted {
-            file_path: file_path.to_owned(),
-            content: "x".repeat(length),
+    fn accepted(file_path: &str, length: usize) -> Verdict {
+        Verdict::Accepted {
+            path: file_path.into(),
+            content: "x".repeat(length).into(),
         }
     }
 
@@ -225,7 +224,7 @@ mod tests {
 
     fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
         let path = |event: Event| match event.payload {
-            Payload::Decision(notification) => notification.file_path().to_owned(),
+            Payload::Decision(verdict) => verdict.path().to_string(),
             Payload::Context(_) => "context".to_owned(),
         };
         std::iter::from_fn(|| outbox.next_event(limits)).map(path).collect()

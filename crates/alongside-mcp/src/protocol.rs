@@ -3,10 +3,11 @@
 use alongside_core::dialect::ClientInfo;
 use serde::{Deserialize, Serialize};
 
-use crate::companion::{Companion, SessionId};
+use crate::companion::Companion;
 use crate::endpoint::Endpoint;
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use crate::tools;
+use alongside_core::SessionId;
 
 /// The versions of MCP that both command lines may ask for, newest first. The tools and notifications are the same in all.
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];

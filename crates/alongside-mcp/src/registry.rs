@@ -13,10 +13,11 @@ use tokio::time::Instant;
 
 use crate::agents::SessionStatus;
 use crate::callbacks::Callbacks;
-use crate::companion::{Notification, SessionId, random_hexadecimal};
+use crate::companion::{random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
 use crate::outbox::Event;
 use crate::session::{Table, Unavailable};
+use alongside_core::{SessionId, Verdict};
 
 /// All sessions, for everybody.
 pub(crate) struct Registry {
@@ -61,7 +62,7 @@ impl Registry {
 
     /// Starts a session for an agent that introduced itself.
     pub(crate) fn start(&self, client: ClientInfo, protocol: &'static str) -> Result<SessionId, StartError> {
-        let id = SessionId::random()?;
+        let id = random_session()?;
         let epoch = random_hexadecimal::<4>()?;
         self.table.lock().add(&id, Some(client), Some(protocol), &epoch)?;
         self.deadlines.notify_one();
@@ -160,7 +161,7 @@ impl Registry {
     }
 
     /// Takes a decision for one session. `false` if there is no such session.
-    pub(crate) fn notify(&self, id: &SessionId, notification: Notification) -> bool {
+    pub(crate) fn notify(&self, id: &SessionId, notification: Verdict) -> bool {
         let Some(waker) = self.table.lock().notify(id, notification) else {
             return false;
         };
@@ -194,7 +195,7 @@ impl Registry {
     }
 
     /// Takes what no session ever got, at the very end.
-    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Notification>)> {
+    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Verdict>)> {
         let sessions = std::mem::take(&mut self.table.lock().sessions);
         sessions
             .into_iter()

@@ -15,11 +15,12 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::agents::Agents;
 use crate::callbacks;
-use crate::companion::{Companion, Notification, SessionId};
+use crate::companion::Companion;
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::guard::Guard;
 use crate::registry::Registry;
+use alongside_core::{SessionId, Verdict};
 
 /// What somebody who is one too many is told.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -43,7 +44,7 @@ pub struct Server {
 }
 
 /// The decisions that a session never got.
-pub type Undelivered = (SessionId, Vec<Notification>);
+pub type Undelivered = (SessionId, Vec<Verdict>);
 
 /// A task that ends with its owner.
 struct Task(JoinHandle<()>);

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::companion::SessionId;
 use crate::config::Timing;
 use crate::registry::Registry;
+use alongside_core::SessionId;
 
 /// Bytes that mean nothing: a comment.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::companion::{Companion, SessionId};
+use crate::companion::Companion;
 use crate::endpoint::Endpoint;
 use crate::protocol::shortened;
 use crate::rpc::{INVALID_PARAMS, Request, RpcError};
+use alongside_core::SessionId;
 
 /// What a tool answers. Both fields are left out of the wire where they say nothing.
 #[derive(Serialize)]
@@ -182,7 +183,7 @@ async fn open_diff<C: Companion>(
     endpoint.registry.settled().await;
     endpoint.registry.supersede(session, &file_path);
     let opened = tokio::select! {
-        opened = endpoint.companion.open_diff(session, file_path, new_content) => opened,
+        opened = endpoint.companion.open_diff(session, file_path.into(), new_content.into()) => opened,
         () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
     };
     opened.map_or_else(ToolResult::error, |()| ToolResult::nothing())
@@ -196,7 +197,7 @@ async fn close_diff<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, f
     match (ClientDialect::of(client.as_ref()).close_diff, final_text) {
         (CloseDiffReply::Json, Some(content)) => ToolResult::text(json!({ "content": content }).to_string()),
         (CloseDiffReply::Json, None) => ToolResult::text("{}"),
-        (CloseDiffReply::PlainText, Some(content)) => ToolResult::text(content),
+        (CloseDiffReply::PlainText, Some(content)) => ToolResult::text(&*content),
         (CloseDiffReply::PlainText, None) => ToolResult::error("No review of this file is open."),
     }
 }

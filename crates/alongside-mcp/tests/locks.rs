@@ -11,8 +11,9 @@ mod common;
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{SessionId, Verdict};
 use alongside_mcp::client::Client;
-use alongside_mcp::{Agents, Companion, Config, Notification, Server, SessionId};
+use alongside_mcp::{Agents, Companion, Config, Server};
 use common::{gemini, rejected, soon, token};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -55,16 +56,16 @@ impl Companion for Locked {
         self.speak(session);
     }
 
-    fn session_ended(&self, session: &SessionId, _: Vec<Notification>) {
+    fn session_ended(&self, session: &SessionId, _: Vec<Verdict>) {
         self.speak(session);
     }
 
-    async fn open_diff(&self, session: &SessionId, _: String, _: String) -> Result<(), String> {
+    async fn open_diff(&self, session: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
         self.speak(session);
         Ok(())
     }
 
-    fn close_diff(&self, session: &SessionId, _: &str) -> Option<String> {
+    fn close_diff(&self, session: &SessionId, _: &str) -> Option<Arc<str>> {
         self.speak(session);
         None
     }

@@ -12,13 +12,17 @@ use crate::output::Output;
 /// Without a command it starts the companion for this directory. From then on `gemini` and `qwen`, started in any
 /// terminal inside it, connect by themselves, know what is open, and wait for your decision on every change.
 #[derive(Debug, Parser)]
-#[command(name = "alongside", version, after_help = "\
+#[command(
+    name = "alongside",
+    version,
+    after_help = "\
 Examples:
   alongside                          start the companion for this directory
   alongside context focus main.rs    tell agents what you are looking at
   alongside diff list                see which changes wait
   alongside doctor                   see whether gemini and qwen would connect
-  alongside demo                     see the whole loop without an agent")]
+  alongside demo                     see the whole loop without an agent"
+)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -204,7 +208,12 @@ pub(crate) struct Stop {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The agent and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -234,7 +243,10 @@ mod tests {
     fn every_command_has_help_with_an_example() {
         fn check(command: &clap::Command) {
             if command.has_subcommands() {
-                return command.get_subcommands().filter(|command| command.get_name() != "help").for_each(check);
+                return command
+                    .get_subcommands()
+                    .filter(|command| command.get_name() != "help")
+                    .for_each(check);
             }
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example"), "`{}` has no example", command.get_name());

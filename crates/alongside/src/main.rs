@@ -43,7 +43,15 @@ fn main() -> ExitCode {
 
 /// Logs go to standard error: standard output belongs to answers and protocols.
 fn start_logging(verbose: bool) {
-    let default = if verbose { "alongside=debug,alongside_mcp=debug,alongside_front=debug,info" } else { "error" };
+    let default = if verbose {
+        "alongside=debug,alongside_mcp=debug,alongside_front=debug,info"
+    } else {
+        "error"
+    };
     let filter = EnvFilter::try_from_env("ALONGSIDE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
 }

@@ -1,6 +1,10 @@
 //! What goes to standard output: words for people, or one JSON value for scripts.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where printing happens")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is where printing happens"
+)]
 
 use std::io::{IsTerminal, Write};
 
@@ -40,7 +44,10 @@ impl Output {
                 Some(ClientError::Said { kind, .. }) => kind.as_str(),
                 _ => "failed",
             };
-            println!("{}", json!({ "error": { "kind": kind, "message": format!("{error:#}") } }));
+            println!(
+                "{}",
+                json!({ "error": { "kind": kind, "message": format!("{error:#}") } })
+            );
         } else {
             eprintln!("alongside: {error:#}");
         }
@@ -48,6 +55,8 @@ impl Output {
 
     /// Whether colours are wanted.
     pub(crate) fn colours(self) -> bool {
-        !self.json && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        !self.json
+            && std::io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 }

@@ -23,7 +23,10 @@ impl Places {
     pub(crate) fn of_user() -> Result<Self> {
         let strategy = choose_base_strategy().context("cannot tell where your home directory is; set HOME")?;
         let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-        Ok(Self { configuration: strategy.config_dir().join("alongside"), state: state.join("alongside") })
+        Ok(Self {
+            configuration: strategy.config_dir().join("alongside"),
+            state: state.join("alongside"),
+        })
     }
 
     /// The records of running companions.
@@ -83,6 +86,10 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         assert_eq!(fs::read(&file).unwrap(), b"second");
-        assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(
+            fs::read_dir(file.parent().unwrap()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
     }
 }

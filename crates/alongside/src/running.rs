@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alongside_core::Token;
-use alongside_discovery::process::{Alive, is_alive};
-use alongside_discovery::{Announcement, Environment};
 use alongside_core::dialect::DIALECTS;
+use alongside_discovery::process::{Alive, Processes, SystemProcesses};
+use alongside_discovery::{Announcement, Environment};
 use alongside_front::client::{Client, ClientError};
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -98,14 +98,16 @@ impl Record {
 
 /// The records of all companions that are alive; those of dead ones are removed.
 pub(crate) fn all(places: &Places) -> Vec<Record> {
-    let Ok(entries) = fs::read_dir(places.companions()) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(places.companions()) else {
+        return Vec::new();
+    };
     let mut records: Vec<Record> = entries
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|is| is == "json"))
         .filter_map(|path| {
             let record: Record = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
-            if is_alive(record.pid) == Alive::No {
+            if SystemProcesses::default().is_alive(record.pid) == Alive::No {
                 let _ = fs::remove_file(&path);
                 return None;
             }
@@ -152,6 +154,9 @@ fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {
     if others.is_empty() {
         anyhow!("no companion serves {directory}; start one there with `alongside`")
     } else {
-        anyhow!("no companion serves {directory}; start one there with `alongside`, or name one of these with --workspace: {}", others.join(", "))
+        anyhow!(
+            "no companion serves {directory}; start one there with `alongside`, or name one of these with --workspace: {}",
+            others.join(", ")
+        )
     }
 }

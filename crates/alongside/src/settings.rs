@@ -65,7 +65,12 @@ enum Owner<'a> {
     Workspace(&'a Path),
 }
 
-const USER_KEYS: &[&str] = &["companion.name", "companion.display-name", "privacy.hide", "review.outside-workspace"];
+const USER_KEYS: &[&str] = &[
+    "companion.name",
+    "companion.display-name",
+    "privacy.hide",
+    "review.outside-workspace",
+];
 const WORKSPACE_KEYS: &[&str] = &["privacy.hide", "review.outside-workspace"];
 
 impl Settings {
@@ -84,11 +89,16 @@ impl Settings {
         let mut privacy = Privacy::default();
         for (file, root, patterns) in &self.hide {
             let patterns = patterns.iter().map(String::as_str);
-            if let Some(error) = privacy.hide(&file.display().to_string(), root.as_deref(), patterns).pop() {
+            if let Some(error) = privacy
+                .hide(&file.display().to_string(), root.as_deref(), patterns)
+                .pop()
+            {
                 return Err(error);
             }
         }
-        let files = workspace.iter().flat_map(|folder| ignore_files.iter().map(move |name| (folder, folder.join(name))));
+        let files = workspace
+            .iter()
+            .flat_map(|folder| ignore_files.iter().map(move |name| (folder, folder.join(name))));
         for (folder, file) in files {
             let Ok(text) = fs::read(&file) else { continue };
             let text = String::from_utf8_lossy(&text);
@@ -106,19 +116,35 @@ impl Settings {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => {
                 let message = format!("cannot be read: {error}");
-                return Err(SettingsError { file: file.to_owned(), line: None, message });
+                return Err(SettingsError {
+                    file: file.to_owned(),
+                    line: None,
+                    message,
+                });
             }
         };
-        let reader = Reader { file, text: &text, owner };
+        let reader = Reader {
+            file,
+            text: &text,
+            owner,
+        };
         let table = DeTable::parse(&text).map_err(|error| {
-            reader.error(error.span(), format!("this is not TOML: {}", error.message().replace('\n', "; ")))
+            reader.error(
+                error.span(),
+                format!("this is not TOML: {}", error.message().replace('\n', "; ")),
+            )
         })?;
         for (section, value) in table.get_ref() {
             let DeValue::Table(section_table) = value.get_ref() else {
                 return Err(reader.unknown_key(section.get_ref(), section.span()));
             };
             for (key, value) in section_table {
-                self.set(&reader, &format!("{}.{}", section.get_ref(), key.get_ref()), key.span(), value)?;
+                self.set(
+                    &reader,
+                    &format!("{}.{}", section.get_ref(), key.get_ref()),
+                    key.span(),
+                    value,
+                )?;
             }
         }
         Ok(())
@@ -142,7 +168,8 @@ impl Settings {
                     Owner::User => None,
                     Owner::Workspace(root) => Some(root.to_owned()),
                 };
-                self.hide.push((reader.file.to_owned(), root, reader.texts(key, value)?));
+                self.hide
+                    .push((reader.file.to_owned(), root, reader.texts(key, value)?));
             }
             _ => match (reader.text(key, value)?.as_str(), reader.owner) {
                 ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,
@@ -170,12 +197,27 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn keys(&self) -> &'static [&'static str] {
-        if self.owner == Owner::User { USER_KEYS } else { WORKSPACE_KEYS }
+        if self.owner == Owner::User {
+            USER_KEYS
+        } else {
+            WORKSPACE_KEYS
+        }
     }
 
     fn error(&self, place: Option<Range<usize>>, message: String) -> SettingsError {
-        let line = place.map(|place| self.text.bytes().take(place.start).filter(|&byte| byte == b'\n').count() + 1);
-        SettingsError { file: self.file.to_owned(), line, message }
+        let line = place.map(|place| {
+            self.text
+                .bytes()
+                .take(place.start)
+                .filter(|&byte| byte == b'\n')
+                .count()
+                + 1
+        });
+        SettingsError {
+            file: self.file.to_owned(),
+            line,
+            message,
+        }
     }
 
     fn unknown_key(&self, key: &str, place: Range<usize>) -> SettingsError {
@@ -193,14 +235,20 @@ impl Reader<'_> {
     fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, SettingsError> {
         match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
-            _ => Err(self.error(Some(value.span()), format!("`{key}` must be a text that is not empty, in quotes"))),
+            _ => Err(self.error(
+                Some(value.span()),
+                format!("`{key}` must be a text that is not empty, in quotes"),
+            )),
         }
     }
 
     fn texts(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, SettingsError> {
         match value.get_ref() {
             DeValue::Array(items) => items.iter().map(|item| self.text(key, item)).collect(),
-            _ => Err(self.error(Some(value.span()), format!("`{key}` must be a list of texts: [\"one\", \"two\"]"))),
+            _ => Err(self.error(
+                Some(value.span()),
+                format!("`{key}` must be a list of texts: [\"one\", \"two\"]"),
+            )),
         }
     }
 }
@@ -209,7 +257,12 @@ impl Reader<'_> {
 fn closest(key: &str, keys: &'static [&'static str]) -> Option<&'static str> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().replace('_', "-");
     keys.iter()
-        .map(|candidate| (distance(key, candidate).min(distance(&last(key), &last(candidate)) + 1), *candidate))
+        .map(|candidate| {
+            (
+                distance(key, candidate).min(distance(&last(key), &last(candidate)) + 1),
+                *candidate,
+            )
+        })
         .filter(|(distance, _)| *distance <= 3)
         .min()
         .map(|(_, candidate)| candidate)
@@ -252,37 +305,62 @@ mod tests {
 
     #[test]
     fn files_that_do_not_exist_say_nothing() {
-        assert_eq!(Settings::load(Path::new("/none"), &["/none".into()]).unwrap(), Settings::default());
+        assert_eq!(
+            Settings::load(Path::new("/none"), &["/none".into()]).unwrap(),
+            Settings::default()
+        );
     }
 
     #[test]
     fn every_setting_is_read() {
         let user = "[companion]\nname = 'mine'\ndisplay-name = 'Mine'\n[privacy]\nhide = ['*.secret']\n";
-        let scratch = Scratch::new(user, "[review]\noutside-workspace = 'forbid'\n[privacy]\nhide = ['/drafts/']");
+        let scratch = Scratch::new(
+            user,
+            "[review]\noutside-workspace = 'forbid'\n[privacy]\nhide = ['/drafts/']",
+        );
         let settings = scratch.load().unwrap();
-        assert_eq!((settings.name.as_deref(), settings.display_name.as_deref()), (Some("mine"), Some("Mine")));
+        assert_eq!(
+            (settings.name.as_deref(), settings.display_name.as_deref()),
+            (Some("mine"), Some("Mine"))
+        );
         assert_eq!(settings.outside_workspace, OutsideWorkspace::Forbid);
         let folder = scratch.0.path().to_owned();
         let privacy = settings.privacy(std::slice::from_ref(&folder), &[]).unwrap();
         let hidden = |path: &Path| privacy.rule_for(path, path).is_some();
         assert!(hidden(Path::new("/a.secret")) && hidden(&folder.join("drafts/a")));
-        assert!(!hidden(Path::new("/elsewhere/drafts/a")), "a workspace speaks for itself only");
+        assert!(
+            !hidden(Path::new("/elsewhere/drafts/a")),
+            "a workspace speaks for itself only"
+        );
     }
 
     #[test]
     fn an_unknown_key_is_reported_with_its_line_and_a_suggestion() {
         let error = Scratch::new("[privacy]\n\nhides = []\n", "").load().unwrap_err();
-        assert!(error.contains("config.toml, line 3") && error.contains("did you mean `privacy.hide`?"), "{error}");
-        let error = Scratch::new("[companion]\ndisplay_name = 'a'\n", "").load().unwrap_err();
+        assert!(
+            error.contains("config.toml, line 3") && error.contains("did you mean `privacy.hide`?"),
+            "{error}"
+        );
+        let error = Scratch::new("[companion]\ndisplay_name = 'a'\n", "")
+            .load()
+            .unwrap_err();
         assert!(error.contains("did you mean `companion.display-name`?"), "{error}");
         let error = Scratch::new("colour = 'red'\n", "").load().unwrap_err();
-        assert!(error.contains("there is no setting `colour`; there are companion.name"), "{error}");
+        assert!(
+            error.contains("there is no setting `colour`; there are companion.name"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_bad_value_is_reported_with_its_line() {
-        let error = Scratch::new("[review]\noutside-workspace = 'maybe'", "").load().unwrap_err();
-        assert!(error.contains("line 2") && error.contains("\"allow\" or \"forbid\""), "{error}");
+        let error = Scratch::new("[review]\noutside-workspace = 'maybe'", "")
+            .load()
+            .unwrap_err();
+        assert!(
+            error.contains("line 2") && error.contains("\"allow\" or \"forbid\""),
+            "{error}"
+        );
         let error = Scratch::new("[privacy]\nhide = '*.a'", "").load().unwrap_err();
         assert!(error.contains("must be a list"), "{error}");
         let error = Scratch::new("[companion]\nname = 3", "").load().unwrap_err();
@@ -295,7 +373,9 @@ mod tests {
     fn a_workspace_can_only_make_things_stricter() {
         let error = Scratch::new("", "[companion]\nname = 'vscode'").load().unwrap_err();
         assert!(error.contains("a workspace cannot set `companion.name`"), "{error}");
-        let error = Scratch::new("", "[review]\noutside-workspace = 'allow'").load().unwrap_err();
+        let error = Scratch::new("", "[review]\noutside-workspace = 'allow'")
+            .load()
+            .unwrap_err();
         assert!(error.contains("only your own settings"), "{error}");
     }
 
@@ -304,8 +384,9 @@ mod tests {
         let scratch = Scratch::new("", "");
         let folder = scratch.0.path().to_owned();
         fs::write(folder.join(".geminiignore"), "a{b\n*.log\n!keep.log\n").unwrap();
-        let privacy =
-            Settings::default().privacy(std::slice::from_ref(&folder), &[".geminiignore", ".qwenignore"]).unwrap();
+        let privacy = Settings::default()
+            .privacy(std::slice::from_ref(&folder), &[".geminiignore", ".qwenignore"])
+            .unwrap();
         let path = folder.join("x.log");
         assert!(privacy.rule_for(&path, &path).is_some());
         let kept = folder.join("keep.log");

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use alongside_core::Token;
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{SessionId, Verdict};
 use alongside_mcp::client::Client;
-use alongside_mcp::{Companion, Config, Notification, Server, SessionId};
+use alongside_mcp::{Companion, Config, Server};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,7 +32,7 @@ pub(crate) enum Told {
     Started(String, Option<ClientInfo>),
     Opened(String),
     Closed(String),
-    Ended(String, Vec<Notification>),
+    Ended(String, Vec<Verdict>),
     OpenDiff(String, String, String),
     CloseDiff(String, String),
 }
@@ -68,21 +69,25 @@ impl Companion for TestCompanion {
         self.tell(Told::Closed(session.to_string()));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Notification>) {
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>) {
         self.tell(Told::Ended(session.to_string(), undelivered));
     }
 
-    async fn open_diff(&self, session: &SessionId, file_path: String, new_content: String) -> Result<(), String> {
-        self.tell(Told::OpenDiff(session.to_string(), file_path, new_content));
+    async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
+        self.tell(Told::OpenDiff(
+            session.to_string(),
+            file_path.to_string(),
+            new_content.to_string(),
+        ));
         if *self.hangs.lock() {
             std::future::pending::<()>().await;
         }
         self.refusal.lock().clone().map_or(Ok(()), Err)
     }
 
-    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<String> {
+    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
         self.tell(Told::CloseDiff(session.to_string(), file_path.to_owned()));
-        self.final_texts.lock().remove(file_path)
+        self.final_texts.lock().remove(file_path).map(Arc::from)
     }
 }
 
@@ -111,16 +116,14 @@ pub(crate) fn inspector() -> ClientInfo {
     }
 }
 
-pub(crate) fn rejected(file_path: &str) -> Notification {
-    Notification::DiffRejected {
-        file_path: file_path.to_owned(),
-    }
+pub(crate) fn rejected(file_path: &str) -> Verdict {
+    Verdict::Rejected { path: file_path.into() }
 }
 
-pub(crate) fn accepted(file_path: &str, content: &str) -> Notification {
-    Notification::DiffAccepted {
-        file_path: file_path.to_owned(),
-        content: content.to_owned(),
+pub(crate) fn accepted(file_path: &str, content: &str) -> Verdict {
+    Verdict::Accepted {
+        path: file_path.into(),
+        content: content.into(),
     }
 }
 
@@ -191,7 +194,7 @@ impl Setup {
     }
 
     pub(crate) fn session(client: &Client) -> SessionId {
-        SessionId::parse(&client.session_id().unwrap()).unwrap()
+        SessionId::new(client.session_id().unwrap())
     }
 }
 

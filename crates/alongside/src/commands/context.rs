@@ -16,9 +16,21 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
     let requests = match command {
         Context::Open { files } => each(&files, Request::ContextOpen)?,
         Context::Close { files } => each(&files, Request::ContextClose)?,
-        Context::Focus { file, line, character, select } => {
-            let cursor = line.map(|line| Cursor { line, character: character.unwrap_or(1) });
-            vec![Request::ContextFocus(Focus { path: absolute(&file)?, cursor, selected_text: select })]
+        Context::Focus {
+            file,
+            line,
+            character,
+            select,
+        } => {
+            let cursor = line.map(|line| Cursor {
+                line,
+                character: character.unwrap_or(1),
+            });
+            vec![Request::ContextFocus(Focus {
+                path: absolute(&file)?,
+                cursor,
+                selected_text: select,
+            })]
         }
         Context::Show => Vec::new(),
     };
@@ -31,20 +43,32 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
 }
 
 fn each(files: &[PathBuf], request: fn(FilePath) -> Request) -> Result<Vec<Request>> {
-    files.iter().map(|file| Ok(request(FilePath { path: absolute(file)? }))).collect()
+    files
+        .iter()
+        .map(|file| Ok(request(FilePath { path: absolute(file)? })))
+        .collect()
 }
 
 /// The absolute path of a file as typed. Links stay as they are: agents see the name that the person uses.
 fn absolute(file: &Path) -> Result<String> {
     let path = std::path::absolute(file).with_context(|| format!("{} has no absolute path", file.display()))?;
     let path = path.into_os_string().into_string();
-    path.map_err(|path| anyhow!("the name {} is not UTF-8, so agents cannot be told of it", path.display()))
+    path.map_err(|path| {
+        anyhow!(
+            "the name {} is not UTF-8, so agents cannot be told of it",
+            path.display()
+        )
+    })
 }
 
 fn words(shown: &ShownContext) -> String {
     let mut words = String::new();
     let files = &shown.context.workspace_state.open_files;
-    words.push_str(if files.is_empty() { "Agents see no open file.\n" } else { "Agents see:\n" });
+    words.push_str(if files.is_empty() {
+        "Agents see no open file.\n"
+    } else {
+        "Agents see:\n"
+    });
     for file in files {
         words.push_str(&format!("  {}", printable_line(&file.path)));
         if file.is_active == Some(true) {
@@ -55,7 +79,11 @@ fn words(shown: &ShownContext) -> String {
         }
         if let Some(selected) = &file.selected_text {
             let start: String = selected.chars().take(40).collect();
-            words.push_str(&format!(", {} bytes selected: {}", selected.len(), printable_line(&start)));
+            words.push_str(&format!(
+                ", {} bytes selected: {}",
+                selected.len(),
+                printable_line(&start)
+            ));
         }
         words.push('\n');
     }

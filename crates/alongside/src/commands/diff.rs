@@ -27,30 +27,48 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
         }
         Diff::Show { review } => {
             let review = find(&mut companion, &review).await?;
-            let texts: ReviewTexts = companion.call(Request::ReviewGet(ReviewRef { review: review.id })).await?;
+            let texts: ReviewTexts = companion
+                .call(Request::ReviewGet(ReviewRef { review: review.id }))
+                .await?;
             let mut value = serde_json::to_value(&texts)?;
             value["difference"] = json!(difference(&texts));
             output.answer(&value, || show_in_words(&texts, output.colours()));
         }
-        Diff::Accept { review, content_file, even_if_empty } => {
+        Diff::Accept {
+            review,
+            content_file,
+            even_if_empty,
+        } => {
             let content = content_file.as_deref().map(read_content).transpose()?;
             let review = find(&mut companion, &review).await?;
-            let accept = Accept { review: review.id, content, even_if_empty };
+            let accept = Accept {
+                review: review.id,
+                content,
+                even_if_empty,
+            };
             companion.call::<Value>(Request::ReviewAccept(accept)).await?;
             answer_decision(common, &review, "accepted");
         }
         Diff::Edit { review, content_file } => {
             let content = read_content(&content_file)?;
             let review = find(&mut companion, &review).await?;
-            let edit = Edit { review: review.id, content };
+            let edit = Edit {
+                review: review.id,
+                content,
+            };
             let changed: ReviewSummary = companion.call(Request::ReviewEdit(edit)).await?;
             output.answer(&changed, || {
-                format!("Review {} has a new draft. `alongside diff accept {}` sends it.\n", review.id, review.id)
+                format!(
+                    "Review {} has a new draft. `alongside diff accept {}` sends it.\n",
+                    review.id, review.id
+                )
             });
         }
         Diff::Reject { review } => {
             let review = find(&mut companion, &review).await?;
-            companion.call::<Value>(Request::ReviewReject(ReviewRef { review: review.id })).await?;
+            companion
+                .call::<Value>(Request::ReviewReject(ReviewRef { review: review.id }))
+                .await?;
             answer_decision(common, &review, "rejected");
         }
     }
@@ -78,11 +96,18 @@ async fn find(companion: &mut Client, typed: &str) -> Result<ReviewSummary> {
     });
     match (meant.next(), meant.next()) {
         (Some(review), None) => Ok(review.clone()),
-        (Some(_), Some(_)) => bail!("more than one change waits for `{typed}`; name it by its number:\n{}", candidates(&reviews)),
+        (Some(_), Some(_)) => bail!(
+            "more than one change waits for `{typed}`; name it by its number:\n{}",
+            candidates(&reviews)
+        ),
         (None, _) if reviews.is_empty() => {
             // The companion knows how a number that no longer waits ended.
             if let Ok(number) = typed.parse() {
-                companion.call::<Value>(Request::ReviewGet(ReviewRef { review: ReviewId(number) })).await?;
+                companion
+                    .call::<Value>(Request::ReviewGet(ReviewRef {
+                        review: ReviewId(number),
+                    }))
+                    .await?;
             }
             bail!("no change waits for `{typed}`; none waits at all")
         }
@@ -97,7 +122,9 @@ fn candidates(reviews: &[ReviewSummary]) -> String {
 
 fn line(review: &ReviewSummary) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let age = u64::try_from(now.as_millis()).unwrap_or_default().saturating_sub(review.opened);
+    let age = u64::try_from(now.as_millis())
+        .unwrap_or_default()
+        .saturating_sub(review.opened);
     let new = if review.new_file { "new file, " } else { "" };
     let edited = if review.edited { ", edited by you" } else { "" };
     format!(
@@ -115,18 +142,34 @@ fn list_in_words(reviews: &[ReviewSummary]) -> String {
     if reviews.is_empty() {
         return "No change waits.\n".to_owned();
     }
-    format!("{}\nSee one with `alongside diff show N`, then `diff accept N` or `diff reject N`.\n", candidates(reviews))
+    format!(
+        "{}\nSee one with `alongside diff show N`, then `diff accept N` or `diff reject N`.\n",
+        candidates(reviews)
+    )
 }
 
 fn difference(texts: &ReviewTexts) -> String {
-    let old_name = if texts.base.is_some() { &*texts.summary.path } else { "/dev/null" };
-    unified(texts.base.as_deref().unwrap_or_default(), &texts.draft, old_name, &texts.summary.path)
+    let old_name = if texts.base.is_some() {
+        &*texts.summary.path
+    } else {
+        "/dev/null"
+    };
+    unified(
+        texts.base.as_deref().unwrap_or_default(),
+        &texts.draft,
+        old_name,
+        &texts.summary.path,
+    )
 }
 
 fn show_in_words(texts: &ReviewTexts, colours: bool) -> String {
     let mut words = format!("{}\n\n", line(&texts.summary).trim_start());
     let difference = difference(texts);
-    words.push_str(if difference.is_empty() { "(nothing would change)\n" } else { "" });
+    words.push_str(if difference.is_empty() {
+        "(nothing would change)\n"
+    } else {
+        ""
+    });
     words.push_str(&printable_difference(&difference, colours));
     for note in invisible_changes(texts.base.as_deref().unwrap_or_default(), &texts.draft) {
         words.push_str(&format!("Note: {note}.\n"));
@@ -145,10 +188,14 @@ fn answer_decision(common: &Common, review: &ReviewSummary, outcome: &str) {
 fn read_content(file: &Path) -> Result<Arc<str>> {
     let mut bytes = Vec::new();
     if file == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .context("cannot read standard input")?;
     } else {
         bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     }
     let text = String::from_utf8(bytes);
-    Ok(text.with_context(|| format!("{} is not UTF-8 text; agents take nothing else", file.display()))?.into())
+    Ok(text
+        .with_context(|| format!("{} is not UTF-8 text; agents take nothing else", file.display()))?
+        .into())
 }

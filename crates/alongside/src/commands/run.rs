@@ -49,7 +49,11 @@ fn command(run: &Run, variables: Vec<(String, String)>) -> Command {
 }
 
 fn cannot_start(run: &Run) -> String {
-    let name = run.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = run
+        .command
+        .first()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     format!("cannot start `{name}`; is it installed and on the PATH?")
 }
 
@@ -70,7 +74,10 @@ async fn accompany_agent(run: &Run, variables: Vec<(String, String)>) -> Result<
     let mut first = signal(SignalKind::user_defined1())?;
     let mut second = signal(SignalKind::user_defined2())?;
     let mut child = command(run, variables).spawn().with_context(|| cannot_start(run))?;
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let pid = child
+        .id()
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(Pid::from_raw);
     // A terminal sends these two to everybody in the foreground, the agent included.
     let by_terminal = std::io::stdin().is_terminal();
     let status = loop {
@@ -91,7 +98,9 @@ async fn accompany_agent(run: &Run, variables: Vec<(String, String)>) -> Result<
             let _ = kill_process(pid, passed_on);
         }
     };
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 

@@ -1,11 +1,11 @@
 //! `alongside serve`: the companion itself, and what it says while it serves.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
 
 use alongside_core::Outcome;
-use alongside_core::dialect::{AgentKind, DIALECTS};
-use alongside_discovery::Environment;
+use alongside_discovery::{Environment, dials_the_containers_host};
 use alongside_front::protocol::{AgentSummary, Notification, ReviewSummary};
 use anyhow::Result;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,21 +21,22 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     output.answer(&running.ready(), || greeting(&running));
     let mut narrator = Narrator::new(output, running.companion().workspace());
     let mut news = running.companion().news();
-    let stopped = async {
-        tokio::select! {
-            () = asked_to_end() => {}
-            () = running.stopped() => {}
-        }
-    };
-    tokio::pin!(stopped);
-    loop {
-        tokio::select! {
-            () = &mut stopped => break,
-            notification = news.recv() => match notification {
-                Ok(notification) => narrator.tell(notification),
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => break,
-            },
+    {
+        let mut over = pin!(async {
+            tokio::select! {
+                () = asked_to_end() => {}
+                () = running.stopped() => {}
+            }
+        });
+        loop {
+            tokio::select! {
+                () = &mut over => break,
+                notification = news.recv() => match notification {
+                    Ok(notification) => narrator.tell(notification),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => break,
+                },
+            }
         }
     }
     output.news("Ending. Agents that still wait are told that nothing was accepted.");
@@ -44,8 +45,17 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
 }
 
 pub(crate) fn options(common: &Common, serve: Serve) -> Options {
-    let workspace = if common.workspace.is_empty() { vec![PathBuf::from(".")] } else { common.workspace.clone() };
-    Options { workspace, name: serve.name, display_name: serve.display_name, pid: serve.pid }
+    let workspace = if common.workspace.is_empty() {
+        vec![PathBuf::from(".")]
+    } else {
+        common.workspace.clone()
+    };
+    Options {
+        workspace,
+        name: serve.name,
+        display_name: serve.display_name,
+        pid: serve.pid,
+    }
 }
 
 /// Waits for a signal that means: end.
@@ -79,7 +89,11 @@ pub(crate) async fn asked_to_end() {
 
 fn greeting(running: &Running) -> String {
     let announcement = running.announcement();
-    let folders: Vec<String> = announcement.workspace.iter().map(|folder| folder.display().to_string()).collect();
+    let folders: Vec<String> = announcement
+        .workspace
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
     let mut words = format!(
         "alongside {} is ready for {}\n\n\
          Now start `gemini` or `qwen` in another terminal, anywhere in there. It connects by itself;\n\
@@ -91,7 +105,7 @@ fn greeting(running: &Running) -> String {
         env!("CARGO_PKG_VERSION"),
         folders.join(" and "),
     );
-    if looks_elsewhere(&Environment::current()) {
+    if dials_the_containers_host(&Environment::current()) {
         words.push_str(
             "\nThis is a container, where Gemini CLI looks for its companion on another machine.\n\
              Start it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before `gemini`.\n",
@@ -104,11 +118,6 @@ fn greeting(running: &Running) -> String {
     words
 }
 
-/// Whether Gemini CLI would dial the container's host and not this machine.
-fn looks_elsewhere(environment: &Environment) -> bool {
-    DIALECTS.iter().any(|dialect| dialect.kind == AgentKind::Gemini) && environment.gemini_dials_container_host()
-}
-
 /// Says in the terminal what happens.
 struct Narrator {
     output: Output,
@@ -118,7 +127,11 @@ struct Narrator {
 
 impl Narrator {
     fn new(output: Output, workspace: Vec<PathBuf>) -> Self {
-        Self { output, workspace, agents: Vec::new() }
+        Self {
+            output,
+            workspace,
+            agents: Vec::new(),
+        }
     }
 
     fn tell(&mut self, notification: Notification) {
@@ -129,7 +142,8 @@ impl Narrator {
             }
             Notification::ReviewClosed(closed) => {
                 let path = self.short(&closed.path);
-                self.output.news(&format!("Review {} of {path} was {}.", closed.review, closed.outcome));
+                self.output
+                    .news(&format!("Review {} of {path} was {}.", closed.review, closed.outcome));
                 if closed.outcome == Outcome::Accepted {
                     self.output.news("  The agent writes the file.");
                 }
@@ -162,7 +176,10 @@ impl Narrator {
 
     /// A path as people say it: from the folder of the workspace on.
     fn short(&self, path: &str) -> String {
-        let inside = self.workspace.iter().find_map(|folder| Path::new(path).strip_prefix(folder).ok());
+        let inside = self
+            .workspace
+            .iter()
+            .find_map(|folder| Path::new(path).strip_prefix(folder).ok());
         printable_line(&inside.map_or_else(|| path.to_owned(), |inside| inside.display().to_string()))
     }
 }

@@ -20,7 +20,10 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         let answer = async { record.connect(false).await?.call(Request::Status(Nothing {})).await };
         match answer.await {
             Ok(status) => companions.push(status),
-            Err(error) => silent.push(format!("The companion with pid {} does not answer: {error}", record.pid)),
+            Err(error) => silent.push(format!(
+                "The companion with pid {} does not answer: {error}",
+                record.pid
+            )),
         }
     }
     companions.sort_by_key(|status| Some(status.pid) != here);
@@ -35,8 +38,16 @@ fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String 
         return "No companion runs. `alongside` starts one for the current directory.\n".to_owned();
     }
     for status in companions {
-        let folders: Vec<String> = status.workspace.iter().map(|folder| folder.display().to_string()).collect();
-        let mark = if Some(status.pid) == here { " (this directory's)" } else { "" };
+        let folders: Vec<String> = status
+            .workspace
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
+        let mark = if Some(status.pid) == here {
+            " (this directory's)"
+        } else {
+            ""
+        };
         words.push_str(&format!(
             "{} for {}{mark}, pid {}, port {}\n",
             status.display_name,

@@ -31,16 +31,23 @@ pub(crate) async fn run(common: &Common, stop: &Stop) -> Result<ExitCode> {
         end(&record).await?;
         stopped.push(record.pid);
     }
-    common.output().answer(&json!({ "stopped": stopped }), || match stopped.as_slice() {
-        [] => "No companion runs.\n".to_owned(),
-        [pid] => format!("The companion with pid {pid} has ended.\n"),
-        many => format!("{} companions have ended.\n", many.len()),
-    });
+    common
+        .output()
+        .answer(&json!({ "stopped": stopped }), || match stopped.as_slice() {
+            [] => "No companion runs.\n".to_owned(),
+            [pid] => format!("The companion with pid {pid} has ended.\n"),
+            many => format!("{} companions have ended.\n", many.len()),
+        });
     Ok(ExitCode::SUCCESS)
 }
 
 async fn end(record: &Record) -> Result<()> {
-    match record.connect(false).await?.call::<Nothing>(Request::Stop(Nothing {})).await {
+    match record
+        .connect(false)
+        .await?
+        .call::<Nothing>(Request::Stop(Nothing {}))
+        .await
+    {
         // It may end before it has answered.
         Ok(_) | Err(ClientError::HungUp) => {}
         Err(error) => return Err(error.into()),

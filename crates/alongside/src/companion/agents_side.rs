@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Proposal, SessionId};
-use alongside_mcp::Notification;
+use alongside_core::{Proposal, SessionId, Verdict};
 
 use super::Companion;
 use super::base::read_base;
@@ -29,8 +28,8 @@ impl alongside_mcp::Companion for Companion {
         self.with_core(|core, _| core.stream_closed(session));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Notification>) {
-        let paths = undelivered.iter().map(|notification| notification.file_path().clone()).collect();
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>) {
+        let paths = undelivered.iter().map(|verdict| verdict.path().clone()).collect();
         self.with_core(|core, _| core.session_ended(session, paths));
     }
 

@@ -20,7 +20,9 @@ pub(super) fn read_base(
 ) -> Result<Base, String> {
     let path = Path::new(file_path);
     if !path.is_absolute() {
-        return Err(format!("`{file_path}` is not an absolute path. Give the path from the root of the file system."));
+        return Err(format!(
+            "`{file_path}` is not an absolute path. Give the path from the root of the file system."
+        ));
     }
     if outside_workspace == OutsideWorkspace::Forbid && !is_inside(path, workspace) {
         return Err(format!(
@@ -40,16 +42,22 @@ pub(super) fn read_base(
         return Err(format!("`{file_path}` is not an ordinary file and cannot be reviewed."));
     }
     if metadata.len() > LARGEST_BASE {
-        return Err(format!("`{file_path}` has {} bytes; more than {LARGEST_BASE} are not reviewed.", metadata.len()));
+        return Err(format!(
+            "`{file_path}` has {} bytes; more than {LARGEST_BASE} are not reviewed.",
+            metadata.len()
+        ));
     }
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(LARGEST_BASE).read_to_end(&mut bytes))
         .map_err(|error| format!("`{file_path}` cannot be read: {error}."))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| format!("`{file_path}` does not hold UTF-8 text, so a change to it cannot be reviewed as text."))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        format!("`{file_path}` does not hold UTF-8 text, so a change to it cannot be reviewed as text.")
+    })?;
     if text.contains('\0') {
-        return Err(format!("`{file_path}` is a binary file, so a change to it cannot be reviewed as text."));
+        return Err(format!(
+            "`{file_path}` is a binary file, so a change to it cannot be reviewed as text."
+        ));
     }
     Ok(Base::Text(Arc::from(text)))
 }
@@ -57,7 +65,9 @@ pub(super) fn read_base(
 /// Whether a path that need not exist yet leads into one of the folders, links and `..` followed.
 fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let Some(real) = real_path(path) else { return false };
-    folders.iter().any(|folder| real.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
+    folders
+        .iter()
+        .any(|folder| real.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
 }
 
 /// The real path of the nearest ancestor that exists, with the rest behind it.
@@ -112,7 +122,13 @@ mod tests {
     fn a_pipe_does_not_hang_the_companion() {
         let scratch = tempfile::tempdir().unwrap();
         let pipe = scratch.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
         assert!(read(&pipe).unwrap_err().contains("not an ordinary file"));
     }
 
@@ -125,7 +141,12 @@ mod tests {
         fs::create_dir_all(&outside).unwrap();
         std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
         let forbidden = |path: PathBuf| {
-            read_base(path.to_str().unwrap(), std::slice::from_ref(&inside), OutsideWorkspace::Forbid).is_err()
+            read_base(
+                path.to_str().unwrap(),
+                std::slice::from_ref(&inside),
+                OutsideWorkspace::Forbid,
+            )
+            .is_err()
         };
         assert!(!forbidden(inside.join("new/file.txt")));
         assert!(forbidden(outside.join("file.txt")));

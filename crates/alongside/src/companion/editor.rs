@@ -2,29 +2,36 @@
 
 /// Waits until a process ends.
 #[cfg(target_os = "linux")]
-pub(super) async fn ended(pid: u32) {
+pub(crate) async fn ended(pid: u32) {
+    use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    use tokio::io::Interest;
-    use tokio::io::unix::AsyncFd;
 
-    let opened = i32::try_from(pid).ok().and_then(Pid::from_raw).map(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK));
-    match opened {
-        Some(Ok(descriptor)) => match AsyncFd::with_interest(descriptor, Interest::READABLE) {
-            // The descriptor becomes readable when the process ends.
-            Ok(descriptor) => {
-                let _ = descriptor.readable().await;
+    let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    match pidfd_open(raw, PidfdFlags::empty()) {
+        Ok(descriptor) => {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            // The descriptor becomes readable when the process ends. A thread that waits costs nothing, and ends with us.
+            let waiting = std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
+                let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
+                while poll(&mut descriptors, None) == Err(rustix::io::Errno::INTR) {}
+                // Nobody may care any more.
+                let _ = tell.send(());
+            });
+            if waiting.is_err() || told.await.is_err() {
+                look_now_and_then(pid).await;
             }
-            Err(_) => look_now_and_then(pid).await,
-        },
-        Some(Err(rustix::io::Errno::SRCH)) | None => {}
+        }
+        Err(rustix::io::Errno::SRCH) => {}
         // An old kernel.
-        Some(Err(_)) => look_now_and_then(pid).await,
+        Err(_) => look_now_and_then(pid).await,
     }
 }
 
 /// Waits until a process ends.
 #[cfg(not(target_os = "linux"))]
-pub(super) async fn ended(pid: u32) {
+pub(crate) async fn ended(pid: u32) {
     look_now_and_then(pid).await;
 }
 
@@ -32,9 +39,9 @@ pub(super) async fn ended(pid: u32) {
 async fn look_now_and_then(pid: u32) {
     use std::time::Duration;
 
-    use alongside_discovery::process::{Alive, is_alive};
+    use alongside_discovery::process::{Alive, Processes, SystemProcesses};
 
-    while is_alive(pid) != Alive::No {
+    while SystemProcesses::default().is_alive(pid) != Alive::No {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }
@@ -45,11 +52,18 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_of_a_process_is_noticed() {
-        let mut child = tokio::process::Command::new("sleep").arg("600").kill_on_drop(true).spawn().unwrap();
+        let mut child = tokio::process::Command::new("sleep")
+            .arg("600")
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
         let pid = child.id().unwrap();
         let waiting = tokio::spawn(ended(pid));
         child.kill().await.unwrap();
-        tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await.unwrap().unwrap();
+        tokio::time::timeout(std::time::Duration::from_secs(30), waiting)
+            .await
+            .unwrap()
+            .unwrap();
     }
 
     #[tokio::test]

@@ -83,7 +83,9 @@ impl Running {
         let restored = companion.store.restore();
         companion.with_core(|core, _| restored.into_iter().for_each(|review| core.restore_review(review)));
 
-        let people = websocket::Listener::bind().await.context("cannot listen on a loopback port for front ends")?;
+        let people = websocket::Listener::bind()
+            .await
+            .context("cannot listen on a loopback port for front ends")?;
         let people_token = new_token()?;
         let announcement = Announcement {
             port: server.port(),
@@ -100,7 +102,12 @@ impl Running {
         let mut tasks = JoinSet::new();
         tasks.spawn(people.serve(companion.clone(), people_token));
         tasks.spawn(keep_deadlines(companion.clone()));
-        tasks.spawn(keep_announced(companion.clone(), announcement.clone(), files, record.clone()));
+        tasks.spawn(keep_announced(
+            companion.clone(),
+            announcement.clone(),
+            files,
+            record.clone(),
+        ));
         tasks.spawn({
             let companion = companion.clone();
             async move {
@@ -108,7 +115,14 @@ impl Running {
                 companion.with_core(|core, _| core.orphan_absent());
             }
         });
-        Ok(Self { companion, server, announcement, record, tasks, editor: options.pid })
+        Ok(Self {
+            companion,
+            server,
+            announcement,
+            record,
+            tasks,
+            editor: options.pid,
+        })
     }
 
     pub(crate) fn companion(&self) -> &Shared {
@@ -154,7 +168,10 @@ impl Running {
 
 async fn listen(companion: &Shared, former: Option<(u16, Token)>) -> Result<(alongside_mcp::Server, Token)> {
     if let Some((port, token)) = former {
-        let config = alongside_mcp::Config { port: Some(port), ..alongside_mcp::Config::new(token.clone()) };
+        let config = alongside_mcp::Config {
+            port: Some(port),
+            ..alongside_mcp::Config::new(token.clone())
+        };
         match alongside_mcp::Server::bind(config, companion.clone()).await {
             Ok(server) => return Ok((server, token)),
             Err(error) => tracing::info!(%error, port, "the former port is not free"),
@@ -174,16 +191,36 @@ fn new_token() -> Result<Token> {
 }
 
 fn identity(options: &Options, settings: &Settings) -> Identity {
-    let name = options.name.clone().or_else(|| settings.name.clone()).unwrap_or_else(|| "alongside".to_owned());
+    let name = options
+        .name
+        .clone()
+        .or_else(|| settings.name.clone())
+        .unwrap_or_else(|| "alongside".to_owned());
     let display_name = options.display_name.clone().or_else(|| settings.display_name.clone());
     // A name that was given stands for itself before our own does.
-    let display_name = display_name.unwrap_or_else(|| if name == "alongside" { "Alongside".to_owned() } else { name.clone() });
-    Identity { name, display_name, pid: options.pid.unwrap_or_else(std::process::id) }
+    let display_name = display_name.unwrap_or_else(|| {
+        if name == "alongside" {
+            "Alongside".to_owned()
+        } else {
+            name.clone()
+        }
+    });
+    Identity {
+        name,
+        display_name,
+        pid: options.pid.unwrap_or_else(std::process::id),
+    }
 }
 
 fn real_directory(folder: &std::path::Path) -> Result<PathBuf> {
-    let real = folder.canonicalize().with_context(|| format!("the workspace folder {} cannot be used", folder.display()))?;
-    if real.is_dir() { Ok(real) } else { Err(anyhow!("the workspace {} is not a directory", folder.display())) }
+    let real = folder
+        .canonicalize()
+        .with_context(|| format!("the workspace folder {} cannot be used", folder.display()))?;
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(anyhow!("the workspace {} is not a directory", folder.display()))
+    }
 }
 
 fn note_announced(companion: &Companion, port: u16, files: &DiscoveryFiles) {
@@ -250,5 +287,8 @@ async fn keep_announced(
 fn watched(companion: &Companion, announcement: &Announcement, files: &DiscoveryFiles) -> BTreeSet<PathBuf> {
     let discovery = files.directories().into_iter().map(std::path::Path::to_owned);
     let settings = Some(companion.places.configuration.clone()).filter(|directory| directory.is_dir());
-    discovery.chain(announcement.workspace.iter().cloned()).chain(settings).collect()
+    discovery
+        .chain(announcement.workspace.iter().cloned())
+        .chain(settings)
+        .collect()
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::{Core, Effect, Now, Verdict};
+use alongside_core::{Core, Effect, Now};
 use alongside_front::protocol::{AgentSummary, Agents, Notification, ReviewClosed, ReviewSummary};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
@@ -27,6 +27,7 @@ use crate::settings::Settings;
 use clock::Clock;
 use store::Store;
 
+pub(crate) use editor::ended as process_ended;
 pub(crate) use lifecycle::{Options, Running};
 
 /// How many notifications a front end may be behind before it has to ask again.
@@ -125,18 +126,12 @@ impl Companion {
         match effect {
             Effect::PublishContext(context) => {
                 if let (Some(agents), Ok(text)) = (self.agents.get(), serde_json::to_string(&context)) {
-                    agents.publish_context(text.into());
+                    agents.publish_context(text);
                 }
                 self.tell_people(Notification::ContextChanged(context));
             }
             Effect::TellAgent { session, verdict } => {
-                let notification = match verdict {
-                    Verdict::Accepted { path, content } => {
-                        alongside_mcp::Notification::DiffAccepted { file_path: path, content }
-                    }
-                    Verdict::Rejected { path } => alongside_mcp::Notification::DiffRejected { file_path: path },
-                };
-                let known = self.agents.get().is_some_and(|agents| agents.notify(&session, notification));
+                let known = self.agents.get().is_some_and(|agents| agents.notify(&session, verdict));
                 if !known {
                     tracing::warn!(%session, "a decision has nobody to go to");
                 }
@@ -155,10 +150,16 @@ impl Companion {
             }
             Effect::ReviewClosed { id, path, outcome } => {
                 self.store.forget(id);
-                self.tell_people(Notification::ReviewClosed(ReviewClosed { review: id, path, outcome }));
+                self.tell_people(Notification::ReviewClosed(ReviewClosed {
+                    review: id,
+                    path,
+                    outcome,
+                }));
             }
             Effect::AgentsChanged => {
-                self.tell_people(Notification::AgentsChanged(Agents { agents: summaries(core) }));
+                self.tell_people(Notification::AgentsChanged(Agents {
+                    agents: summaries(core),
+                }));
             }
             Effect::WorkspaceChanged => self.wake.workspace.notify_one(),
         }

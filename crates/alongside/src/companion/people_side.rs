@@ -35,7 +35,10 @@ impl Desk for Companion {
             Request::ContextClose(file) => self.report(|core, now| core.close_file(now, &file.path)),
             Request::ContextShow(_) => {
                 let snapshot = self.with_core(|core, _| core.show_context());
-                value(&ShownContext { context: snapshot.context, hidden: snapshot.hidden })
+                value(&ShownContext {
+                    context: snapshot.context,
+                    hidden: snapshot.hidden,
+                })
             }
             Request::ReviewList(_) => {
                 let list = self.with_core(|core, _| core.reviews().map(ReviewSummary::of).collect::<Vec<_>>());
@@ -127,9 +130,15 @@ fn check_folders(folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refusal> {
     folders
         .into_iter()
         .map(|folder| {
-            let real = folder.canonicalize().ok().filter(|real| folder.is_absolute() && real.is_dir());
+            let real = folder
+                .canonicalize()
+                .ok()
+                .filter(|real| folder.is_absolute() && real.is_dir());
             real.ok_or_else(|| {
-                let message = format!("`{}` is not the absolute path of a directory that exists", folder.display());
+                let message = format!(
+                    "`{}` is not the absolute path of a directory that exists",
+                    folder.display()
+                );
                 Refusal::new("notADirectory", message)
             })
         })

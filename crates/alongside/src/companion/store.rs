@@ -88,7 +88,14 @@ impl Store {
                 move || queue.write_until_closed(&reviews)
             })?;
             let record = Mutex::new(record);
-            return Ok(Self { record_path, record, queue, writer: Some(writer), reviews, _lock: lock });
+            return Ok(Self {
+                record_path,
+                record,
+                queue,
+                writer: Some(writer),
+                reviews,
+                _lock: lock,
+            });
         }
         bail!("{SLOTS} companions of {editor} already serve this workspace; `alongside stop` ends one")
     }
@@ -96,7 +103,9 @@ impl Store {
     /// The port and token of the companion that had this slot before.
     pub(super) fn former(&self) -> Option<(u16, Token)> {
         let record = self.record.lock();
-        Token::parse(&record.token).filter(|_| record.port != 0).map(|token| (record.port, token))
+        Token::parse(&record.token)
+            .filter(|_| record.port != 0)
+            .map(|token| (record.port, token))
     }
 
     /// Writes down where this companion is, to be taken again.
@@ -122,13 +131,19 @@ impl Store {
 
     pub(super) fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
         let record = self.record.lock();
-        record.clients.iter().find(|(known, _)| known == session).map(|(_, client)| client.clone())
+        record
+            .clients
+            .iter()
+            .find(|(known, _)| known == session)
+            .map(|(_, client)| client.clone())
     }
 
     fn change(&self, change: impl FnOnce(&mut Record)) {
         let mut record = self.record.lock();
         change(&mut record);
-        let written = serde_json::to_vec(&*record).map_err(Into::into).and_then(|text| write_private(&self.record_path, &text));
+        let written = serde_json::to_vec(&*record)
+            .map_err(Into::into)
+            .and_then(|text| write_private(&self.record_path, &text));
         if let Err(error) = written {
             tracing::error!(%error, path = %self.record_path.display(), "a restart will not be able to take over");
         }
@@ -136,8 +151,13 @@ impl Store {
 
     /// The reviews that were open when the former companion ended without a word.
     pub(super) fn restore(&self) -> Vec<Review> {
-        let Ok(entries) = fs::read_dir(&self.reviews) else { return Vec::new() };
-        let files = entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|is| is == "json"));
+        let Ok(entries) = fs::read_dir(&self.reviews) else {
+            return Vec::new();
+        };
+        let files = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|is| is == "json"));
         files
             .filter_map(|path| {
                 let review = read_json::<Review>(&path);
@@ -193,7 +213,9 @@ impl Queue {
             for (id, review) in reviews {
                 let path = directory.join(format!("{id}.json"));
                 let done = match review {
-                    Some(review) => serde_json::to_vec(&review).map_err(Into::into).and_then(|text| write_private(&path, &text)),
+                    Some(review) => serde_json::to_vec(&review)
+                        .map_err(Into::into)
+                        .and_then(|text| write_private(&path, &text)),
                     None => fs::remove_file(&path),
                 };
                 if let Err(error) = done
@@ -213,8 +235,12 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 /// A number for an editor and its workspace that is the same in every version of this program (FNV-1a).
 fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
     let folders = workspace.iter().map(|folder| folder.as_os_str().as_encoded_bytes());
-    let bytes = std::iter::once(editor.as_bytes()).chain(folders).flat_map(|part| part.iter().copied().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    let bytes = std::iter::once(editor.as_bytes())
+        .chain(folders)
+        .flat_map(|part| part.iter().copied().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]
@@ -224,13 +250,18 @@ mod tests {
     use super::*;
 
     fn places(scratch: &tempfile::TempDir) -> Places {
-        Places { configuration: scratch.path().join("config"), state: scratch.path().join("state") }
+        Places {
+            configuration: scratch.path().join("config"),
+            state: scratch.path().join("state"),
+        }
     }
 
     fn review(text: &str) -> Review {
         let mut core = Core::new(Box::new(|_| None));
         let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text);
-        let id = core.open_review(Now::default(), &SessionId::new("one"), proposal).unwrap();
+        let id = core
+            .open_review(Now::default(), &SessionId::new("one"), proposal)
+            .unwrap();
         core.review(id).unwrap().clone()
     }
 
@@ -238,7 +269,10 @@ mod tests {
     fn a_slot_is_taken_again_with_its_port_token_and_clients() {
         let scratch = tempfile::tempdir().unwrap();
         let (session, token) = (SessionId::new("one"), Token::from_bytes([5; 32]));
-        let client = ClientInfo { name: "streamable-http-client".into(), version: "1.0.0".into() };
+        let client = ClientInfo {
+            name: "streamable-http-client".into(),
+            version: "1.0.0".into(),
+        };
         let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
         assert_eq!(store.former(), None);
         store.remember_port(1234, &token);

@@ -39,8 +39,14 @@ impl Watcher {
                 }
             }
         });
-        let watcher = watcher.inspect_err(|error| tracing::warn!(%error, "changes of files will not be noticed")).ok();
-        Self { watcher, watched: BTreeSet::new(), changes }
+        let watcher = watcher
+            .inspect_err(|error| tracing::warn!(%error, "changes of files will not be noticed"))
+            .ok();
+        Self {
+            watcher,
+            watched: BTreeSet::new(),
+            changes,
+        }
     }
 
     /// Watches exactly these directories from now on. One that was removed and made again is watched anew.
@@ -64,7 +70,10 @@ impl Changes {
         if matches!(event.kind, EventKind::Access(_)) {
             return;
         }
-        if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
+        if matches!(
+            event.kind,
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+        ) {
             self.removed.notify_one();
         }
         if event.paths.iter().any(|path| holds_rules(path)) {

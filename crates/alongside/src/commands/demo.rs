@@ -1,0 +1,108 @@
+//! `alongside demo`: the whole loop with a pretend agent, for a newcomer without either command line.
+
+use std::process::ExitCode;
+
+use alongside_core::dialect::ClientInfo;
+use alongside_discovery::Announcement;
+use alongside_mcp::client::Client;
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use crate::command_line::{Common, Serve};
+use crate::commands::serve::{self, asked_to_end};
+use crate::companion::Running;
+use crate::places::Places;
+use crate::running;
+
+const BEFORE: &str = "# Shopping\n\n- bread\n- milk\n- apples\n";
+const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, which you always forget\n";
+
+pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
+    let serving = running::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
+    match serving {
+        Some(announcement) => play(common, &announcement).await,
+        None => {
+            let running = Running::start(serve::options(common, Serve::default())).await?;
+            common
+                .output()
+                .news("No companion serves this directory, so the demo brought its own.\n");
+            let announcement = running.announcement().clone();
+            let ended = play(common, &announcement).await;
+            running.end().await;
+            ended
+        }
+    }
+}
+
+/// Proposes a change to a scratch file, waits for the decision and does what an agent does with it.
+async fn play(common: &Common, companion: &Announcement) -> Result<ExitCode> {
+    let output = common.output();
+    let scratch = tempfile::Builder::new()
+        .prefix("alongside-demo-")
+        .tempdir()
+        .context("cannot make a scratch file")?;
+    let file = scratch.path().join("shopping.md");
+    std::fs::write(&file, BEFORE).with_context(|| format!("cannot write {}", file.display()))?;
+    let path = file.to_str().context("the temporary directory's name is not UTF-8")?;
+
+    let client = Client::connect("127.0.0.1", companion.port, companion.token.reveal()).await?;
+    let me = ClientInfo {
+        name: "demo-agent".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    client.initialize(&me).await?;
+    let mut events = client.events(None).await?;
+    let call = json!({ "name": "openDiff", "arguments": { "filePath": path, "newContent": AFTER } });
+    let answer = client.request("tools/call", call).await?;
+    if answer["isError"] == json!(true) {
+        bail!(
+            "the companion refused the change: {}",
+            answer["content"][0]["text"].as_str().unwrap_or_default()
+        );
+    }
+    output.news(&format!(
+        "A pretend agent proposes a change to {path}\nand waits for you. In another terminal, in this directory, try:\n\n  \
+         alongside diff list\n  alongside diff show {path}\n  alongside diff accept {path}\n  alongside diff reject {path}\n",
+    ));
+    let decision = tokio::select! {
+        decision = decided(&mut events, path) => decision?,
+        () = asked_to_end() => {
+            output.news("The demo ends; the change is withdrawn.");
+            let close = json!({ "name": "closeDiff", "arguments": { "filePath": path } });
+            let _ = client.request("tools/call", close).await;
+            let _ = client.end().await;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    if let Some(content) = &decision {
+        std::fs::write(&file, content).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let _ = client.end().await;
+    let outcome = if decision.is_some() { "accepted" } else { "rejected" };
+    let written = std::fs::read_to_string(&file)?;
+    let value = json!({ "outcome": outcome, "content": written });
+    output.answer(&value, || match &decision {
+        Some(_) => format!("You accepted it. The agent has written the file:\n\n{written}\nThat is all there is to it. Now try `gemini` or `qwen`.\n"),
+        None => "You rejected it. The agent has left the file as it was. Now try `gemini` or `qwen`.\n".to_owned(),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The accepted text, or `None` for a rejection.
+async fn decided(events: &mut alongside_mcp::client::Events, path: &str) -> Result<Option<String>> {
+    loop {
+        let Some(event) = events.next().await? else {
+            bail!("the companion ended before you decided")
+        };
+        if event["params"]["filePath"] != json!(path) {
+            continue;
+        }
+        match event["method"].as_str() {
+            Some("ide/diffAccepted") => {
+                return Ok(Some(event["params"]["content"].as_str().unwrap_or_default().to_owned()));
+            }
+            Some("ide/diffRejected") => return Ok(None),
+            _ => {}
+        }
+    }
+}

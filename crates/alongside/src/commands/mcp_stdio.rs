@@ -1,0 +1,27 @@
+//! `alongside mcp-stdio`: MCP on standard input and output, for agents that start their companion as a program.
+
+use std::process::ExitCode;
+
+use alongside_mcp::client::{Client, stdio};
+use anyhow::{Context, Result, anyhow};
+
+use crate::command_line::Common;
+use crate::places::Places;
+use crate::running;
+
+pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
+    let directory = common.directory();
+    let announcement = running::nearest(&Places::of_user()?, &directory)
+        .and_then(|record| record.announcement())
+        .ok_or_else(|| {
+            anyhow!(
+                "no companion serves {}; start one there with `alongside`",
+                directory.display()
+            )
+        })?;
+    let client = Client::new("127.0.0.1", announcement.port, announcement.token.reveal())?;
+    stdio::relay(client, tokio::io::stdin(), tokio::io::stdout())
+        .await
+        .context("the agent cannot be spoken with")?;
+    Ok(ExitCode::SUCCESS)
+}
