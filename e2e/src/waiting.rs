@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a thing that normally takes a second or two may take on a machine that is busy with other things.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 const INTERVAL: Duration = Duration::from_millis(100);
 

@@ -19,19 +19,16 @@ const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, whic
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let serving = running::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
-    match serving {
-        Some(announcement) => play(common, &announcement).await,
-        None => {
-            let running = Running::start(serve::options(common, Serve::default())).await?;
-            common
-                .output()
-                .news("No companion serves this directory, so the demo brought its own.\n");
-            let announcement = running.announcement().clone();
-            let ended = play(common, &announcement).await;
-            running.end().await;
-            ended
-        }
+    if let Some(announcement) = serving {
+        return play(common, &announcement).await;
     }
+    let running = Running::start(serve::options(common, Serve::default())).await?;
+    common
+        .output()
+        .news("No companion serves this directory, so the demo brought its own.\n");
+    let ended = play(common, running.announcement()).await;
+    running.end().await;
+    ended
 }
 
 /// Proposes a change to a scratch file, waits for the decision and does what an agent does with it.

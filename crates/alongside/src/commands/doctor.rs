@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS};
 use alongside_discovery::Environment;
-use alongside_discovery::lookup::{self, Dial, Lookup, Outcome, Refusal, Target};
+use alongside_discovery::lookup::{self, Dial, Lookup, Outcome, Refusal, Secret, Target};
 use alongside_discovery::process::SystemProcesses;
 use alongside_mcp::client::{Client, ClientError};
 use anyhow::{Context, Result};
@@ -90,7 +90,7 @@ async fn dial(lookup: &Lookup) -> End {
             Dial::Http(target) => target,
             Dial::Stdio { command, arguments } => {
                 return End::Starts {
-                    command: [&[command.clone()], arguments.as_slice()].concat().join(" "),
+                    command: [std::slice::from_ref(command), arguments.as_slice()].concat().join(" "),
                 };
             }
         };
@@ -120,7 +120,7 @@ async fn dial(lookup: &Lookup) -> End {
 
 /// Connects as the command line would and looks for the two tools without which it shows no changes.
 async fn shake_hands(target: &Target) -> Result<String, ClientError> {
-    let token = target.token.as_ref().map(|token| token.reveal()).unwrap_or_default();
+    let token = target.token.as_ref().map(Secret::reveal).unwrap_or_default();
     let client = Client::connect(target.host, target.port, token)
         .await?
         .timeout(PATIENCE);
