@@ -28,6 +28,7 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
 /// A companion runs already, so this process has nothing left to do: on Unix it becomes the agent, and signals, terminal
 /// and exit code are the agent's own.
 #[cfg(unix)]
+#[expect(clippy::unused_async, reason = "other systems wait for the agent here")]
 async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
     use std::os::unix::process::CommandExt;
 

@@ -13,7 +13,7 @@ use crate::settings::WORKSPACE_FILE;
 
 /// Watches directories, and says what kind of thing changed.
 pub(super) struct Watcher {
-    watcher: Option<RecommendedWatcher>,
+    system: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     pub(super) changes: Arc<Changes>,
 }
@@ -31,7 +31,7 @@ impl Watcher {
     /// A system that cannot watch is no reason not to start: then nothing is noticed, and that is logged.
     pub(super) fn new() -> Self {
         let changes = Arc::new(Changes::default());
-        let watcher = notify::recommended_watcher({
+        let system = notify::recommended_watcher({
             let changes = changes.clone();
             move |event: notify::Result<Event>| {
                 if let Ok(event) = event {
@@ -39,11 +39,11 @@ impl Watcher {
                 }
             }
         });
-        let watcher = watcher
+        let system = system
             .inspect_err(|error| tracing::warn!(%error, "changes of files will not be noticed"))
             .ok();
         Self {
-            watcher,
+            system,
             watched: BTreeSet::new(),
             changes,
         }
@@ -51,13 +51,13 @@ impl Watcher {
 
     /// Watches exactly these directories from now on. One that was removed and made again is watched anew.
     pub(super) fn watch(&mut self, directories: BTreeSet<PathBuf>) {
-        let Some(watcher) = &mut self.watcher else { return };
+        let Some(system) = &mut self.system else { return };
         for former in &self.watched {
             // It may be gone.
-            let _ = watcher.unwatch(former);
+            let _ = system.unwatch(former);
         }
         for directory in &directories {
-            if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
+            if let Err(error) = system.watch(directory, RecursiveMode::NonRecursive) {
                 tracing::warn!(%error, directory = %directory.display(), "changes here will not be noticed");
             }
         }
