@@ -149,10 +149,7 @@ async fn accept<C: Companion>(listener: TcpListener, endpoint: Arc<Endpoint<C>>)
 
 /// Serves one connection until either side ends it.
 async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
-    // Without this a small reply waits 40 ms for the client's acknowledgement.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY could not be set");
-    }
+    send_at_once(&stream);
     let service = service_fn(|request| {
         let endpoint = endpoint.clone();
         async move { Ok::<_, Infallible>(endpoint.answer(request).await) }
@@ -172,5 +169,38 @@ async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// Without this a small reply may wait 40 ms for the client's acknowledgement of the one before.
+fn send_at_once(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn accepted_connections_send_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (stream, _) = accepted.unwrap();
+        send_at_once(&stream);
+        assert!(stream.nodelay().unwrap());
+    }
+
+    #[test]
+    fn the_answer_to_one_too_many_announces_its_length() {
+        let text = std::str::from_utf8(TOO_MANY_CONNECTIONS).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.contains(&format!("content-length: {}\r\n", body.len())),
+            "{}",
+            body.len()
+        );
     }
 }
