@@ -1,6 +1,7 @@
 //! The listener: accepts connections on the loopback interface, serves each in its own task, and closes in good order.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -51,6 +52,15 @@ struct Task(JoinHandle<()>);
 impl Drop for Task {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Server")
+            .field("port", &self.port)
+            .finish_non_exhaustive()
     }
 }
 

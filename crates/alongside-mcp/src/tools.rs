@@ -179,10 +179,13 @@ async fn open_diff<C: Companion>(
     file_path: String,
     new_content: String,
 ) -> ToolResult {
-    endpoint.registry.settled().await;
-    endpoint.registry.supersede(session, &file_path);
+    let open = async {
+        endpoint.registry.settled().await;
+        endpoint.registry.supersede(session, &file_path);
+        endpoint.companion.open_diff(session, file_path, new_content).await
+    };
     let opened = tokio::select! {
-        opened = endpoint.companion.open_diff(session, file_path, new_content) => opened,
+        opened = open => opened,
         () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
     };
     opened.map_or_else(ToolResult::error, |()| ToolResult::nothing())
