@@ -1,5 +1,6 @@
 //! The handle through which the binary speaks to agents.
 
+use std::fmt;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
@@ -25,6 +26,12 @@ pub struct SessionStatus {
     pub stream_open: bool,
     /// How many decisions wait for it.
     pub undelivered: usize,
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Agents").field(&self.sessions()).finish()
+    }
 }
 
 impl Agents {

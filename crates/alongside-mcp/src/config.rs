@@ -81,7 +81,7 @@ pub struct Timing {
     pub context_repeat: Duration,
     /// How often a quiet stream carries a comment. Command lines give up after 300 s without a byte.
     pub keep_alive: Duration,
-    /// How long a session outlives its stream.
+    /// How long a session outlives its stream, counted from the end of the stream or from its last request since.
     pub stream_grace: Duration,
     /// How long a session that never opened a stream lives without requests.
     pub idle: Duration,

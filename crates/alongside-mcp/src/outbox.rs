@@ -198,6 +198,8 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn rejected(file_path: &str) -> Verdict {
@@ -341,5 +343,66 @@ mod tests {
         paths(&mut outbox, &limits);
         outbox.reopen(Some("epoch-0"));
         assert_eq!(paths(&mut outbox, &limits), ["/long"]);
+    }
+
+    /// What may happen between a companion and an agent.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Decide,
+        ChangeContext,
+        Write,
+        /// The connection breaks, this many of the last events never arrive, and the agent comes back.
+        Break(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            1 => Just(Step::Decide),
+            1 => Just(Step::ChangeContext),
+            3 => Just(Step::Write),
+            1 => (0_usize..4).prop_map(Step::Break),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_lost_on_the_way_each_decision_arrives_once_and_in_order(
+            steps in prop::collection::vec(step(), 0..60),
+        ) {
+            let limits = Limits::default();
+            let mut outbox = outbox();
+            let mut decided = 0;
+            // What the agent has: the number of an event and, of a decision, its path.
+            let mut arrived: Vec<(u64, Option<String>)> = Vec::new();
+            // It has heard the first context, so it always has an id to come back with.
+            let mut safe = 1;
+            outbox.set_context(Bytes::from_static(b"{}"));
+            let all_written = std::iter::repeat_n(Step::Write, 100);
+            for step in std::iter::once(Step::Write).chain(steps).chain(all_written) {
+                match step {
+                    Step::Decide => {
+                        outbox.push(rejected(&decided.to_string()), &limits).unwrap();
+                        decided += 1;
+                    }
+                    Step::ChangeContext => outbox.set_context(Bytes::from_static(b"{}")),
+                    Step::Write => arrived.extend(outbox.next_event(&limits).map(|event| match event.payload {
+                        Payload::Decision(decision) => (event.number, Some(decision.file_path().to_owned())),
+                        Payload::Context(_) => (event.number, None),
+                    })),
+                    Step::Break(lost) => {
+                        // What an earlier stream brought is not lost any more.
+                        arrived.truncate(arrived.len().saturating_sub(lost).max(safe));
+                        safe = arrived.len();
+                        let last = arrived.last().map(|(number, _)| format!("epoch-{number}"));
+                        outbox.reopen(last.as_deref());
+                    }
+                }
+            }
+            let numbers: Vec<u64> = arrived.iter().map(|(number, _)| *number).collect();
+            prop_assert!(numbers.is_sorted_by(|left, right| left < right), "{:?}", numbers);
+            let paths: Vec<String> = arrived.into_iter().filter_map(|(_, path)| path).collect();
+            let expected: Vec<String> = (0..decided).map(|number: i32| number.to_string()).collect();
+            prop_assert_eq!(paths, expected);
+        }
     }
 }

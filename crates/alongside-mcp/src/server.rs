@@ -1,6 +1,7 @@
 //! The listener: accepts connections on the loopback interface, serves each in its own task, and closes in good order.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -52,6 +53,15 @@ struct Task(JoinHandle<()>);
 impl Drop for Task {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Server")
+            .field("port", &self.port)
+            .finish_non_exhaustive()
     }
 }
 
@@ -150,10 +160,7 @@ async fn accept<C: Companion>(listener: TcpListener, endpoint: Arc<Endpoint<C>>)
 
 /// Serves one connection until either side ends it.
 async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
-    // Without this a small reply waits 40 ms for the client's acknowledgement.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY could not be set");
-    }
+    send_at_once(&stream);
     let service = service_fn(|request| {
         let endpoint = endpoint.clone();
         async move { Ok::<_, Infallible>(endpoint.answer(request).await) }
@@ -173,5 +180,38 @@ async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// Without this a small reply may wait 40 ms for the client's acknowledgement of the one before.
+fn send_at_once(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn accepted_connections_send_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (stream, _) = accepted.unwrap();
+        send_at_once(&stream);
+        assert!(stream.nodelay().unwrap());
+    }
+
+    #[test]
+    fn the_answer_to_one_too_many_announces_its_length() {
+        let text = std::str::from_utf8(TOO_MANY_CONNECTIONS).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.contains(&format!("content-length: {}\r\n", body.len())),
+            "{}",
+            body.len()
+        );
     }
 }

@@ -180,12 +180,19 @@ async fn open_diff<C: Companion>(
     file_path: String,
     new_content: String,
 ) -> ToolResult {
-    endpoint.registry.settled().await;
-    endpoint.registry.supersede(session, &file_path);
-    let opened = tokio::select! {
-        opened = endpoint.companion.open_diff(session, file_path.into(), new_content.into()) => opened,
-        () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
+    let open = async {
+        endpoint.registry.settled().await;
+        endpoint.registry.supersede(session, &file_path);
+        endpoint.companion.open_diff(session, file_path, new_content).await
     };
+    let opened = tokio::select! {
+    <<<<<<< HEAD
+            opened = endpoint.companion.open_diff(session, file_path.into(), new_content.into()) => opened,
+    =======
+            opened = open => opened,
+    >>>>>>> 852a70f9a136d057edaba008c8eb6cd49d9cedcd
+            () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
+        };
     opened.map_or_else(ToolResult::error, |()| ToolResult::nothing())
 }
 

@@ -159,7 +159,7 @@ async fn only_mcp_is_served_and_only_by_three_methods() {
 async fn the_client_must_take_what_it_will_get() {
     let setup = Setup::start().await;
     let port = setup.port();
-    let post = Call::post(port, initialize("2025-06-18"));
+    let call = Call::post(port, initialize("2025-06-18"));
     for accept in [
         "application/json",
         "*/*",
@@ -167,13 +167,13 @@ async fn the_client_must_take_what_it_will_get() {
         "Application/JSON; q=1",
     ] {
         assert_eq!(
-            post.clone().header("accept", accept).send(port).await.status,
+            call.clone().header("accept", accept).send(port).await.status,
             200,
             "{accept}"
         );
     }
-    assert_eq!(post.clone().without("accept").send(port).await.status, 200);
-    assert_eq!(post.header("accept", "text/event-stream").send(port).await.status, 406);
+    assert_eq!(call.clone().without("accept").send(port).await.status, 200);
+    assert_eq!(call.header("accept", "text/event-stream").send(port).await.status, 406);
     let session = start_session(port).await;
     let get = Call::get(port, &session);
     assert_eq!(
@@ -194,7 +194,7 @@ async fn the_client_must_take_what_it_will_get() {
 async fn a_body_that_is_not_called_json_is_refused() {
     let setup = Setup::start().await;
     let port = setup.port();
-    let post = Call::post(port, initialize("2025-06-18"));
+    let call = Call::post(port, initialize("2025-06-18"));
     for content_type in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -202,7 +202,7 @@ async fn a_body_that_is_not_called_json_is_refused() {
         "",
     ] {
         assert_eq!(
-            post.clone()
+            call.clone()
                 .header("content-type", content_type)
                 .send(port)
                 .await
@@ -211,8 +211,8 @@ async fn a_body_that_is_not_called_json_is_refused() {
             "{content_type}"
         );
     }
-    assert_eq!(post.clone().without("content-type").send(port).await.status, 415);
-    let answer = post
+    assert_eq!(call.clone().without("content-type").send(port).await.status, 415);
+    let answer = call
         .header("content-type", "application/json; charset=utf-8")
         .send(port)
         .await;

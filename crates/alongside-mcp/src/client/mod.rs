@@ -23,6 +23,7 @@ mod events;
 pub mod sse;
 pub mod stdio;
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -89,6 +90,16 @@ pub struct ServerInfo {
     /// Its version.
     #[serde(default)]
     pub version: String,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let session = self.session_id();
+        formatter
+            .debug_struct("Client")
+            .field("session", &session)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Client {

@@ -144,7 +144,7 @@ impl Setup {
         });
         let mut config = Config::new(token());
         // So that streams are quiet unless a test is about the second sending.
-        config.timing.context_repeat = Duration::from_secs(600);
+        config.timing.context_repeat = Duration::from_mins(10);
         change(&mut config);
         let server = Server::bind(config, companion.clone()).await.unwrap();
         Self {
