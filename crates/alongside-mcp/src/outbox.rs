@@ -386,7 +386,7 @@ mod tests {
                     }
                     Step::ChangeContext => outbox.set_context(Bytes::from_static(b"{}")),
                     Step::Write => arrived.extend(outbox.next_event(&limits).map(|event| match event.payload {
-                        Payload::Decision(decision) => (event.number, Some(decision.file_path().to_owned())),
+                        Payload::Decision(decision) => (event.number, Some(decision.path().to_string())),
                         Payload::Context(_) => (event.number, None),
                     })),
                     Step::Break(lost) => {

@@ -183,16 +183,13 @@ async fn open_diff<C: Companion>(
     let open = async {
         endpoint.registry.settled().await;
         endpoint.registry.supersede(session, &file_path);
+        let (file_path, new_content) = (file_path.into(), new_content.into());
         endpoint.companion.open_diff(session, file_path, new_content).await
     };
     let opened = tokio::select! {
-    <<<<<<< HEAD
-            opened = endpoint.companion.open_diff(session, file_path.into(), new_content.into()) => opened,
-    =======
-            opened = open => opened,
-    >>>>>>> 852a70f9a136d057edaba008c8eb6cd49d9cedcd
-            () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
-        };
+        opened = open => opened,
+        () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
+    };
     opened.map_or_else(ToolResult::error, |()| ToolResult::nothing())
 }
 

@@ -85,7 +85,7 @@ async fn what_no_agent_takes_is_given_back() {
 
 #[tokio::test]
 async fn an_idle_connection_does_not_hold_up_the_end() {
-    let setup = Setup::with(|config| config.timing.shutdown = Duration::from_secs(600)).await;
+    let setup = Setup::with(|config| config.timing.shutdown = Duration::from_mins(10)).await;
     let client = setup.client().await;
     let idle = tokio::net::TcpStream::connect(("127.0.0.1", setup.port()))
         .await
