@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::store::Store;
 use super::watcher::Watcher;
-use super::{Companion, Identity, Shared, editor};
+use super::{Companion, Identity, Shared, editor, ignore_files};
 use crate::places::Places;
 use crate::running::Record;
 use crate::settings::Settings;
@@ -68,6 +68,7 @@ impl Running {
             .map(|folder| real_directory(folder))
             .collect::<Result<Vec<_>>>()?;
         let settings = Settings::load(&places.settings(), &workspace)?;
+        let privacy = settings.privacy(&workspace, &ignore_files())?;
         let identity = identity(&options, &settings);
 
         sweep(&environment, |_| true);
@@ -78,8 +79,10 @@ impl Running {
         // Nobody can have connected yet who would have to be told something: the token is not written down before this.
         let _ = companion.agents.set(server.agents());
         companion.store.remember_port(server.port(), &token);
-        companion.with_core(|core, _| core.set_workspace(workspace.clone()));
-        companion.refresh_privacy();
+        companion.with_core(|core, _| {
+            core.set_workspace(workspace.clone());
+            core.set_privacy(privacy);
+        });
         let restored = companion.store.restore();
         companion.with_core(|core, _| restored.into_iter().for_each(|review| core.restore_review(review)));
 

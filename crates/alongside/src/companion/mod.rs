@@ -177,8 +177,7 @@ impl Companion {
             Ok(settings) => settings,
             Err(error) => return tracing::error!(%error, "the settings cannot be used; the former ones stay"),
         };
-        let ignore_files = DIALECTS.map(|dialect| dialect.ignore_file);
-        match settings.privacy(&workspace, &ignore_files) {
+        match settings.privacy(&workspace, &ignore_files()) {
             Ok(privacy) => self.with_core(|core, _| core.set_privacy(privacy)),
             Err(error) => return tracing::error!(%error, "the settings cannot be used; the former ones stay"),
         }
@@ -195,6 +194,11 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
             since: agent.since_unix_milliseconds,
         })
         .collect()
+}
+
+/// The names of the files in which a workspace says what agents shall not see.
+fn ignore_files() -> [&'static str; DIALECTS.len()] {
+    DIALECTS.map(|dialect| dialect.ignore_file)
 }
 
 /// The file that a path leads to, if there is one.

@@ -1,0 +1,128 @@
+//! Agents that this program starts or pretends to be.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, Serving, wait_for};
+
+#[test]
+fn an_agent_is_started_with_the_variables_that_break_ties_and_its_exit_code_is_passed_on() {
+    let sandbox = Sandbox::new();
+    let print = "env | grep -E '^(GEMINI|QWEN)' | sort; exit 7";
+    let without = sandbox.output(&["run", "sh", "-c", print]);
+    assert_eq!(without.status.code(), Some(7));
+    assert!(sandbox.discovery_files().is_empty(), "its own companion ends with it");
+    let names = |words: &[u8]| -> Vec<String> {
+        let words = String::from_utf8_lossy(words);
+        words
+            .lines()
+            .map(|line| line.split('=').next().unwrap().to_owned())
+            .collect()
+    };
+    let expected = [
+        "GEMINI_CLI_IDE_AUTH_TOKEN",
+        "GEMINI_CLI_IDE_PID",
+        "GEMINI_CLI_IDE_SERVER_PORT",
+        "GEMINI_CLI_IDE_WORKSPACE_PATH",
+        "QWEN_CODE_IDE_SERVER_PORT",
+        "QWEN_CODE_IDE_WORKSPACE_PATH",
+    ];
+    assert_eq!(names(&without.stdout), expected);
+
+    let serving = sandbox.serve();
+    let with = sandbox.output(&["run", "sh", "-c", print]);
+    assert_eq!(with.status.code(), Some(7));
+    assert_eq!(names(&with.stdout), expected);
+    assert!(String::from_utf8_lossy(&with.stdout).contains(&format!("QWEN_CODE_IDE_SERVER_PORT={}", serving.port)));
+}
+
+#[test]
+fn a_companion_serves_while_the_agent_runs_and_signals_are_passed_on() {
+    let sandbox = Sandbox::new();
+    let script = "trap 'exit 9' TERM; echo '{\"port\":1,\"files\":[]}'; while :; do sleep 0.05; done";
+    // The agent's first line stands for the companion's.
+    let running = Serving::start(sandbox.command(&["run", "sh", "-c", script]));
+    assert_eq!(sandbox.discovery_files().len(), 3);
+    running.signal("TERM");
+    assert_eq!(running.wait().0, Some(9));
+    assert!(sandbox.discovery_files().is_empty());
+}
+
+#[test]
+fn an_agent_that_is_not_installed_is_an_error_that_says_so() {
+    let sandbox = Sandbox::new();
+    for serving in [None, Some(sandbox.serve())] {
+        let error = sandbox.failure(&["run", "no-such-agent"]);
+        assert!(
+            error.contains("cannot start `no-such-agent`; is it installed"),
+            "{error}"
+        );
+        drop(serving);
+    }
+}
+
+#[test]
+fn mcp_is_spoken_on_standard_input_and_output() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.failure(&["mcp-stdio"]).contains("no companion serves"));
+    let _serving = sandbox.serve();
+    let mut relay = sandbox
+        .command(&["mcp-stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = relay.stdin.take().unwrap();
+    let mut lines = BufReader::new(relay.stdout.take().unwrap()).lines();
+    let mut send = |message: Value| writeln!(input, "{message}").unwrap();
+    let mut receive = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let client = json!({ "name": "stdio-client", "version": "0.61.0" });
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    send(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
+    assert_eq!(receive()["result"]["protocolVersion"], "2025-06-18");
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    assert_eq!(receive()["method"], "ide/contextUpdate");
+    let call = json!({ "name": "openDiff", "arguments": { "filePath": "/a", "newContent": "text" } });
+    send(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }));
+    let mut receive_until = |wanted: &dyn Fn(&Value) -> bool| loop {
+        let message = receive();
+        if wanted(&message) {
+            return message;
+        }
+    };
+    assert_eq!(
+        receive_until(&|message| message["id"] == 2)["result"],
+        json!({ "content": [] })
+    );
+    sandbox.words(&["diff", "accept", "/a"]);
+    assert_eq!(
+        receive_until(&|message| message["method"] == "ide/diffAccepted")["params"]["content"],
+        "text"
+    );
+    drop(input);
+    assert!(wait_for("the relay's end", || relay.try_wait().unwrap()).success());
+}
+
+#[test]
+fn the_demo_shows_the_whole_loop() {
+    let sandbox = Sandbox::new();
+    let demo = sandbox
+        .command(&["demo", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let review = wait_for("the demo's proposal", || {
+        let output = sandbox.output(&["diff", "list", "--json"]);
+        let list: Value = serde_json::from_slice(&output.stdout).ok()?;
+        list.get(0).cloned()
+    });
+    assert_eq!(review["agent"], "demo-agent 0.1.0");
+    sandbox.words(&["diff", "accept", "1"]);
+    let output = demo.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["outcome"], "accepted");
+    assert!(told["content"].as_str().unwrap().contains("rye bread"));
+    assert!(sandbox.discovery_files().is_empty());
+}

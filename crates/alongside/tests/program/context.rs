@@ -1,0 +1,104 @@
+//! What agents see.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::sandbox::{Agent, Sandbox};
+
+#[tokio::test]
+async fn what_a_person_looks_at_reaches_the_agent() {
+    let sandbox = Sandbox::new();
+    let (a, b) = (sandbox.write("a.txt", "a"), sandbox.write("b.txt", "b"));
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    sandbox.words(&["context", "open", "a.txt"]);
+    sandbox.words(&[
+        "context",
+        "focus",
+        "b.txt",
+        "--line",
+        "3",
+        "--character",
+        "4",
+        "--select",
+        "chosen",
+    ]);
+    let context = agent.sees_active(&b).await;
+    let files = context["workspaceState"]["openFiles"].as_array().unwrap();
+    assert_eq!(files[0]["cursor"], json!({ "line": 3, "character": 4 }));
+    assert_eq!(files[0]["selectedText"], "chosen");
+    assert_eq!(files[1]["path"], a);
+    assert!(context["workspaceState"].get("isTrusted").is_none());
+    assert_eq!(sandbox.json(&["context", "show"]), context);
+    sandbox.words(&["context", "close", "b.txt"]);
+    agent.sees_active(&a).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_connects_later_is_told_too() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("a.txt", "a");
+    let serving = sandbox.serve();
+    sandbox.words(&["context", "focus", "a.txt"]);
+    Agent::connect(&serving).await.sees_active(&file).await;
+}
+
+#[tokio::test]
+async fn a_secret_never_leaves_and_the_person_sees_why() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".env", "PASSWORD=1");
+    sandbox.write("notes.draft", "later");
+    let last = sandbox.write("last.txt", "");
+    sandbox.write_settings("[privacy]\nhide = ['*.draft']\n");
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    sandbox.words(&["context", "focus", ".env", "--select", "PASSWORD=1"]);
+    let words = sandbox.words(&["context", "focus", "notes.draft"]);
+    assert!(
+        words.contains("hidden by `*.draft` in") && words.contains("hidden by `.env*` in"),
+        "{words}"
+    );
+    sandbox.words(&["context", "focus", "last.txt"]);
+    let context = agent.sees_active(&last).await;
+    assert_eq!(
+        context["workspaceState"]["openFiles"].as_array().unwrap().len(),
+        1,
+        "{context}"
+    );
+}
+
+#[tokio::test]
+async fn an_ignore_file_counts_as_soon_as_it_is_written() {
+    let sandbox = Sandbox::new();
+    let (a, b) = (sandbox.write("a.txt", ""), sandbox.write("b.txt", ""));
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    sandbox.words(&["context", "focus", "a.txt"]);
+    sandbox.words(&["context", "focus", "b.txt"]);
+    agent.sees_active(&b).await;
+    fs::write(sandbox.workspace().join(".qwenignore"), "b.*\n").unwrap();
+    agent.sees_active(&a).await;
+    fs::remove_file(sandbox.workspace().join(".qwenignore")).unwrap();
+    agent.sees_active(&b).await;
+}
+
+#[test]
+fn a_mistake_in_the_settings_is_reported_with_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.write_settings("[privacy]\nhides = []\n");
+    let error = sandbox.failure(&["serve"]);
+    assert!(
+        error.contains("config.toml, line 2") && error.contains("did you mean `privacy.hide`?"),
+        "{error}"
+    );
+    sandbox.write_settings("");
+    sandbox.write(".alongside.toml", "[companion]\nname = 'x'\n");
+    assert!(
+        sandbox
+            .failure(&["serve"])
+            .contains("a workspace cannot set `companion.name`")
+    );
+    sandbox.write(".alongside.toml", "[privacy]\nhide = ['a{b']\n");
+    assert!(sandbox.failure(&["serve"]).contains("is not a pattern"));
+}

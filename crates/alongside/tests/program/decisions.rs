@@ -1,0 +1,228 @@
+//! Changes and decisions, by the commands.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Agent, Sandbox, wait_for};
+
+#[tokio::test]
+async fn an_edited_change_is_accepted_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    let path = sandbox.write("a.txt", "one\r\ntwo\r\n");
+    agent.propose(&path, "one\r\n2\r\n").await;
+    let list = sandbox.json(&["diff", "list"]);
+    assert_eq!(list[0]["path"], path);
+    assert_eq!(list[0]["agent"], "Gemini CLI 0.61.0");
+    assert_eq!(list[0]["size"], json!({ "added": 1, "removed": 1 }));
+    let shown = sandbox.json(&["diff", "show", "a.txt"]);
+    assert_eq!(
+        (&shown["base"], &shown["draft"]),
+        (&json!("one\r\ntwo\r\n"), &json!("one\r\n2\r\n"))
+    );
+    assert!(sandbox.words(&["diff", "show", "1"]).contains("-two\n+2\n"));
+
+    let edited = "\u{feff}one\r\n2, edited\nno newline";
+    fs::write(sandbox.path("edited"), edited).unwrap();
+    let file = sandbox.path("edited").to_str().unwrap().to_owned();
+    assert_eq!(
+        sandbox.json(&["diff", "edit", "1", "--content-file", &file])["edited"],
+        true
+    );
+    let accepted = sandbox.json(&["diff", "accept", "1"]);
+    assert_eq!(accepted, json!({ "id": 1, "path": path, "outcome": "accepted" }));
+    let told = agent.told("ide/diffAccepted").await;
+    assert_eq!(told, json!({ "filePath": path, "content": edited }));
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "one\r\ntwo\r\n",
+        "the agent writes, not the companion"
+    );
+    assert_eq!(sandbox.json(&["diff", "list"]), json!([]));
+}
+
+#[tokio::test]
+async fn content_can_come_from_a_file_or_from_standard_input() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    let path = sandbox.workspace().join("new.txt").to_str().unwrap().to_owned();
+    agent.propose(&path, "proposed").await;
+    fs::write(sandbox.path("content"), "from standard input").unwrap();
+    let accepted = sandbox
+        .command(&["diff", "accept", &path, "--content-file", "-"])
+        .stdin(Stdio::from(fs::File::open(sandbox.path("content")).unwrap()))
+        .status();
+    assert!(accepted.unwrap().success());
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "from standard input");
+}
+
+#[tokio::test]
+async fn a_rejected_change_is_told_and_a_second_decision_hears_of_the_first() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    agent.propose("/nowhere/new.txt", "text").await;
+    sandbox.words(&["diff", "reject", "/nowhere/new.txt"]);
+    assert_eq!(
+        agent.told("ide/diffRejected").await,
+        json!({ "filePath": "/nowhere/new.txt" })
+    );
+    let error = sandbox.failure(&["diff", "accept", "1"]);
+    assert!(error.contains("review 1 is over: it was rejected"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_or_ambiguous_review_is_an_error_that_lists_the_candidates() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    assert!(
+        sandbox
+            .failure(&["diff", "show", "a.txt"])
+            .contains("none waits at all")
+    );
+    let one = Agent::connect(&serving).await;
+    let two = Agent::connect_as(&serving, "streamable-http-client", "1.0.0").await;
+    let path = sandbox.workspace().join("a.txt").to_str().unwrap().to_owned();
+    one.propose(&path, "one").await;
+    two.propose(&path, "two").await;
+    let ambiguous = sandbox.failure(&["diff", "accept", "a.txt"]);
+    assert!(ambiguous.contains("more than one") && ambiguous.contains("Gemini CLI") && ambiguous.contains("Qwen Code"));
+    let unknown = sandbox.failure(&["diff", "accept", "b.txt"]);
+    assert!(
+        unknown.contains("no change waits for `b.txt`; these do:") && unknown.contains(&path),
+        "{unknown}"
+    );
+    let as_json = sandbox.output(&["diff", "accept", "7", "--json"]);
+    let error: Value = serde_json::from_slice(&as_json.stdout).unwrap();
+    assert!(
+        error["error"]["message"].as_str().unwrap().contains("these do"),
+        "{error}"
+    );
+    assert_eq!(as_json.status.code(), Some(1));
+}
+
+#[tokio::test]
+async fn two_agents_with_a_change_to_one_file_do_not_decide_each_others() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut one = Agent::connect(&serving).await;
+    let mut two = Agent::connect(&serving).await;
+    one.propose("/a", "one").await;
+    two.propose("/a", "two").await;
+    sandbox.words(&["diff", "accept", "2"]);
+    sandbox.words(&["diff", "reject", "1"]);
+    assert_eq!(
+        two.decision().await,
+        ("ide/diffAccepted".into(), json!({ "filePath": "/a", "content": "two" }))
+    );
+    assert_eq!(
+        one.decision().await,
+        ("ide/diffRejected".into(), json!({ "filePath": "/a" }))
+    );
+}
+
+#[tokio::test]
+async fn an_answer_in_the_agents_terminal_takes_the_draft_along() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    fs::write(sandbox.path("edited"), "edited").unwrap();
+    sandbox.words(&[
+        "diff",
+        "edit",
+        "1",
+        "--content-file",
+        sandbox.path("edited").to_str().unwrap(),
+    ]);
+    let closed = agent
+        .call("closeDiff", json!({ "filePath": "/a", "suppressNotification": true }))
+        .await;
+    assert_eq!(
+        closed["content"],
+        json!([{ "type": "text", "text": r#"{"content":"edited"}"# }])
+    );
+    assert_eq!(sandbox.json(&["diff", "list"]), json!([]));
+    let nothing = agent.call("closeDiff", json!({ "filePath": "/a" })).await;
+    assert_eq!(nothing["content"][0]["text"], "{}");
+
+    let other = Agent::connect_as(&serving, "inspector", "1").await;
+    other.propose("/a", "text").await;
+    let closed = other.call("closeDiff", json!({ "filePath": "/a" })).await;
+    assert_eq!(closed["content"], json!([{ "type": "text", "text": "text" }]));
+}
+
+#[tokio::test]
+async fn who_empties_a_file_is_told_that_the_agent_would_not() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    fs::write(sandbox.path("empty"), "").unwrap();
+    let empty = sandbox.path("empty").to_str().unwrap().to_owned();
+    let error = sandbox.failure(&["diff", "accept", "1", "--content-file", &empty]);
+    assert!(
+        error.contains("takes an empty text as \"nothing was edited\""),
+        "{error}"
+    );
+    sandbox.words(&["diff", "accept", "1", "--content-file", &empty, "--even-if-empty"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "");
+}
+
+#[tokio::test]
+async fn what_cannot_be_reviewed_is_refused_with_a_sentence() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".alongside.toml", "[review]\noutside-workspace = 'forbid'\n");
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    assert!(agent.refused("a.txt", "").await.contains("not an absolute path"));
+    assert!(
+        agent
+            .refused(sandbox.workspace().to_str().unwrap(), "")
+            .await
+            .contains("is a directory")
+    );
+    assert!(
+        agent
+            .refused("/elsewhere/a.txt", "")
+            .await
+            .contains("outside the workspace")
+    );
+    let binary = sandbox.workspace().join("binary");
+    fs::write(&binary, b"\xff\xfe\x00").unwrap();
+    assert!(agent.refused(binary.to_str().unwrap(), "").await.contains("UTF-8"));
+    assert_eq!(sandbox.json(&["diff", "list"]), json!([]));
+}
+
+#[tokio::test]
+async fn a_large_change_arrives_whole() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    let text = "a line of text that is long enough\n".repeat(300_000);
+    agent.propose("/large", &text).await;
+    sandbox.words(&["diff", "accept", "1"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], text);
+}
+
+#[tokio::test]
+async fn an_agent_that_goes_away_takes_its_review_along() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    agent.client.end().await.unwrap();
+    wait_for("the review's end", || {
+        (sandbox.json(&["diff", "list"]) == json!([])).then_some(())
+    });
+    let mut again = Agent::connect(&serving).await;
+    assert_eq!(
+        again.decision().await.0,
+        "ide/diffRejected",
+        "a command line that comes back is freed"
+    );
+}

@@ -1,0 +1,196 @@
+//! The discovery files: when they are there, what they hold, who may read them.
+
+use std::fs;
+use std::net::TcpStream;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, wait_for};
+
+#[test]
+fn one_line_says_that_the_companion_is_ready_and_its_files_are_there() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    assert_eq!(serving.ready["pid"], serving.pid());
+    assert_eq!(serving.ready["workspace"], json!([sandbox.workspace()]));
+    assert_eq!(serving.files.len(), 3);
+    assert!(
+        TcpStream::connect(("127.0.0.1", serving.port)).is_ok(),
+        "files are written after listening"
+    );
+    let mut announced = serving.files.clone();
+    announced.sort();
+    assert_eq!(sandbox.discovery_files(), announced);
+    for file in &serving.files {
+        let content: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        assert_eq!(content["port"], serving.port);
+        assert_eq!(content["workspacePath"], json!(sandbox.workspace()));
+        assert_eq!(
+            content["ideInfo"],
+            json!({ "name": "alongside", "displayName": "Alongside" })
+        );
+    }
+    serving.signal("TERM");
+    let (code, rest) = serving.wait();
+    assert_eq!((code, rest.as_str()), (Some(0), ""), "one line and nothing else");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_user_can_read_what_holds_a_token() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let record = sandbox
+        .path("home/.local/state/alongside/companions")
+        .join(format!("{}.json", serving.pid()));
+    for file in serving.files.iter().chain([&record]) {
+        assert_eq!(
+            (mode(file), mode(file.parent().unwrap())),
+            (0o600, 0o700),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn the_files_go_on_every_way_out() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let sandbox = Sandbox::new();
+        let serving = sandbox.serve();
+        serving.signal(signal);
+        assert_eq!(serving.wait().0, Some(0), "{signal}");
+        assert!(sandbox.discovery_files().is_empty(), "{signal}");
+    }
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    sandbox.words(&["stop"]);
+    assert_eq!(serving.wait().0, Some(0));
+    assert!(sandbox.discovery_files().is_empty());
+}
+
+#[test]
+fn a_companion_ends_with_its_editor() {
+    let sandbox = Sandbox::new();
+    let mut editor = Command::new("sleep").arg("600").spawn().unwrap();
+    let pid = editor.id().to_string();
+    let serving = sandbox.serve_with(&["--name", "neovim", "--display-name", "Neovim", "--pid", &pid]);
+    let named = serving
+        .files
+        .iter()
+        .filter(|file| file.to_str().unwrap().contains(&format!("-{pid}-")))
+        .count();
+    assert_eq!(named, 2, "files are named after the editor: {:?}", serving.files);
+    editor.kill().unwrap();
+    editor.wait().unwrap();
+    assert_eq!(serving.wait().0, Some(0));
+    assert!(sandbox.discovery_files().is_empty());
+}
+
+#[test]
+fn a_file_that_somebody_removes_is_written_again() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    for file in &serving.files {
+        fs::remove_file(file).unwrap();
+        wait_for("the file", || file.exists().then_some(()));
+    }
+    fs::remove_dir_all(sandbox.path("tmp/gemini")).unwrap();
+    wait_for("the directory", || {
+        serving.files.iter().all(|file| file.exists()).then_some(())
+    });
+    fs::remove_file(&serving.files[0]).unwrap();
+    wait_for("the file in the new directory", || {
+        serving.files[0].exists().then_some(())
+    });
+}
+
+#[test]
+fn leftovers_of_a_killed_companion_are_swept_and_nobody_elses() {
+    let sandbox = Sandbox::new();
+    let stranger = sandbox.path("tmp/gemini/ide");
+    fs::create_dir_all(&stranger).unwrap();
+    let stranger = stranger.join("gemini-ide-server-999999-1.json");
+    fs::write(
+        &stranger,
+        r#"{"port":1,"workspacePath":"/","ideInfo":{"name":"a","displayName":"A"}}"#,
+    )
+    .unwrap();
+    let killed = sandbox.serve_with(&["--name", "one"]);
+    let leftovers = killed.files.clone();
+    killed.kill();
+    assert!(leftovers.iter().all(|file| file.exists()));
+    let _serving = sandbox.serve_with(&["--name", "two"]);
+    assert!(leftovers.iter().all(|file| !file.exists()));
+    assert!(stranger.exists());
+}
+
+#[test]
+fn several_folders_are_announced_together() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("other")).unwrap();
+    let other = sandbox.path("other");
+    let serving = sandbox.serve_with(&["--workspace", ".", "--workspace", other.to_str().unwrap()]);
+    let content: Value = serde_json::from_slice(&fs::read(&serving.files[0]).unwrap()).unwrap();
+    let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
+    assert_eq!(content["workspacePath"], expected);
+    let status = sandbox.json(&["status", "--workspace", other.to_str().unwrap()]);
+    assert_eq!(status["here"], serving.pid());
+}
+
+#[test]
+fn a_workspace_that_is_no_directory_is_refused() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.failure(&["serve", "--workspace", "missing"]);
+    assert!(error.contains("the workspace folder missing cannot be used"), "{error}");
+    let file = sandbox.write("a.txt", "");
+    assert!(
+        sandbox
+            .failure(&["serve", "--workspace", &file])
+            .contains("is not a directory")
+    );
+    assert!(sandbox.discovery_files().is_empty());
+}
+
+#[test]
+fn the_doctor_says_whether_both_would_connect() {
+    let sandbox = Sandbox::new();
+    let none = sandbox.output(&["doctor", "--json"]);
+    assert_eq!(none.status.code(), Some(1));
+    let finding: Value = serde_json::from_slice(&none.stdout).unwrap();
+    assert_eq!(finding["ok"], false);
+    assert!(
+        finding["agents"][0]["hint"]
+            .as_str()
+            .is_some_and(|hint| !hint.is_empty()),
+        "{finding}"
+    );
+
+    let serving = sandbox.serve();
+    let healthy = sandbox.json(&["doctor"]);
+    assert_eq!(healthy["ok"], true, "{healthy}");
+    assert_eq!(healthy["agents"][0]["target"]["port"], serving.port);
+    assert!(
+        !healthy.to_string().contains(&serving.token()),
+        "the token is nobody's business"
+    );
+
+    let file = serving
+        .files
+        .iter()
+        .find(|file| file.starts_with(sandbox.path("tmp/gemini")))
+        .unwrap();
+    let tampered = fs::read_to_string(file)
+        .unwrap()
+        .replace(&serving.token(), &"0".repeat(64));
+    fs::write(file, tampered).unwrap();
+    let wrong = sandbox.output(&["doctor", "--json"]);
+    let finding: Value = serde_json::from_slice(&wrong.stdout).unwrap();
+    assert_eq!(wrong.status.code(), Some(1));
+    assert_eq!(finding["agents"][0]["refusal"]["rule"], "tokenRefused", "{finding}");
+    assert_eq!(finding["agents"][1]["connects"], true, "{finding}");
+}

@@ -1,0 +1,14 @@
+//! The program as a person or a script runs it, with an agent made of our own MCP client.
+//!
+//! Everything happens in a scratch home, and nothing but this program is needed. The real command lines are in `e2e`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod agents;
+mod context;
+mod decisions;
+mod discovery;
+mod restart;
+mod sandbox;
+mod tidy;
+mod words;

@@ -1,0 +1,106 @@
+//! A companion that ends and comes back.
+
+use serde_json::json;
+
+use crate::sandbox::{Agent, PATIENCE, Sandbox};
+
+#[tokio::test]
+async fn before_it_ends_a_companion_rejects_what_waits_and_hangs_up_politely() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    serving.signal("TERM");
+    assert_eq!(
+        agent.decision().await,
+        ("ide/diffRejected".into(), json!({ "filePath": "/a" }))
+    );
+    let end = tokio::time::timeout(PATIENCE, agent.events.next()).await.unwrap();
+    assert!(matches!(end, Ok(None)), "the stream ends without an error: {end:?}");
+    assert_eq!(serving.wait().0, Some(0));
+}
+
+#[tokio::test]
+async fn a_restarted_companion_has_the_same_port_and_token_and_knows_its_agents() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    let (port, token) = (serving.port, serving.token());
+    serving.signal("TERM");
+    serving.wait();
+    let serving = sandbox.serve();
+    assert_eq!((serving.port, serving.token()), (port, token));
+    let mut agent = Agent {
+        events: agent.client.events(None).await.unwrap(),
+        client: agent.client,
+    };
+    agent.propose("/a", "text").await;
+    assert_eq!(
+        sandbox.json(&["diff", "list"])[0]["agent"],
+        "Gemini CLI 0.61.0",
+        "its name is remembered"
+    );
+    sandbox.words(&["diff", "accept", "1"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "text");
+}
+
+#[tokio::test]
+async fn a_review_survives_a_crash_and_its_decision_reaches_the_agent() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    std::fs::write(sandbox.path("edited"), "edited").unwrap();
+    sandbox.words(&[
+        "diff",
+        "edit",
+        "1",
+        "--content-file",
+        sandbox.path("edited").to_str().unwrap(),
+    ]);
+    wait_until_saved(&sandbox, "edited");
+    serving.kill();
+    let _serving = sandbox.serve();
+    let restored = sandbox.json(&["diff", "list"]);
+    assert_eq!(
+        (&restored[0]["path"], &restored[0]["edited"]),
+        (&json!("/a"), &json!(true)),
+        "{restored}"
+    );
+    sandbox.words(&["diff", "accept", "1"]);
+    let mut agent = Agent {
+        events: agent.client.events(None).await.unwrap(),
+        client: agent.client,
+    };
+    assert_eq!(
+        agent.told("ide/diffAccepted").await,
+        json!({ "filePath": "/a", "content": "edited" })
+    );
+}
+
+#[test]
+fn a_second_companion_does_not_take_the_place_of_the_first() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.serve();
+    let second = sandbox.serve();
+    assert_ne!(first.port, second.port);
+    assert_ne!(first.token(), second.token());
+    second.signal("TERM");
+    second.wait();
+    assert!(first.files.iter().all(|file| file.exists()));
+    assert_eq!(sandbox.json(&["status"])["companions"].as_array().unwrap().len(), 1);
+}
+
+/// Reviews are written by a thread of their own, a moment after the command is answered.
+fn wait_until_saved(sandbox: &Sandbox, text: &str) {
+    let reviews = sandbox.path("home/.local/state/alongside/reviews");
+    crate::sandbox::wait_for("the review on disk", || {
+        let slots = std::fs::read_dir(&reviews).ok()?.flatten();
+        let files = slots.flat_map(|slot| std::fs::read_dir(slot.path()).into_iter().flatten().flatten());
+        let saved = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        saved
+            .into_iter()
+            .any(|saved| saved.contains(&format!("\"draft\":\"{text}\"")))
+            .then_some(())
+    });
+}

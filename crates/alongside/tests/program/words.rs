@@ -1,0 +1,60 @@
+//! What the program says.
+
+use serde_json::json;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn commands_without_a_companion_say_what_to_do() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.failure(&["diff", "list"]);
+    assert!(
+        error.contains("no companion serves") && error.contains("start one there with `alongside`"),
+        "{error}"
+    );
+    assert!(sandbox.words(&["status"]).contains("No companion runs."));
+    assert_eq!(sandbox.json(&["status"])["companions"], json!([]));
+    assert!(sandbox.failure(&["stop"]).contains("no companion serves"));
+    assert_eq!(sandbox.json(&["stop", "--all"]), json!({ "stopped": [] }));
+}
+
+#[test]
+fn a_companion_elsewhere_is_named() {
+    let sandbox = Sandbox::new();
+    let _serving = sandbox.serve();
+    let home = sandbox.path("home");
+    let error = sandbox.failure(&["diff", "list", "--workspace", home.to_str().unwrap()]);
+    assert!(error.contains(sandbox.workspace().to_str().unwrap()), "{error}");
+}
+
+#[test]
+fn a_wrong_argument_is_a_usage_error() {
+    let sandbox = Sandbox::new();
+    for arguments in [
+        &["dif"][..],
+        &["context", "focus"],
+        &["context", "focus", "a", "--line", "0"],
+    ] {
+        assert_eq!(sandbox.output(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_terminal_says_what_happens() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox
+        .command(&[])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::sandbox::wait_for("the companion", || {
+        (sandbox.json(&["status"])["here"] != json!(null)).then_some(())
+    });
+    sandbox.words(&["stop"]);
+    assert!(crate::sandbox::wait_for("its end", || child.try_wait().unwrap()).success());
+    let words = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
+    assert!(
+        words.contains("is ready for") && words.contains("Now start `gemini` or `qwen`"),
+        "{words}"
+    );
+}
