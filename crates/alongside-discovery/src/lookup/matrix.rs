@@ -610,6 +610,63 @@ fn a_workspace_that_is_no_text_breaks_the_whole_search() {
 }
 
 #[test]
+fn a_broken_file_keeps_qwen_from_trying_others() {
+    let scene = Scene::new();
+    let path = scene.put(AgentKind::Qwen, 1111, 500, &Value::Null);
+    scene.put(AgentKind::Qwen, 2222, 500, &scene.file(2222, 500));
+    scene.put(AgentKind::Qwen, 3333, 500, &scene.file(3333, 500));
+    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [3333]);
+    scene.put(AgentKind::Qwen, 3333, 500, &with(scene.file(3333, 500), "port", "odd"));
+    let agent = AgentKind::Qwen;
+    assert_eq!(*refusal(&scene.look(agent)), Refusal::SearchFails { agent, path });
+}
+
+/// Connecting searches anew, and by then the first search has deleted the file that would have been rejected.
+#[test]
+fn a_port_is_not_rejected_for_the_sake_of_a_file_that_qwen_deletes() {
+    let scene = Scene::new()
+        .with("TERM_PROGRAM", "vscode")
+        .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
+        .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
+    let file = with(scene.file(4321, DEAD), "port", "4321");
+    scene.put(AgentKind::Qwen, 4321, DEAD, &file);
+    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
+    scene.put(
+        AgentKind::Qwen,
+        4321,
+        0,
+        &with(without(file, "ppid"), "workspacePath", 5),
+    );
+    assert_eq!(ports(&scene.look_from(AgentKind::Qwen, "other")), [4321]);
+}
+
+#[test]
+fn every_refusal_says_what_stops_the_agent_and_what_to_do() {
+    for agent in BOTH {
+        let scene = Scene::new();
+        let nothing = scene.look(agent);
+        scene.put(agent, 4321, 500, &scene.file(4321, 500));
+        let elsewhere = scene.look_from(agent, "other");
+        let connected = scene.look(agent);
+        let target = connected.targets().next().unwrap();
+        for refusal in [
+            refusal(&nothing),
+            refusal(&elsewhere),
+            &connected.nobody_answered(),
+            &connected.token_refused(target),
+        ] {
+            assert!(
+                !refusal.to_string().is_empty() && !refusal.to_string().ends_with('.'),
+                "{refusal}"
+            );
+            assert!(refusal.hint().ends_with('.'), "{}", refusal.hint());
+            assert!(refusal.shown().is_some());
+        }
+    }
+}
+
+#[test]
 fn a_file_without_a_port_leaves_nothing_to_dial() {
     for agent in BOTH {
         let scene = Scene::new();
