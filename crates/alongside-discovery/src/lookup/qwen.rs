@@ -4,8 +4,8 @@
 //! it takes for stale, and goes by the newest whose workspace contains the working directory. If that one's companion does
 //! not answer, it tries the others.
 //!
-//! A file that the port variable or an old name leads to is chosen without any cleaning. If it is stale, it is deleted only
-//! after nobody answered; its verdict here stays [`Verdict::Chosen`].
+//! A file that the port variable or an old name leads to is chosen without any cleaning. Then stale files, it and others,
+//! are deleted only after nobody answered: the others' verdicts say so all the same, its own stays [`Verdict::Chosen`].
 
 use std::cmp::Reverse;
 use std::fs;
