@@ -154,7 +154,7 @@ pub(crate) mod tests {
     }
 
     fn contents(agent: AgentKind, file: usize) -> Value {
-        let environment = Environment::new("/home/ada", "/work");
+        let environment = Environment::new("/home/ada", "/project");
         let rule = &place::dialect(agent).files[file];
         let (text, _) = announcement(&[Path::new("/a"), Path::new("/b")]).contents(&environment, agent, rule);
         serde_json::from_str(&text).unwrap()

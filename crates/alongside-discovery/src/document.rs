@@ -77,6 +77,11 @@ impl Document {
         }
     }
 
+    /// Whether there is a `workspacePath` that is truthy.
+    pub(crate) fn has_workspace_path(&self) -> bool {
+        self.0.get("workspacePath").is_some_and(is_truthy)
+    }
+
     /// `authToken`, if it is a string; it may be empty.
     pub(crate) fn token(&self) -> Option<String> {
         self.0.get("authToken")?.as_str().map(str::to_owned)

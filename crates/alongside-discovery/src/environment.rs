@@ -234,7 +234,7 @@ mod tests {
     fn unix() -> Environment {
         Environment {
             platform: Platform::Unix,
-            ..Environment::new("/home/ada", "/work")
+            ..Environment::new("/home/ada", "/project")
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let environment = Environment {
             platform: Platform::Unix,
-            ..Environment::new(home.path(), "/work")
+            ..Environment::new(home.path(), "/project")
         };
         fs::write(home.path().join(".env"), "QWEN_HOME=/outer\n").unwrap();
         assert_eq!(environment.qwen_home(), Path::new("/outer"));

@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn resolving_goes_by_the_text() {
-        let resolve = |path: &str| resolve(Path::new("/work"), Path::new(path));
-        assert_eq!(resolve(""), Path::new("/work"));
-        assert_eq!(resolve("a/./b/../c/"), Path::new("/work/a/c"));
+        let resolve = |path: &str| resolve(Path::new("/project"), Path::new(path));
+        assert_eq!(resolve(""), Path::new("/project"));
+        assert_eq!(resolve("a/./b/../c/"), Path::new("/project/a/c"));
         assert_eq!(resolve("/x/../../y"), Path::new("/y"));
     }
 

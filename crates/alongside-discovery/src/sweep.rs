@@ -13,6 +13,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use alongside_core::dialect::FileRule;
+
 use crate::announcement::MARK;
 use crate::document::{self, Document};
 use crate::files::{TEMPORARY_PREFIX, TEMPORARY_SUFFIX};
@@ -39,6 +41,9 @@ fn sweep_among(
     let mut removed = Vec::new();
     for (_, rule) in place::rules() {
         let directory = place::directory(environment, rule);
+        if !is_our_directory(environment, rule) {
+            continue;
+        }
         let Ok(entries) = fs::read_dir(&directory) else {
             continue;
         };
@@ -97,6 +102,16 @@ fn is_leftover(
     is_doubtful && !somebody_listens(&document)
 }
 
+/// Whether every directory below the base is ours. In somebody else's, a path may mean another file from one moment to
+/// the next.
+fn is_our_directory(environment: &Environment, rule: &FileRule) -> bool {
+    let mut path = place::base(environment, rule);
+    rule.directories.iter().all(|name| {
+        path.push(name);
+        fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir() && is_ours(environment, &metadata))
+    })
+}
+
 /// A file that was being written when its writer died.
 fn is_leftover_temporary(environment: &Environment, processes: &dyn Processes, name: &str, path: &Path) -> bool {
     let Some(rest) = name
@@ -121,17 +136,22 @@ fn is_marked(environment: &Environment, document: &Document) -> bool {
 /// When a file of our own user was written; `None` for a link and for anybody else's file.
 fn written_by_us(environment: &Environment, path: &Path) -> Option<SystemTime> {
     let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-
-        if environment.uid.is_some_and(|uid| uid != metadata.uid()) {
-            return None;
-        }
+    if !is_ours(environment, &metadata) {
+        return None;
     }
-    #[cfg(not(unix))]
-    let _ = environment;
     metadata.modified().ok()
+}
+
+#[cfg(unix)]
+fn is_ours(environment: &Environment, metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    environment.uid.is_none_or(|uid| uid == metadata.uid())
+}
+
+#[cfg(not(unix))]
+fn is_ours(_environment: &Environment, _metadata: &fs::Metadata) -> bool {
+    true
 }
 
 fn somebody_listens(document: &Document) -> bool {
@@ -273,6 +293,16 @@ mod tests {
         scene.leave(77, &announcement);
         let processes = crate::process::ProcessTable::default().with_foreign(77);
         assert_eq!(sweep_among(&scene.environment, &processes, &|_| true).len(), 3);
+    }
+
+    #[test]
+    fn nothing_is_swept_through_a_planted_link() {
+        let scene = Scene::new();
+        scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
+        let directory = scene.directory.path().join("gemini");
+        fs::rename(&directory, scene.directory.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", &directory).unwrap();
+        assert_eq!(scene.sweep(), 2);
     }
 
     #[test]

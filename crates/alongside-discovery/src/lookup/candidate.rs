@@ -110,15 +110,27 @@ pub enum Verdict {
 impl Verdict {
     /// Whether the agent deletes the file.
     pub fn is_deletion(self) -> bool {
-        matches!(
-            self,
-            Self::DeletedParentGone | Self::DeletedParentForeign | Self::DeletedWorkspaceGone
-        )
+        self.deletion_reason().is_some()
+    }
+
+    /// Why the agent deletes the file, if it does.
+    pub fn deletion_reason(self) -> Option<&'static str> {
+        match self {
+            Self::DeletedParentGone => Some("its `ppid` is not a living process"),
+            Self::DeletedParentForeign => Some("its `ppid` is another user's process"),
+            Self::DeletedWorkspaceGone => {
+                Some("it has no `ppid`, and its `workspacePath` as a whole is not an existing path")
+            }
+            _ => None,
+        }
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(reason) = self.deletion_reason() {
+            return write!(formatter, "deleted by the agent: {reason}");
+        }
         formatter.write_str(match self {
             Self::Chosen => "chosen",
             Self::ChosenDespiteMismatch => "chosen for want of a better one, though its workspace is elsewhere",
@@ -129,12 +141,8 @@ impl fmt::Display for Verdict {
             Self::Outside => "passed over: its workspace does not contain the working directory",
             Self::WithoutWorkspace => "passed over: it names no workspace",
             Self::WithoutFolder => "passed over: no folder is open in its editor",
-            Self::DeletedParentGone => "deleted by the agent: its `ppid` is not a living process",
-            Self::DeletedParentForeign => "deleted by the agent: its `ppid` is another user's process",
-            Self::DeletedWorkspaceGone => {
-                "deleted by the agent: without `ppid`, its `workspacePath` must exist as a whole"
-            }
             Self::Fails => "breaks the agent's search: its `workspacePath` is not a text or cannot be resolved",
+            Self::DeletedParentGone | Self::DeletedParentForeign | Self::DeletedWorkspaceGone => "deleted by the agent",
         })
     }
 }
@@ -198,12 +206,11 @@ impl Candidate {
                 Some(Alive::No) | None => Some(Verdict::DeletedParentGone),
             };
         }
-        match document.workspace_path() {
-            WorkspacePath::Text(text) if !text.is_empty() && !working_directory.join(&text).exists() => {
-                Some(Verdict::DeletedWorkspaceGone)
-            }
-            _ => None,
-        }
+        let exists = match document.workspace_path() {
+            WorkspacePath::Text(text) => working_directory.join(text).exists(),
+            WorkspacePath::Missing | WorkspacePath::Other => false,
+        };
+        (document.has_workspace_path() && !exists).then_some(Verdict::DeletedWorkspaceGone)
     }
 }
 

@@ -12,8 +12,12 @@ mod gemini;
 mod identity;
 #[cfg(test)]
 mod matrix;
+#[cfg(test)]
+mod quirks;
 mod qwen;
 mod refusal;
+#[cfg(test)]
+mod scene;
 mod target;
 mod workspace;
 

@@ -3,6 +3,9 @@
 //! It looks first for the file of the port variable, then for files of old names, then lists its directory, deletes what
 //! it takes for stale, and goes by the newest whose workspace contains the working directory. If that one's companion does
 //! not answer, it tries the others.
+//!
+//! A file that the port variable or an old name leads to is chosen without any cleaning. Then stale files, it and others,
+//! are deleted only after nobody answered: the others' verdicts say so all the same, its own stays [`Verdict::Chosen`].
 
 use std::cmp::Reverse;
 use std::fs;
@@ -84,7 +87,8 @@ struct Search<'a> {
     candidates: Vec<Candidate>,
     /// The ports of workspaces that lie elsewhere, with their types: JavaScript's set tells 8080 from "8080", so that a
     /// port that was rejected as a number is dialled all the same when the variable names it.
-    rejected_ports: Vec<Value>,
+    /// Beside each is the candidate that it is from.
+    rejected_ports: Vec<(usize, Value)>,
 }
 
 impl Search<'_> {
@@ -98,6 +102,10 @@ impl Search<'_> {
         if direct.is_some() {
             return Ok(direct);
         }
+        // Connecting searches a second time, and then what the first search deleted is gone: its port is not rejected.
+        let candidates = &self.candidates;
+        self.rejected_ports
+            .retain(|(index, _)| !candidates[*index].verdict.is_deletion());
         for index in active {
             let candidate = &mut self.candidates[index];
             let port = candidate.document.as_ref().and_then(Document::port).cloned();
@@ -107,7 +115,9 @@ impl Search<'_> {
                     return Ok(Some(index));
                 }
                 Some(WorkspaceMatch::Fails) => return Err(Failing(candidate.path.clone())),
-                Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => self.rejected_ports.extend(port),
+                Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => {
+                    self.rejected_ports.extend(port.map(|port| (index, port)));
+                }
                 Some(WorkspaceMatch::Missing) | None => {}
             }
         }
@@ -126,7 +136,8 @@ impl Search<'_> {
             }
             Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => {
                 let written = candidate.document.as_ref().and_then(Document::raw_port).cloned();
-                self.rejected_ports.push(written.unwrap_or_else(|| port.into()));
+                self.rejected_ports
+                    .push((index, written.unwrap_or_else(|| port.into())));
             }
             // Here, and only here, failing is caught.
             Some(WorkspaceMatch::Fails) | None => {}
@@ -154,9 +165,9 @@ impl Search<'_> {
                 Some(WorkspaceMatch::Fails) => return Err(Failing(candidate.path.clone())),
                 Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => {
                     let port = candidate.document.as_ref().and_then(Document::port).cloned();
-                    self.rejected_ports.extend(port);
+                    self.rejected_ports.extend(port.map(|port| (index, port)));
                     if source == Source::LegacyPort {
-                        self.rejected_ports.push(number.into());
+                        self.rejected_ports.push((index, number.into()));
                     }
                 }
             }
@@ -236,7 +247,15 @@ impl Search<'_> {
             attempts.take_token(candidate);
             if let Some(port) = candidate.document.as_ref().and_then(Document::port) {
                 attempts.dial(port, Some(candidate));
-                for fallback in self.fallbacks(index) {
+                let fallbacks = match self.fallbacks(index) {
+                    Ok(fallbacks) => fallbacks,
+                    Err(Failing(path)) if attempts.dials.is_empty() => {
+                        return Outcome::Refuses(Refusal::SearchFails { agent: AGENT, path });
+                    }
+                    // The search for others fails, and what would have come after it is never tried.
+                    Err(_) => return Outcome::Dials(attempts.dials),
+                };
+                for fallback in fallbacks {
                     self.candidates[fallback].verdict = Verdict::TriedLater;
                     attempts.take_token(&self.candidates[fallback]);
                     let port = self.candidates[fallback].document.as_ref().and_then(Document::port);
@@ -249,7 +268,8 @@ impl Search<'_> {
             attempts.dials.extend(stdio);
         }
         let of_variable = self.port_variable.map(|port| Value::String(port.to_owned()));
-        if let Some(port) = of_variable.filter(|port| !self.rejected_ports.contains(port)) {
+        if let Some(port) = of_variable.filter(|port| !self.rejected_ports.iter().any(|(_, rejected)| rejected == port))
+        {
             attempts.dial(&port, None);
         }
         let stdio = target::stdio_from_variables(environment, names.stdio_command, names.stdio_arguments);
@@ -273,23 +293,29 @@ impl Search<'_> {
 
     /// The files that are tried when the chosen one's companion does not answer: first those whose workspace contains the
     /// working directory, then those without any. None that names the same port again.
-    fn fallbacks(&self, chosen: usize) -> Vec<usize> {
+    fn fallbacks(&self, chosen: usize) -> Result<Vec<usize>, Failing> {
         let port = |index: usize| self.candidates[index].document.as_ref().and_then(Document::port);
-        let is_listed =
-            |candidate: &Candidate| candidate.path.parent() == Some(self.directory) && !candidate.verdict.is_deletion();
-        let mut listed: Vec<usize> = (0..self.candidates.len())
-            .filter(|index| is_listed(&self.candidates[*index]))
-            .filter(|index| port(*index).is_some() && port(*index) != port(chosen))
-            .filter(|index| {
-                let workspace = &self.candidates[*index].workspace;
-                matches!(workspace, Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing))
-            })
-            .collect();
-        listed.sort_by_key(|index| {
+        let mut fallbacks = Vec::new();
+        for (index, candidate) in self.candidates.iter().enumerate() {
+            let is_listed = candidate.path.parent() == Some(self.directory) && !candidate.verdict.is_deletion();
+            if !is_listed {
+                continue;
+            }
+            let is_null = candidate.document.as_ref().is_some_and(Document::is_null);
+            let is_another = port(index).is_some() && port(index) != port(chosen);
+            match candidate.workspace {
+                Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) if is_another => fallbacks.push(index),
+                Some(WorkspaceMatch::Fails) if is_another || is_null => {
+                    return Err(Failing(candidate.path.clone()));
+                }
+                _ => {}
+            }
+        }
+        fallbacks.sort_by_key(|index| {
             let candidate = &self.candidates[*index];
             (!candidate.contains(), Reverse(candidate.modified))
         });
-        listed
+        Ok(fallbacks)
     }
 
     /// Why no file says which editor this is.

@@ -68,7 +68,7 @@ pub enum Refusal {
     /// All files are for other directories, so none tells the agent which editor it is in.
     #[error(
         "{} was not started inside the workspace of {}: {}",
-        name(*agent), path.display(), list(roots)
+        name(*agent), path.display(), folders(roots)
     )]
     WorkspaceElsewhere {
         /// The agent.
@@ -95,7 +95,7 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// The agent deletes the file.
-    #[error("{} does not keep {}: {verdict}", name(*agent), path.display())]
+    #[error("{} deletes {}: {}", name(*agent), path.display(), verdict.deletion_reason().unwrap_or_default())]
     FileDeleted {
         /// The agent.
         agent: AgentKind,
@@ -121,7 +121,7 @@ pub enum Refusal {
     /// The working directory is not in the workspace.
     #[error(
         "{} was started in {}, which is not inside the workspace: {}",
-        name(*agent), working_directory.display(), list(roots)
+        name(*agent), working_directory.display(), folders(roots)
     )]
     DirectoryMismatch {
         /// The agent.
@@ -220,7 +220,7 @@ impl Refusal {
                     .to_owned()
             }
             Self::WorkspaceElsewhere { roots, .. } | Self::DirectoryMismatch { roots, .. } => {
-                format!("Start the agent in {}, or open the agent's directory in the editor.", list(roots))
+                format!("Start the agent in {}, or open the agent's directory in the editor.", folders(roots))
             }
             Self::EveryWorkspaceElsewhere { .. } => {
                 "Start the agent inside a folder that is open in the editor, or open its directory there.".to_owned()
@@ -317,6 +317,15 @@ fn name(agent: AgentKind) -> &'static str {
 fn list(roots: &[PathBuf]) -> String {
     let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
     roots.join(", ")
+}
+
+/// The list for our own sentences, which must not end in nothing.
+fn folders(roots: &[PathBuf]) -> String {
+    if roots.is_empty() {
+        "a folder with a full path, of which it has none".to_owned()
+    } else {
+        list(roots)
+    }
 }
 
 fn nobody_listens(

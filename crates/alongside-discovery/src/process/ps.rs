@@ -3,7 +3,7 @@
 use super::ProcessInfo;
 
 /// A process as `ps` shows it, which is how the agents ask.
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     let output = std::process::Command::new("ps")
         .args(["-o", "ppid=,command=", "-p", &pid.to_string()])
