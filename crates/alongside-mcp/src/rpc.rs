@@ -86,14 +86,21 @@ pub(crate) fn parse(text: &str) -> Result<Incoming<'_>, RpcError<'_>> {
 }
 
 fn parse_message(text: &str) -> Result<Message<'_>, RpcError<'_>> {
-    let value: &RawValue = serde_json::from_str(text)
-        .map_err(|error| RpcError::new(PARSE_ERROR, format!("This is not JSON: {error}.")))?;
+    let not_json = |error: &serde_json::Error| RpcError::new(PARSE_ERROR, format!("This is not JSON: {error}."));
     // Serde would also read an array into the fields of a structure.
-    if !value.get().starts_with('{') {
-        return Err(RpcError::new(INVALID_REQUEST, "A message is a JSON object."));
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(match serde_json::from_str::<&RawValue>(text) {
+            Ok(_) => RpcError::new(INVALID_REQUEST, "A message is a JSON object."),
+            Err(error) => not_json(&error),
+        });
     }
-    let envelope: Envelope<'_> = serde_json::from_str(value.get())
-        .map_err(|error| RpcError::new(INVALID_REQUEST, format!("This is not a JSON-RPC message: {error}.")))?;
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
+        if error.is_data() {
+            RpcError::new(INVALID_REQUEST, format!("This is not a JSON-RPC message: {error}."))
+        } else {
+            not_json(&error)
+        }
+    })?;
     let id = envelope.id.filter(|id| is_id(id));
     let invalid = |message: &'static str| RpcError {
         id,
