@@ -15,10 +15,18 @@ impl Draft {
     /// text says now. A change outside of hunks becomes a hunk of the person's own. A change that reaches over several
     /// hunks makes them one, until it is undone or dropped. A conflict that is edited is settled.
     pub fn edit(&mut self, text: &str) {
-        let changes = line_changes(&self.text(), text);
-        if changes.is_empty() {
+        let former = self.text();
+        if former == text {
             return;
         }
+        // Who typed one whole side has decided every hunk, even where a comparison could not tell which line went where.
+        if text == &**self.proposal() {
+            return self.settle_all(true);
+        }
+        if text == &**self.base() {
+            return self.settle_all(false);
+        }
+        let changes = line_changes(&former, text);
         let text = Text::new(Arc::from(text));
         let mut regions = regions(&self.segments, Segment::text_lines, changes, Reach::Inside);
         if let Some(last) = regions.last_mut() {
@@ -50,6 +58,15 @@ impl Draft {
         for segment in cutter.rest() {
             builder.push(segment);
         }
+        self.segments = builder.finish();
+    }
+
+    fn settle_all(&mut self, accepted: bool) {
+        let Some(whole) = around(&self.segments) else { return };
+        let segments = std::mem::take(&mut self.segments);
+        let hunks = segments.into_iter().flat_map(Segment::into_proposed).collect();
+        let mut builder = Builder::default();
+        builder.push_settled(&whole, hunks, std::iter::repeat(accepted));
         self.segments = builder.finish();
     }
 }

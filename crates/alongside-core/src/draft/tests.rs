@@ -251,7 +251,7 @@ fn a_stored_draft_that_does_not_hang_together_is_refused() {
     let stored = serde_json::to_string(&draft).unwrap();
     assert_eq!(serde_json::from_str::<Draft>(&stored).unwrap(), draft);
     for (what, instead, why) in [
-        (r#""end":1"#, r#""end":2"#, "cover"),
+        (r#""end":1"#, r#""end":2"#, "common"),
         (r#""end":1"#, r#""end":99999"#, "cover"),
         (r#""base":"a\nb"#, r#""base":"x\nb"#, "common"),
         (r#""text":"mine\n""#, r#""text":"mine""#, "without its end"),
