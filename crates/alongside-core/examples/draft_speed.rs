@@ -53,18 +53,24 @@ fn ordinary() {
         })
         .collect();
     println!("{LINES} lines, {CHANGES} changed, {} KiB", base.len() / 1024);
-    let mut draft = measure("new", || Draft::new(base.as_str(), proposal.as_str()));
+    let mut draft = measure_best("new", || Draft::new(base.as_str(), proposal.as_str()));
     let middle = draft.hunks().nth(CHANGES / 2).map(|hunk| hunk.id);
     measure("hunks", || draft.hunks().count());
     if let Some(id) = middle {
         measure("set_hunk and hunks", || {
             (draft.set_hunk(id, Choice::Rejected).is_ok(), draft.hunks().count())
         });
-        measure("word_changes", || draft.word_changes(id).map(|changes| changes.len()));
+        measure("word_changes", || {
+            draft.word_changes(id).map_or(0, |changes| changes.len())
+        });
     }
     let text = measure("text", || draft.text());
     let edited = text.replacen("value_100001 ", "value_one ", 1);
-    measure("edit of one line", || draft.edit(&edited));
+    draft = measure_best("edit of one line (and a copy of the draft)", || {
+        let mut draft = draft.clone();
+        draft.edit(&edited);
+        draft
+    });
     let everywhere = text.replace("changed(", "altered(");
     measure("edit of all hunks", || draft.edit(&everywhere));
     let disk = base.replacen("value_5 ", "value_five ", 1);
@@ -77,7 +83,7 @@ fn ordinary() {
 
 fn pathological(name: &str, base: &str, proposal: &str) {
     println!("{name}");
-    let mut draft = measure("new", || Draft::new(base, proposal));
+    let mut draft = measure_best("new", || Draft::new(base, proposal));
     println!("  ({} hunks)", measure("hunks", || draft.hunks().count()));
     measure("word_changes of each of the first 100", || {
         let ids: Vec<_> = draft.hunks().take(100).map(|hunk| hunk.id).collect();
@@ -86,17 +92,40 @@ fn pathological(name: &str, base: &str, proposal: &str) {
             .map(|changes| changes.len())
             .sum::<usize>()
     });
-    measure("edit into something else", || draft.edit(&base.replace("a ", "b ")));
+    let other: String = base
+        .split_inclusive('\n')
+        .skip(1)
+        .flat_map(|line| ["own ", line])
+        .collect();
+    measure("edit into something else", || draft.edit(&other));
     measure("rebase to the proposal", || draft.rebase(proposal));
 }
 
-/// Runs once and cold, because that is what a person waits for.
+/// Runs once.
 fn measure<Answer>(name: &str, run: impl FnOnce() -> Answer) -> Answer {
     let start = Instant::now();
     let answer = run();
-    let took: Duration = start.elapsed();
-    println!("  {name:40} {:>9.2} ms", took.as_secs_f64() * 1000.0);
+    report(name, start.elapsed());
     answer
+}
+
+/// The best of several runs, which other work on the machine disturbs least.
+fn measure_best<Answer>(name: &str, run: impl Fn() -> Answer) -> Answer {
+    let timed = || {
+        let start = Instant::now();
+        let answer = run();
+        (start.elapsed(), answer)
+    };
+    let first = timed();
+    let (best, answer) = (0..6)
+        .map(|_| timed())
+        .fold(first, |best, next| if next.0 < best.0 { next } else { best });
+    report(name, best);
+    answer
+}
+
+fn report(name: &str, took: Duration) {
+    println!("  {name:40} {:>9.2} ms", took.as_secs_f64() * 1000.0);
 }
 
 fn code(line: usize) -> String {
@@ -105,11 +134,12 @@ fn code(line: usize) -> String {
 
 fn random(seed: u64, different: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut next = || {
+    let mut text = String::new();
+    for _ in 0..LINES {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state % different
-    };
-    (0..LINES).map(|_| format!("line {}\n", next())).collect()
+        text.push_str(&code(usize::try_from(state % different).unwrap_or_default()));
+    }
+    text
 }

@@ -62,6 +62,10 @@ impl TryFrom<StoredDraft> for Draft {
             next_id: stored.next_id,
             ids: HashSet::new(),
         };
+        // Numbers must not run out: a draft counts up by one for each edit, so only a tampered one gets this far.
+        if stored.next_id > u32::MAX / 2 {
+            return Err(BrokenDraft::Number(HunkId(stored.next_id)));
+        }
         check.segments(&stored.segments)?;
         Ok(Self {
             originals,

@@ -256,6 +256,7 @@ fn a_stored_draft_that_does_not_hang_together_is_refused() {
         (r#""base":"a\nb"#, r#""base":"x\nb"#, "common"),
         (r#""text":"mine\n""#, r#""text":"mine""#, "without its end"),
         (r#""nextId":3"#, r#""nextId":1"#, "number"),
+        (r#""nextId":3"#, r#""nextId":4294967295"#, "number"),
         (r#""segments""#, r#""parts""#, "parts"),
     ] {
         let tampered = stored.replacen(what, instead, 1);
