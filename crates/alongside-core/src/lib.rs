@@ -26,6 +26,7 @@ pub mod context;
 mod core;
 pub mod dialect;
 pub mod difference;
+pub mod draft;
 pub mod privacy;
 mod review;
 mod session;

@@ -1,0 +1,229 @@
+//! Where two texts differ, line by line, within bounded time.
+//!
+//! Lines that occur once on both sides are matched first, which splits nearly all texts into small pieces; the pieces go
+//! to `similar`'s Myers search, because that takes a deadline. `imara-diff` has none: two files of 200,000 lines made of
+//! few different lines keep it busy for half a minute.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+
+use super::lines::count_lines;
+
+/// Beyond this the rest is compared coarsely: a person waits for the answer.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A stretch of one text and what stands in its place in another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) old: Range<usize>,
+    pub(super) new: Range<usize>,
+}
+
+/// The changed lines between two texts, in order, with at least one unchanged line between two of them.
+pub(super) fn line_changes(old: &str, new: &str) -> Vec<Change> {
+    if old == new {
+        return Vec::new();
+    }
+    let prefix = shared_prefix(old, new);
+    let suffix = shared_suffix(old, new, old.len().min(new.len()) - prefix);
+    let middle = |text: &'_ str| prefix..text.len() - suffix;
+    let skipped = count_lines(old.get(..prefix).unwrap_or_default());
+    let old = old.get(middle(old)).unwrap_or_default();
+    let new = new.get(middle(new)).unwrap_or_default();
+    let mut changes = token_changes(old.split_inclusive('\n'), new.split_inclusive('\n'), PATIENCE);
+    for change in &mut changes {
+        change.old = change.old.start + skipped..change.old.end + skipped;
+        change.new = change.new.start + skipped..change.new.end + skipped;
+    }
+    changes
+}
+
+/// The changed tokens between two lists of tokens; coarser than need be when `patience` ends.
+pub(super) fn token_changes<'text>(
+    old: impl Iterator<Item = &'text str>,
+    new: impl Iterator<Item = &'text str>,
+    patience: Duration,
+) -> Vec<Change> {
+    let deadline = Instant::now() + patience;
+    // Comparing numbers is what makes the search fast; comparing texts happens once for each token, here.
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut number = |token| {
+        let next = numbers.len();
+        *numbers.entry(token).or_insert(next)
+    };
+    let old: Vec<usize> = old.map(&mut number).collect();
+    let new: Vec<usize> = new.map(&mut number).collect();
+    let mut found = Changes::default();
+    let (mut old_done, mut new_done) = (0, 0);
+    for (old_anchor, new_anchor) in anchors(&old, &new, numbers.len()) {
+        found.search(&old, old_done..old_anchor, &new, new_done..new_anchor, deadline);
+        (old_done, new_done) = (old_anchor + 1, new_anchor + 1);
+    }
+    found.search(&old, old_done..old.len(), &new, new_done..new.len(), deadline);
+    found.changes
+}
+
+/// Tokens that occur once on both sides and in the same order: where they stand tells more about what a change means
+/// than the shortest way does, and what is left between them is small.
+fn anchors(old: &[usize], new: &[usize], distinct: usize) -> Vec<(usize, usize)> {
+    let (old, new) = (single_places(old, distinct), single_places(new, distinct));
+    let both = std::iter::zip(old, new).filter_map(|(old, new)| old.zip(new));
+    let mut candidates: Vec<(usize, usize)> = both.collect();
+    candidates.sort_unstable();
+    // The longest run with rising places on both sides: for each length, the candidate that ends a run of it earliest.
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(candidates.len());
+    for (index, &(_, place)) in candidates.iter().enumerate() {
+        let length = ends.partition_point(|&(end, _)| end < place);
+        before.push(
+            length
+                .checked_sub(1)
+                .and_then(|last| ends.get(last))
+                .map(|&(_, last)| last),
+        );
+        match ends.get_mut(length) {
+            Some(end) => *end = (place, index),
+            None => ends.push((place, index)),
+        }
+    }
+    let mut next = ends.last().map(|&(_, last)| last);
+    let mut anchors = Vec::with_capacity(ends.len());
+    while let Some(index) = next {
+        anchors.extend(candidates.get(index));
+        next = before.get(index).copied().flatten();
+    }
+    anchors.reverse();
+    anchors
+}
+
+/// Where each token stands, if it stands at one place only.
+fn single_places(tokens: &[usize], distinct: usize) -> Vec<Option<usize>> {
+    let mut places = vec![None; distinct];
+    let mut repeated = vec![false; distinct];
+    for (place, &token) in tokens.iter().enumerate() {
+        if let (Some(known), Some(repeated)) = (places.get_mut(token), repeated.get_mut(token)) {
+            *known = if known.is_none() && !*repeated {
+                Some(place)
+            } else {
+                None
+            };
+            *repeated = true;
+        }
+    }
+    places
+}
+
+#[derive(Default)]
+struct Changes {
+    changes: Vec<Change>,
+}
+
+impl Changes {
+    /// Searches between two anchors.
+    fn search(
+        &mut self,
+        old: &[usize],
+        mut gone: Range<usize>,
+        new: &[usize],
+        mut come: Range<usize>,
+        deadline: Instant,
+    ) {
+        while !gone.is_empty() && !come.is_empty() && old.get(gone.start) == new.get(come.start) {
+            gone.start += 1;
+            come.start += 1;
+        }
+        while !gone.is_empty() && !come.is_empty() && old.get(gone.end - 1) == new.get(come.end - 1) {
+            gone.end -= 1;
+            come.end -= 1;
+        }
+        if gone.is_empty() || come.is_empty() {
+            self.push(gone, come);
+            return;
+        }
+        let old = old.get(gone.clone()).unwrap_or_default();
+        let new = new.get(come.clone()).unwrap_or_default();
+        for operation in capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(deadline)) {
+            if operation.tag() != DiffTag::Equal {
+                let (old, new) = (operation.old_range(), operation.new_range());
+                self.push(
+                    gone.start + old.start..gone.start + old.end,
+                    come.start + new.start..come.start + new.end,
+                );
+            }
+        }
+    }
+
+    fn push(&mut self, old: Range<usize>, new: Range<usize>) {
+        match self.changes.last_mut() {
+            _ if old.is_empty() && new.is_empty() => {}
+            Some(last) if last.old.end == old.start && last.new.end == new.start => {
+                last.old.end = old.end;
+                last.new.end = new.end;
+            }
+            _ => self.changes.push(Change { old, new }),
+        }
+    }
+}
+
+/// How many bytes of whole lines two texts share at their start.
+fn shared_prefix(old: &str, new: &str) -> usize {
+    let (old, new) = (old.as_bytes(), new.as_bytes());
+    let blocks = std::iter::zip(old.chunks(BLOCK), new.chunks(BLOCK));
+    let sure = blocks.take_while(|(old, new)| old == new).count() * BLOCK;
+    let sure = sure.min(old.len()).min(new.len());
+    let rest = std::iter::zip(old.iter().skip(sure), new.iter().skip(sure));
+    let shared = sure + rest.take_while(|(old, new)| old == new).count();
+    let shared = old.get(..shared).unwrap_or_default();
+    shared.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+}
+
+/// How many bytes of whole lines two texts share at their end, `most` at most.
+fn shared_suffix(old: &str, new: &str, most: usize) -> usize {
+    let tail = |text: &'_ str| text.len() - most..text.len();
+    let starts_line = |text: &str, at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+    let old_tail = old.as_bytes().get(tail(old)).unwrap_or_default();
+    let new_tail = new.as_bytes().get(tail(new)).unwrap_or_default();
+    let blocks = std::iter::zip(old_tail.rchunks(BLOCK), new_tail.rchunks(BLOCK));
+    let sure = (blocks.take_while(|(old, new)| old == new).count() * BLOCK).min(most);
+    let rest = std::iter::zip(old_tail.iter().rev().skip(sure), new_tail.iter().rev().skip(sure));
+    let shared = sure + rest.take_while(|(old, new)| old == new).count();
+    if starts_line(old, old.len() - shared) && starts_line(new, new.len() - shared) {
+        return shared;
+    }
+    let text = old_tail.get(most - shared..).unwrap_or_default();
+    let first_end = text.iter().position(|&byte| byte == b'\n');
+    first_end.map_or(0, |end| shared - end - 1)
+}
+
+/// Texts are compared in blocks first, because comparing memory is much faster than comparing bytes one by one.
+const BLOCK: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_are_shared() {
+        assert_eq!(shared_prefix("a\nbc", "a\nbd"), 2);
+        assert_eq!(shared_prefix("a", "a\n"), 0);
+        assert_eq!(shared_suffix("xa\nb\n", "ya\nb\n", 4), 2);
+        assert_eq!(shared_suffix("a\nb\n", "x\na\nb\n", 4), 4);
+        assert_eq!(shared_suffix("ab", "b", 1), 0);
+    }
+
+    #[test]
+    fn long_shared_parts_are_found_to_the_line() {
+        let shared = "0123456789\n".repeat(100);
+        let (old, new) = (format!("{shared}a\n{shared}"), format!("{shared}b\nc\n{shared}"));
+        assert_eq!(
+            line_changes(&old, &new),
+            [Change {
+                old: 100..101,
+                new: 100..102
+            }]
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Texts as lists of lines that join to the very same bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How many lines a text has; an unfinished last line is one.
+pub(super) fn count_lines(text: &str) -> usize {
+    let ended = text.bytes().filter(|&byte| byte == b'\n').count();
+    ended + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// A text that knows where its lines start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    text: Arc<str>,
+    /// Where each line starts, and at last where the text ends.
+    starts: Vec<usize>,
+}
+
+impl Text {
+    pub(super) fn new(text: Arc<str>) -> Self {
+        let mut starts = Vec::with_capacity(count_lines(&text) + 1);
+        starts.push(0);
+        starts.extend(text.match_indices('\n').map(|(index, _)| index + 1));
+        if starts.last() != Some(&text.len()) {
+            starts.push(text.len());
+        }
+        Self { text, starts }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn shared(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    pub(super) fn line_count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The text of some lines; empty where there are none.
+    pub(super) fn slice(&self, lines: &Range<usize>) -> &str {
+        let bounds = self.starts.get(lines.start).zip(self.starts.get(lines.end));
+        bounds
+            .and_then(|(&start, &end)| self.text.get(start..end))
+            .unwrap_or_default()
+    }
+}

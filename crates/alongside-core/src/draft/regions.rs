@@ -1,0 +1,244 @@
+//! Which segments a set of changes concerns, and cutting a draft there.
+//!
+//! Hunks are never cut: a change that reaches into one concerns all of it. Parts in common are cut to the line.
+
+use std::ops::Range;
+
+use super::compare::Change;
+use super::segment::{Segment, Sides};
+
+/// A place between two lines: before line `line` of segment `segment`. Only parts in common have places inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cut {
+    segment: usize,
+    line: usize,
+}
+
+impl Cut {
+    fn before(segment: usize) -> Self {
+        Self { segment, line: 0 }
+    }
+}
+
+/// How close a change must come to a hunk to concern it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It changes lines of the hunk, or inserts lines at its edge.
+    Inside,
+    /// No unchanged line is between them.
+    Touching,
+}
+
+/// A stretch of the draft that changes as a whole.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    start: Cut,
+    end: Cut,
+    first: Change,
+    last: Change,
+    /// The lines that come in its place.
+    pub(super) new: Range<usize>,
+}
+
+/// The line at which each segment starts, and at last the number of lines.
+struct Layout<'draft> {
+    segments: &'draft [Segment],
+    starts: Vec<usize>,
+}
+
+/// The stretches that `changes` concern, in order and apart from each other. Lines are counted by `lines`.
+pub(super) fn regions(
+    segments: &[Segment],
+    lines: fn(&Segment) -> usize,
+    changes: Vec<Change>,
+    reach: Reach,
+) -> Vec<Region> {
+    let mut starts = vec![0];
+    let mut total = 0;
+    starts.extend(segments.iter().map(|segment| {
+        total += lines(segment);
+        total
+    }));
+    let layout = Layout { segments, starts };
+    let mut regions: Vec<Region> = Vec::new();
+    for change in changes {
+        let (start, end) = layout.cuts(&change.old, reach);
+        match regions.last_mut() {
+            Some(last) if start < last.end => {
+                last.start = last.start.min(start);
+                last.end = last.end.max(end);
+                last.last = change;
+            }
+            _ => regions.push(Region {
+                start,
+                end,
+                first: change.clone(),
+                last: change,
+                new: 0..0,
+            }),
+        }
+    }
+    for region in &mut regions {
+        let before = region.first.old.start - layout.line(region.start);
+        let after = layout.line(region.end) - region.last.old.end;
+        region.new = region.first.new.start - before..region.last.new.end + after;
+    }
+    regions
+}
+
+impl Region {
+    /// Makes it reach to the end of the draft.
+    pub(super) fn extend_to_end(&mut self, segments: &[Segment]) {
+        self.end = Cut::before(segments.len());
+    }
+}
+
+impl Layout<'_> {
+    fn start(&self, segment: usize) -> usize {
+        self.starts.get(segment).copied().unwrap_or_default()
+    }
+
+    fn line(&self, cut: Cut) -> usize {
+        self.start(cut.segment) + cut.line
+    }
+
+    fn is_hunk(&self, segment: usize) -> bool {
+        self.segments.get(segment).is_some_and(|segment| !segment.is_common())
+    }
+
+    fn is_empty(&self, segment: usize) -> bool {
+        self.start(segment) == self.start(segment + 1)
+    }
+
+    /// The segments that hold or touch a line of the range or its edges.
+    fn touching(&self, lines: &Range<usize>) -> Range<usize> {
+        let first = self.starts.partition_point(|&start| start < lines.start);
+        let after = self.starts.partition_point(|&start| start <= lines.end);
+        first.saturating_sub(1)..after.min(self.segments.len())
+    }
+
+    /// The segment that holds a line.
+    fn holding(&self, line: usize) -> usize {
+        self.starts.partition_point(|&start| start <= line).saturating_sub(1)
+    }
+
+    /// The place before a line, outside of hunks.
+    fn cut(&self, segment: usize, line: usize) -> Cut {
+        let inside = line - self.start(segment);
+        if line == self.start(segment + 1) {
+            Cut::before(segment + 1)
+        } else {
+            Cut { segment, line: inside }
+        }
+    }
+
+    fn cuts(&self, lines: &Range<usize>, reach: Reach) -> (Cut, Cut) {
+        let touching = self.touching(lines);
+        if lines.is_empty() {
+            let mut hunks = touching.clone().filter(|&segment| self.is_hunk(segment));
+            let first = hunks.next();
+            let last = hunks.next_back().or(first);
+            return match (first.zip(last), reach) {
+                (Some((first, last)), Reach::Touching) => (Cut::before(first), Cut::before(last + 1)),
+                (Some((first, _)), Reach::Inside) => {
+                    // Who types where a hunk put nothing most likely means that hunk.
+                    let mut empty = touching.filter(|&segment| self.is_hunk(segment) && self.is_empty(segment));
+                    let hunk = empty.next().unwrap_or(first);
+                    (Cut::before(hunk), Cut::before(hunk + 1))
+                }
+                (None, _) => {
+                    let cut = if self.segments.is_empty() {
+                        Cut::before(0)
+                    } else {
+                        self.cut(touching.start, lines.start)
+                    };
+                    (cut, cut)
+                }
+            };
+        }
+        let (first, last) = (self.holding(lines.start), self.holding(lines.end - 1));
+        let mut start = if self.is_hunk(first) {
+            Cut::before(first)
+        } else {
+            self.cut(first, lines.start)
+        };
+        let mut end = if self.is_hunk(last) {
+            Cut::before(last + 1)
+        } else {
+            self.cut(last, lines.end)
+        };
+        if reach == Reach::Touching {
+            for hunk in touching.filter(|&segment| self.is_hunk(segment)) {
+                start = start.min(Cut::before(hunk));
+                end = end.max(Cut::before(hunk + 1));
+            }
+        }
+        (start, end)
+    }
+}
+
+/// Takes a draft apart from top to bottom.
+pub(super) struct Cutter {
+    rest: std::vec::IntoIter<Segment>,
+    current: Option<Segment>,
+    at: Cut,
+    done: Sides,
+}
+
+impl Cutter {
+    pub(super) fn new(segments: Vec<Segment>) -> Self {
+        let mut rest = segments.into_iter();
+        Self {
+            current: rest.next(),
+            rest,
+            at: Cut::before(0),
+            done: Sides {
+                base: 0..0,
+                proposal: 0..0,
+            },
+        }
+    }
+
+    /// Nothing, at the place reached.
+    pub(super) fn place(&self) -> Sides {
+        self.done.end()
+    }
+
+    /// What is before the region.
+    pub(super) fn before(&mut self, region: &Region) -> Vec<Segment> {
+        self.up_to(region.start)
+    }
+
+    /// What is in the region.
+    pub(super) fn inside(&mut self, region: &Region) -> Vec<Segment> {
+        self.up_to(region.end)
+    }
+
+    /// All that is left.
+    pub(super) fn rest(self) -> impl Iterator<Item = Segment> {
+        self.current.into_iter().chain(self.rest)
+    }
+
+    fn up_to(&mut self, cut: Cut) -> Vec<Segment> {
+        let mut taken = Vec::new();
+        while self.at < cut {
+            let Some(segment) = self.current.take() else { break };
+            let segment = match segment {
+                Segment::Common(sides) if self.at.segment == cut.segment => {
+                    let (first, second) = sides.split(cut.line - self.at.line);
+                    self.current = Some(Segment::Common(second));
+                    self.at = cut;
+                    Segment::Common(first)
+                }
+                whole => {
+                    self.current = self.rest.next();
+                    self.at = Cut::before(self.at.segment + 1);
+                    whole
+                }
+            };
+            self.done = segment.sides().clone();
+            taken.push(segment);
+        }
+        taken
+    }
+}

@@ -1,0 +1,168 @@
+//! Drafts at rest, and the check that what comes back hangs together.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::Draft;
+use super::hunk::HunkId;
+use super::lines::Text;
+use super::segment::{Edited, Originals, Proposed, Segment, Sides};
+
+/// A draft as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct StoredDraft {
+    base: Arc<str>,
+    proposal: Arc<str>,
+    segments: Vec<Segment>,
+    next_id: u32,
+}
+
+/// Why a stored draft cannot be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BrokenDraft {
+    /// Its parts leave lines out, overlap, or reach beyond the text.
+    #[error("the parts of the stored draft do not cover its texts line by line")]
+    Gap,
+    /// A part in common is not the same in base and proposal.
+    #[error("the stored draft calls lines common that differ")]
+    NotCommon,
+    /// Something would come behind a line without its end.
+    #[error("the stored draft continues behind a line without its end")]
+    UnfinishedLine,
+    /// A hunk has no number of its own.
+    #[error("the stored draft uses the number {0} for a hunk where it cannot be")]
+    Number(HunkId),
+}
+
+impl From<Draft> for StoredDraft {
+    fn from(draft: Draft) -> Self {
+        Self {
+            base: draft.base().clone(),
+            proposal: draft.proposal().clone(),
+            segments: draft.segments,
+            next_id: draft.next_id,
+        }
+    }
+}
+
+impl TryFrom<StoredDraft> for Draft {
+    type Error = BrokenDraft;
+
+    fn try_from(stored: StoredDraft) -> Result<Self, BrokenDraft> {
+        let originals = Originals {
+            base: Text::new(stored.base),
+            proposal: Text::new(stored.proposal),
+        };
+        let mut check = Check {
+            originals: &originals,
+            next_id: stored.next_id,
+            ids: HashSet::new(),
+        };
+        // Numbers must not run out: a draft counts up by one for each edit, so only a tampered one gets this far.
+        if stored.next_id > u32::MAX / 2 {
+            return Err(BrokenDraft::Number(HunkId(stored.next_id)));
+        }
+        check.segments(&stored.segments)?;
+        Ok(Self {
+            originals,
+            segments: stored.segments,
+            next_id: stored.next_id,
+        })
+    }
+}
+
+struct Check<'draft> {
+    originals: &'draft Originals,
+    next_id: u32,
+    ids: HashSet<HunkId>,
+}
+
+impl Check<'_> {
+    fn segments(&mut self, segments: &[Segment]) -> Result<(), BrokenDraft> {
+        let mut done = Sides {
+            base: 0..0,
+            proposal: 0..0,
+        };
+        for (index, segment) in segments.iter().enumerate() {
+            let sides = segment.sides();
+            let is_last = index + 1 == segments.len();
+            self.between(&done, sides)
+                .filter(|gap| gap.base.is_empty() && gap.proposal.is_empty())
+                .ok_or(BrokenDraft::Gap)?;
+            match segment {
+                Segment::Common(sides) => self.common(sides)?,
+                Segment::Proposed { hunk, .. } => self.proposed(hunk, is_last)?,
+                Segment::Edited(edited) => self.edited(edited, is_last)?,
+            }
+            done = sides.end();
+        }
+        let whole = Sides {
+            base: 0..self.originals.base.line_count(),
+            proposal: 0..self.originals.proposal.line_count(),
+        };
+        (done == whole.end()).then_some(()).ok_or(BrokenDraft::Gap)
+    }
+
+    /// What is between two parts, if the second is sound and behind the first.
+    fn between(&self, first: &Sides, second: &Sides) -> Option<Sides> {
+        let ordered = first.base.end <= second.base.start
+            && second.base.start <= second.base.end
+            && second.base.end <= self.originals.base.line_count()
+            && first.proposal.end <= second.proposal.start
+            && second.proposal.start <= second.proposal.end
+            && second.proposal.end <= self.originals.proposal.line_count();
+        ordered.then(|| first.up_to(second))
+    }
+
+    fn common(&self, sides: &Sides) -> Result<(), BrokenDraft> {
+        let same = self.originals.base.slice(&sides.base) == self.originals.proposal.slice(&sides.proposal);
+        same.then_some(()).ok_or(BrokenDraft::NotCommon)
+    }
+
+    fn proposed(&mut self, hunk: &Proposed, is_last: bool) -> Result<(), BrokenDraft> {
+        self.id(hunk.id)?;
+        self.ended(&hunk.sides, is_last)
+    }
+
+    fn edited(&mut self, edited: &Edited, is_last: bool) -> Result<(), BrokenDraft> {
+        let mut done = Sides {
+            base: edited.sides.base.start..edited.sides.base.start,
+            proposal: edited.sides.proposal.start..edited.sides.proposal.start,
+        };
+        for hunk in &edited.inside {
+            let gap = self.between(&done, &hunk.sides).ok_or(BrokenDraft::Gap)?;
+            self.common(&gap)?;
+            done = hunk.sides.end();
+            self.proposed(hunk, is_last && done == edited.sides.end())?;
+        }
+        let end = edited.sides.end();
+        let gap = self.between(&done, &end).ok_or(BrokenDraft::Gap)?;
+        self.common(&gap)?;
+        match edited.inside.first() {
+            None => self.id(edited.id)?,
+            Some(first) if first.id == edited.id => {}
+            Some(_) => return Err(BrokenDraft::Number(edited.id)),
+        }
+        self.ended(&edited.sides, is_last)?;
+        ended(&edited.text, is_last)
+    }
+
+    fn ended(&self, sides: &Sides, is_last: bool) -> Result<(), BrokenDraft> {
+        ended(self.originals.base.slice(&sides.base), is_last)?;
+        ended(self.originals.proposal.slice(&sides.proposal), is_last)
+    }
+
+    fn id(&mut self, id: HunkId) -> Result<(), BrokenDraft> {
+        let sound = id.0 < self.next_id && self.ids.insert(id);
+        sound.then_some(()).ok_or(BrokenDraft::Number(id))
+    }
+}
+
+fn ended(text: &str, is_last: bool) -> Result<(), BrokenDraft> {
+    let sound = is_last || text.is_empty() || text.ends_with('\n');
+    sound.then_some(()).ok_or(BrokenDraft::UnfinishedLine)
+}

@@ -1,0 +1,267 @@
+//! The rules of drafts, one example each.
+
+use super::*;
+
+fn draft(base: &str, proposal: &str) -> Draft {
+    Draft::new(base, proposal)
+}
+
+fn states(draft: &Draft) -> Vec<(u32, HunkState)> {
+    draft.hunks().map(|hunk| (hunk.id.0, hunk.state)).collect()
+}
+
+fn kinds(base: &str, proposal: &str) -> Vec<HunkKind> {
+    draft(base, proposal).hunks().map(|hunk| hunk.kind).collect()
+}
+
+const BASE: &str = "a\nb\nc\nd\ne\nf\n";
+const PROPOSAL: &str = "a\nB\nc\nd\nE\nf\n";
+
+#[test]
+fn every_hunk_starts_out_accepted() {
+    let draft = draft(BASE, PROPOSAL);
+    assert_eq!(states(&draft), [(0, HunkState::Accepted), (1, HunkState::Accepted)]);
+    assert_eq!(draft.text(), PROPOSAL);
+    assert!(!draft.is_edited());
+}
+
+#[test]
+fn a_hunk_says_where_it_is_in_all_three_texts() {
+    let mut draft = draft("a\nb\nc\n", "x\ny\na\nc\n");
+    draft.edit("x\na\nc\n");
+    let hunks: Vec<Hunk> = draft.hunks().collect();
+    let range = |start, count| LineRange { start, count };
+    assert_eq!(
+        hunks
+            .iter()
+            .map(|hunk| (hunk.base, hunk.proposal, hunk.draft))
+            .collect::<Vec<_>>(),
+        [
+            (range(1, 0), range(1, 2), range(1, 1)),
+            (range(2, 1), range(4, 0), range(3, 0))
+        ]
+    );
+    let json = serde_json::to_value(&hunks[0]).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "id": 0, "state": "edited", "yours": false, "kind": "text",
+            "base": {"start": 1, "count": 0}, "proposal": {"start": 1, "count": 2}, "draft": {"start": 1, "count": 1},
+        })
+    );
+}
+
+#[test]
+fn an_edit_inside_a_hunk_makes_it_edited_and_typing_a_side_settles_it_again() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.edit("a\nmine\nc\nd\nE\nf\n");
+    assert_eq!(states(&draft), [(0, HunkState::Edited), (1, HunkState::Accepted)]);
+    draft.edit(BASE);
+    assert_eq!(states(&draft), [(0, HunkState::Rejected), (1, HunkState::Rejected)]);
+    draft.edit(PROPOSAL);
+    assert_eq!(states(&draft), [(0, HunkState::Accepted), (1, HunkState::Accepted)]);
+}
+
+#[test]
+fn deciding_an_edited_hunk_drops_the_edit_unless_it_is_kept() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.edit("a\nmine\nc\nd\nE\nf\n");
+    draft.set_hunk(HunkId(0), Choice::Kept).unwrap();
+    assert_eq!(draft.text(), "a\nmine\nc\nd\nE\nf\n");
+    draft.set_hunk(HunkId(0), Choice::Accepted).unwrap();
+    assert_eq!(draft.text(), PROPOSAL);
+}
+
+#[test]
+fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.edit("a\nB\nc\nd and more\nE\nf\nlast\n");
+    let own: Vec<HunkId> = draft.hunks().filter(|hunk| hunk.yours).map(|hunk| hunk.id).collect();
+    assert_eq!(own, [HunkId(2), HunkId(3)]);
+    draft.set_all(Choice::Accepted);
+    assert_eq!(draft.text(), "a\nB\nc\nd and more\nE\nf\nlast\n");
+    for id in own {
+        draft.set_hunk(id, Choice::Rejected).unwrap();
+    }
+    assert_eq!(
+        draft,
+        Draft {
+            next_id: 4,
+            ..Draft::new(BASE, PROPOSAL)
+        }
+    );
+}
+
+#[test]
+fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.set_hunk(HunkId(1), Choice::Rejected).unwrap();
+    let former = draft.clone();
+    draft.edit("all\nnew\n");
+    assert_eq!(states(&draft), [(0, HunkState::Edited)]);
+    assert_eq!(
+        draft.set_hunk(HunkId(1), Choice::Accepted),
+        Err(HunkError::Merged {
+            id: HunkId(1),
+            into: HunkId(0)
+        })
+    );
+    draft.edit(&former.text());
+    assert_eq!(draft, former);
+    draft.edit("all\nnew\n");
+    draft.set_hunk(HunkId(0), Choice::Accepted).unwrap();
+    assert_eq!(draft, Draft::new(BASE, PROPOSAL));
+}
+
+#[test]
+fn nothing_ever_comes_behind_a_line_without_its_end() {
+    let mut draft = draft("a\nb\n", "a\n");
+    draft.edit("a");
+    draft.set_all(Choice::Rejected);
+    assert_eq!(draft.text(), "a\nb\n");
+}
+
+#[test]
+fn what_cannot_be_seen_is_a_hunk_with_a_note() {
+    assert_eq!(kinds("a\r\nb\r\n", "a\nb\n"), [HunkKind::LineEnding]);
+    assert_eq!(kinds("a\nb\n", "a\nb"), [HunkKind::FinalNewline]);
+    assert_eq!(kinds("\u{feff}a\n", "a\n"), [HunkKind::ByteOrderMark]);
+    assert_eq!(kinds("a\n  b\n", "a\n\tb\n\n"), [HunkKind::Whitespace]);
+    assert_eq!(kinds("a\rb\n", "a\nb\n"), [HunkKind::Whitespace]);
+    assert_eq!(kinds("a\n", "b\n"), [HunkKind::Text]);
+}
+
+#[test]
+fn an_unknown_hunk_is_an_error() {
+    let unknown = HunkError::Unknown(HunkId(7));
+    assert_eq!(
+        draft(BASE, PROPOSAL).set_hunk(HunkId(7), Choice::Accepted),
+        Err(unknown)
+    );
+    assert_eq!(draft(BASE, PROPOSAL).word_changes(HunkId(7)), Err(unknown));
+}
+
+#[test]
+fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.edit("a\nmine\nc\nd\nE\nf\n");
+    draft.set_hunk(HunkId(1), Choice::Rejected).unwrap();
+    let rebased = draft.rebase("new\na\nb\nc\nd\ne\nf\n");
+    assert_eq!(
+        rebased,
+        Rebased {
+            clean: true,
+            conflicts: 0
+        }
+    );
+    assert_eq!(draft.text(), "new\na\nmine\nc\nd\ne\nf\n");
+    assert_eq!(states(&draft), [(0, HunkState::Edited), (1, HunkState::Rejected)]);
+    draft.set_all(Choice::Accepted);
+    assert_eq!(draft.text(), "new\na\nB\nc\nd\nE\nf\n");
+}
+
+#[test]
+fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides() {
+    let conflict = || {
+        let mut draft = draft(BASE, PROPOSAL);
+        let rebased = draft.rebase("a\ntheirs\nc\nd\ne\nf\n");
+        assert!(!rebased.clean && rebased.conflicts == 1);
+        draft
+    };
+    let mut draft = conflict();
+    assert_eq!(draft.text(), PROPOSAL);
+    assert_eq!(
+        draft.hunk_texts(HunkId(0)).unwrap(),
+        HunkTexts {
+            base: "theirs\n",
+            proposal: "B\n",
+            draft: "B\n",
+            ancestor: Some("b\n")
+        }
+    );
+    for (choice, state, text) in [
+        (Choice::Accepted, HunkState::Accepted, PROPOSAL),
+        (Choice::Kept, HunkState::Accepted, PROPOSAL),
+        (Choice::Rejected, HunkState::Rejected, "a\ntheirs\nc\nd\nE\nf\n"),
+    ] {
+        let mut draft = conflict();
+        draft.set_hunk(HunkId(0), choice).unwrap();
+        assert_eq!((states(&draft)[0].1, draft.text().as_str()), (state, text));
+        assert_eq!(draft.conflicts().count(), 0);
+    }
+    draft.edit("a\nB and theirs\nc\nd\nE\nf\n");
+    assert_eq!(states(&draft)[0], (0, HunkState::Edited));
+}
+
+#[test]
+fn a_conflict_ends_when_the_file_goes_back() {
+    let mut draft = draft(BASE, PROPOSAL);
+    let former = draft.clone();
+    assert!(!draft.rebase("a\ntheirs\nc\nd\ne\nf\n").clean);
+    assert!(!draft.rebase("a\ntheirs again\nc\nd\ne\nf\n").clean);
+    assert!(draft.rebase(BASE).clean);
+    assert_eq!(draft, former);
+}
+
+#[test]
+fn your_own_edit_conflicts_with_the_file_and_can_be_kept() {
+    let mut draft = draft("a\nb\nc\n", "a\nb\nc\n");
+    draft.edit("a\nmine\nc\n");
+    assert_eq!(draft.rebase("a\ntheirs\nc\n").conflicts, 1);
+    let own = draft.conflicts().next().unwrap().id;
+    let mut other = draft.clone();
+    draft.set_hunk(own, Choice::Accepted).unwrap();
+    assert_eq!((draft.text().as_str(), draft.conflicts().count()), ("a\nmine\nc\n", 0));
+    other.set_hunk(own, Choice::Rejected).unwrap();
+    assert_eq!((other.text().as_str(), other.hunks().count()), ("a\ntheirs\nc\n", 0));
+}
+
+#[test]
+fn a_hunk_that_is_in_the_file_already_disappears() {
+    let mut draft = draft(BASE, PROPOSAL);
+    assert!(draft.rebase("a\nB\nc\nd\ne\nf\n").clean);
+    assert_eq!(states(&draft), [(1, HunkState::Accepted)]);
+    assert!(draft.rebase(PROPOSAL).clean);
+    assert_eq!(draft.hunks().count(), 0);
+}
+
+#[test]
+fn an_edit_of_a_hunk_stays_when_the_file_takes_the_hunk() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.edit("a\nB and mine\nc\nd\nE\nf\n");
+    assert!(draft.rebase(PROPOSAL).clean);
+    assert_eq!(draft.text(), "a\nB and mine\nc\nd\nE\nf\n");
+    assert!(draft.hunks().all(|hunk| hunk.yours));
+}
+
+#[test]
+fn a_rejected_hunk_stays_rejected_whatever_the_file_becomes() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.set_all(Choice::Rejected);
+    assert!(draft.rebase("a\ntheirs\nc\nd\ne\nf\n").clean);
+    assert_eq!(draft.text(), "a\ntheirs\nc\nd\ne\nf\n");
+    draft.set_hunk(HunkId(0), Choice::Accepted).unwrap();
+    assert_eq!(draft.text(), "a\nB\nc\nd\ne\nf\n");
+}
+
+#[test]
+fn a_stored_draft_that_does_not_hang_together_is_refused() {
+    let mut draft = draft(BASE, PROPOSAL);
+    draft.edit("a\nmine\nc\nd\nE\nf\nlast\n");
+    let stored = serde_json::to_string(&draft).unwrap();
+    assert_eq!(serde_json::from_str::<Draft>(&stored).unwrap(), draft);
+    for (what, instead, why) in [
+        (r#""end":1"#, r#""end":2"#, "common"),
+        (r#""end":1"#, r#""end":99999"#, "cover"),
+        (r#""base":"a\nb"#, r#""base":"x\nb"#, "common"),
+        (r#""text":"mine\n""#, r#""text":"mine""#, "without its end"),
+        (r#""nextId":3"#, r#""nextId":1"#, "number"),
+        (r#""nextId":3"#, r#""nextId":4294967295"#, "number"),
+        (r#""segments""#, r#""parts""#, "parts"),
+    ] {
+        let tampered = stored.replacen(what, instead, 1);
+        assert_ne!(tampered, stored, "{what}");
+        let error = serde_json::from_str::<Draft>(&tampered).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
