@@ -11,6 +11,7 @@ mod places;
 mod printable;
 mod running;
 mod settings;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -72,24 +72,23 @@ impl Connections {
     }
 
     /// Sends a request; the connection is to be given back when the answer was read.
+    ///
+    /// A connection that was kept may have died with its server, which shows only when it is used. Then another one is
+    /// tried, as every HTTP client does; a server that had answered anything would not be asked twice.
     pub(super) async fn send(
         &self,
-        mut request: Request<Full<Bytes>>,
+        request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Connection), ClientError> {
-        loop {
-            let (mut connection, is_new) = match self.take_idle().await {
-                Some(connection) => (connection, false),
-                None => (self.open().await?, true),
-            };
-            match connection.try_send_request(request).await {
+        while let Some(mut connection) = self.take_idle().await {
+            match connection.send_request(request.clone()).await {
                 Ok(response) => return Ok((response, connection)),
-                // The server may have closed an idle connection; if nothing was sent, another one will do.
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) if !is_new => request = unsent,
-                    _ => return Err(error.into_error().into()),
-                },
+                Err(error) if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => {}
+                Err(error) => return Err(error.into()),
             }
         }
+        let mut connection = self.open().await?;
+        let response = connection.send_request(request).await?;
+        Ok((response, connection))
     }
 
     /// Keeps a connection whose answer was read.

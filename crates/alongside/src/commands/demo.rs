@@ -9,30 +9,32 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use crate::command_line::{Common, Serve};
-use crate::commands::serve::{self, asked_to_end};
+use crate::commands::serve;
 use crate::companion::Running;
 use crate::places::Places;
 use crate::running;
+use crate::signals::EndSignals;
 
 const BEFORE: &str = "# Shopping\n\n- bread\n- milk\n- apples\n";
 const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, which you always forget\n";
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
+    let signals = EndSignals::register().context("cannot wait for signals")?;
     let serving = running::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
     if let Some(announcement) = serving {
-        return play(common, &announcement).await;
+        return play(common, &announcement, signals).await;
     }
     let running = Running::start(serve::options(common, Serve::default())).await?;
     common
         .output()
         .news("No companion serves this directory, so the demo brought its own.\n");
-    let ended = play(common, running.announcement()).await;
+    let ended = play(common, running.announcement(), signals).await;
     running.end().await;
     ended
 }
 
 /// Proposes a change to a scratch file, waits for the decision and does what an agent does with it.
-async fn play(common: &Common, companion: &Announcement) -> Result<ExitCode> {
+async fn play(common: &Common, companion: &Announcement, mut signals: EndSignals) -> Result<ExitCode> {
     let output = common.output();
     let scratch = tempfile::Builder::new()
         .prefix("alongside-demo-")
@@ -63,7 +65,7 @@ async fn play(common: &Common, companion: &Announcement) -> Result<ExitCode> {
     ));
     let decision = tokio::select! {
         decision = decided(&mut events, path) => decision?,
-        () = asked_to_end() => {
+        () = signals.received() => {
             output.news("The demo ends; the change is withdrawn.");
             let close = json!({ "name": "closeDiff", "arguments": { "filePath": path } });
             let _ = client.request("tools/call", close).await;

@@ -18,9 +18,10 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     if let Some(announcement) = serving {
         return become_agent(&run, terminal_environment(&announcement, &environment)).await;
     }
+    let mut signals = PassedOn::register().context("cannot wait for signals")?;
     let running = Running::start(serve::options(common, Serve::default())).await?;
     let variables = terminal_environment(running.announcement(), &environment);
-    let ended = accompany_agent(&run, variables).await;
+    let ended = accompany_agent(&run, variables, &mut signals).await;
     running.end().await;
     ended
 }
@@ -38,7 +39,7 @@ async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<Exi
 
 #[cfg(not(unix))]
 async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
-    accompany_agent(run, variables).await
+    accompany_agent(run, variables, &mut PassedOn::register()?).await
 }
 
 fn command(run: &Run, variables: Vec<(String, String)>) -> Command {
@@ -59,60 +60,103 @@ fn cannot_start(run: &Run) -> String {
 }
 
 /// Runs the agent beside a companion in this process, and passes signals and the exit code on.
-#[cfg(unix)]
-async fn accompany_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
-    use std::io::IsTerminal;
-    use std::os::unix::process::ExitStatusExt;
-
-    use rustix::process::{Pid, Signal, kill_process};
-    use tokio::signal::unix::{SignalKind, signal};
-
-    // Registered before the agent starts, so that no signal can end this process and leave the agent alone.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut quit = signal(SignalKind::quit())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut first = signal(SignalKind::user_defined1())?;
-    let mut second = signal(SignalKind::user_defined2())?;
+async fn accompany_agent(run: &Run, variables: Vec<(String, String)>, signals: &mut PassedOn) -> Result<ExitCode> {
     let mut child = command(run, variables).spawn().with_context(|| cannot_start(run))?;
-    let pid = child
-        .id()
-        .and_then(|pid| i32::try_from(pid).ok())
-        .and_then(Pid::from_raw);
-    // A terminal sends these two to everybody in the foreground, the agent included.
-    let by_terminal = std::io::stdin().is_terminal();
+    let pid = child.id();
     let status = loop {
-        let passed_on = tokio::select! {
+        tokio::select! {
             status = child.wait() => break status?,
-            _ = interrupt.recv() => Signal::INT,
-            _ = quit.recv() => Signal::QUIT,
-            _ = terminate.recv() => Signal::TERM,
-            _ = hangup.recv() => Signal::HUP,
-            _ = first.recv() => Signal::USR1,
-            _ = second.recv() => Signal::USR2,
-        };
-        if by_terminal && matches!(passed_on, Signal::INT | Signal::QUIT) {
-            continue;
-        }
-        if let Some(pid) = pid {
-            // It may just have ended.
-            let _ = kill_process(pid, passed_on);
+            () = signals.pass_on_next(pid) => {}
         }
     };
-    let code = status
+    Ok(ExitCode::from(u8::try_from(exit_code(status)).unwrap_or(1)))
+}
+
+#[cfg(unix)]
+fn exit_code(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+
+    // As a shell would say it.
+    status
         .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
 #[cfg(not(unix))]
-async fn accompany_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
-    let mut child = command(run, variables).spawn().with_context(|| cannot_start(run))?;
-    loop {
-        tokio::select! {
-            status = child.wait() => return Ok(ExitCode::from(u8::try_from(status?.code().unwrap_or(1)).unwrap_or(1))),
-            // Windows sends Ctrl-C to the agent itself.
-            _ = tokio::signal::ctrl_c() => {}
+fn exit_code(status: std::process::ExitStatus) -> i32 {
+    status.code().unwrap_or(1)
+}
+
+/// The signals that are the agent's. Registered before the companion is announced, so that none of them can end this
+/// process and leave the agent or the discovery files alone.
+#[cfg(unix)]
+struct PassedOn {
+    signals: Vec<(rustix::process::Signal, tokio::signal::unix::Signal)>,
+    /// A terminal sends interrupts to everybody in the foreground, the agent included.
+    by_terminal: bool,
+}
+
+#[cfg(unix)]
+impl PassedOn {
+    fn register() -> std::io::Result<Self> {
+        use std::io::IsTerminal;
+
+        use rustix::process::Signal;
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let all = [
+            Signal::INT,
+            Signal::QUIT,
+            Signal::TERM,
+            Signal::HUP,
+            Signal::USR1,
+            Signal::USR2,
+        ];
+        let registered = all
+            .into_iter()
+            .map(|kind| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?)));
+        Ok(Self {
+            signals: registered.collect::<std::io::Result<_>>()?,
+            by_terminal: std::io::stdin().is_terminal(),
+        })
+    }
+
+    /// Waits for a signal and passes it on.
+    async fn pass_on_next(&mut self, pid: Option<u32>) {
+        use rustix::process::{Pid, Signal, kill_process};
+
+        let received = std::future::poll_fn(|context| {
+            let ready = self
+                .signals
+                .iter_mut()
+                .find_map(|(kind, signal)| signal.poll_recv(context).is_ready().then_some(*kind));
+            ready.map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        })
+        .await;
+        if self.by_terminal && matches!(received, Signal::INT | Signal::QUIT) {
+            return;
+        }
+        if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) {
+            // It may just have ended.
+            let _ = kill_process(pid, received);
+        }
+    }
+}
+
+/// Windows sends Ctrl-C to the agent itself; here it must only not end this process.
+#[cfg(not(unix))]
+struct PassedOn;
+
+#[cfg(not(unix))]
+impl PassedOn {
+    #[expect(clippy::unnecessary_wraps, reason = "other systems can fail here")]
+    fn register() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn pass_on_next(&mut self, _: Option<u32>) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

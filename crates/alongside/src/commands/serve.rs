@@ -7,16 +7,18 @@ use std::process::ExitCode;
 use alongside_core::Outcome;
 use alongside_discovery::{Environment, dials_the_containers_host};
 use alongside_front::protocol::{AgentSummary, Notification, ReviewSummary};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::command_line::{Common, Serve};
 use crate::companion::{Options, Running};
 use crate::output::Output;
 use crate::printable::printable_line;
+use crate::signals::EndSignals;
 
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
+    let mut signals = EndSignals::register().context("cannot wait for signals")?;
     let running = Running::start(options(common, serve)).await?;
     output.answer(&running.ready(), || greeting(&running));
     let mut narrator = Narrator::new(output, running.companion().workspace());
@@ -24,7 +26,7 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     {
         let mut over = pin!(async {
             tokio::select! {
-                () = asked_to_end() => {}
+                () = signals.received() => {}
                 () = running.stopped() => {}
             }
         });
@@ -55,35 +57,6 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
         name: serve.name,
         display_name: serve.display_name,
         pid: serve.pid,
-    }
-}
-
-/// Waits for a signal that means: end.
-#[cfg(unix)]
-pub(crate) async fn asked_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let wait = async |kind| match signal(kind) {
-        Ok(mut signal) => {
-            signal.recv().await;
-        }
-        Err(error) => {
-            tracing::error!(%error, "a signal cannot be waited for");
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        () = wait(SignalKind::interrupt()) => {}
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::hangup()) => {}
-    }
-}
-
-/// Waits for Ctrl-C.
-#[cfg(not(unix))]
-pub(crate) async fn asked_to_end() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -56,7 +56,7 @@ async fn a_secret_never_leaves_and_the_person_sees_why() {
     sandbox.words(&["context", "focus", ".env", "--select", "PASSWORD=1"]);
     let words = sandbox.words(&["context", "focus", "notes.draft"]);
     assert!(
-        words.contains("hidden by `*.draft` in") && words.contains("hidden by `.env*` in"),
+        words.contains("hidden by `*.draft` in") && words.contains("in the built-in list of secrets"),
         "{words}"
     );
     sandbox.words(&["context", "focus", "last.txt"]);

@@ -99,7 +99,10 @@ fn a_file_that_somebody_removes_is_written_again() {
         fs::remove_file(file).unwrap();
         wait_for("the file", || file.exists().then_some(()));
     }
+    // Stopped, so that it does not write while we remove.
+    serving.signal("STOP");
     fs::remove_dir_all(sandbox.path("tmp/gemini")).unwrap();
+    serving.signal("CONT");
     wait_for("the directory", || {
         serving.files.iter().all(|file| file.exists()).then_some(())
     });

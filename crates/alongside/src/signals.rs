@@ -1,0 +1,66 @@
+//! The signals that mean: end.
+//!
+//! They are registered before anything is announced: one that comes too early would end the process by itself and leave
+//! the discovery files behind.
+
+/// The registered signals.
+#[cfg(unix)]
+pub(crate) struct EndSignals {
+    signals: [tokio::signal::unix::Signal; 3],
+}
+
+#[cfg(unix)]
+impl EndSignals {
+    pub(crate) fn register() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        Ok(Self {
+            signals: [
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+                signal(SignalKind::hangup())?,
+            ],
+        })
+    }
+
+    /// Waits for one of them.
+    pub(crate) async fn received(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.signals;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+/// The registered signals.
+#[cfg(windows)]
+pub(crate) struct EndSignals {
+    signals: (
+        tokio::signal::windows::CtrlC,
+        tokio::signal::windows::CtrlClose,
+        tokio::signal::windows::CtrlShutdown,
+    ),
+}
+
+#[cfg(windows)]
+impl EndSignals {
+    pub(crate) fn register() -> std::io::Result<Self> {
+        use tokio::signal::windows::{ctrl_c, ctrl_close, ctrl_shutdown};
+
+        Ok(Self {
+            signals: (ctrl_c()?, ctrl_close()?, ctrl_shutdown()?),
+        })
+    }
+
+    /// Waits for one of them.
+    pub(crate) async fn received(&mut self) {
+        let (interrupt, close, shutdown) = &mut self.signals;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = close.recv() => {}
+            _ = shutdown.recv() => {}
+        }
+    }
+}
