@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use similar::{ChangeTag, TextDiff};
+use similar::TextDiff;
+
+use crate::draft::{Draft, HunkState};
 
 /// Beyond this the exact difference is given up for a coarser one: a person waits for the answer.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -19,16 +21,12 @@ pub struct ChangeSize {
 }
 
 impl ChangeSize {
-    /// Measures the way from `old` to `new`.
-    pub fn between(old: &str, new: &str) -> Self {
-        let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
-        difference.iter_all_changes().fold(Self::default(), |mut size, change| {
-            match change.tag() {
-                ChangeTag::Insert => size.added += 1,
-                ChangeTag::Delete => size.removed += 1,
-                ChangeTag::Equal => {}
-            }
-            size
+    /// Measures the way from the base of a draft to its text.
+    pub fn of(draft: &Draft) -> Self {
+        let changing = draft.hunks().filter(|hunk| hunk.state != HunkState::Rejected);
+        changing.fold(Self::default(), |size, hunk| Self {
+            added: size.added + hunk.draft.count,
+            removed: size.removed + hunk.base.count,
         })
     }
 }
@@ -75,11 +73,9 @@ mod tests {
 
     #[test]
     fn a_change_is_measured_in_lines() {
-        assert_eq!(
-            ChangeSize::between("a\nb\nc\n", "a\nx\ny\nc\n"),
-            ChangeSize { added: 2, removed: 1 }
-        );
-        assert_eq!(ChangeSize::between("", ""), ChangeSize::default());
+        let size = |old, new| ChangeSize::of(&Draft::new(old, new));
+        assert_eq!(size("a\nb\nc\n", "a\nx\ny\nc\n"), ChangeSize { added: 2, removed: 1 });
+        assert_eq!(size("", ""), ChangeSize::default());
     }
 
     #[test]

@@ -5,14 +5,14 @@
 //! method calls on [`Core`], outputs are the [`Effect`]s it leaves behind, and so it is tested by calling and looking.
 //!
 //! ```
-//! use alongside_core::{Base, Core, Effect, Now, Proposal, SessionId, Verdict};
+//! use alongside_core::{Base, Core, Effect, Insist, Now, Proposal, SessionId, Verdict};
 //!
 //! let mut core = Core::new(Box::new(|path| Some(path.to_owned())));
 //! let session = SessionId::new("one");
 //! core.session_started(Now::default(), &session, None);
 //! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n");
 //! let review = core.open_review(Now::default(), &session, proposal)?;
-//! core.accept(review, Some("hello, world\n".into()), false)?;
+//! core.accept(review, Some("hello, world\n".into()), Insist::No)?;
 //!
 //! let told = core.take_effects().into_iter().find_map(|effect| match effect {
 //!     Effect::TellAgent { verdict: Verdict::Accepted { content, .. }, .. } => Some(content),
@@ -30,11 +30,13 @@ pub mod draft;
 pub mod privacy;
 mod review;
 mod session;
+mod text_change;
 mod time;
 mod token;
 
-pub use crate::core::{Core, DecideError, Effect, TooManyReviews};
+pub use crate::core::{Core, DecideError, Effect, Insist, TooManyReviews};
 pub use crate::review::{Base, Outcome, Proposal, Review, ReviewId, Verdict};
 pub use crate::session::{Agent, SessionId};
+pub use crate::text_change::{MisplacedChange, TextChange};
 pub use crate::time::Now;
 pub use crate::token::Token;

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::difference::ChangeSize;
+use crate::draft::Draft;
 use crate::session::SessionId;
 
 /// The number by which people name a review.
@@ -20,8 +22,7 @@ impl fmt::Display for ReviewId {
 }
 
 /// What a proposal is compared with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
     /// The file does not exist yet.
     Missing,
@@ -31,9 +32,9 @@ pub enum Base {
 
 impl Base {
     /// The text to compare with; empty for a file that does not exist.
-    pub fn text(&self) -> &str {
+    pub fn into_text(self) -> Arc<str> {
         match self {
-            Self::Missing => "",
+            Self::Missing => Arc::from(""),
             Self::Text(text) => text,
         }
     }
@@ -42,26 +43,19 @@ impl Base {
 /// What an agent asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// The path exactly as the agent wrote it. Agents recognise answers by this very string.
-    pub path: Arc<str>,
-    /// What the file holds now.
-    pub base: Base,
-    /// What it shall hold.
-    pub text: Arc<str>,
-    /// How much that changes.
-    pub size: ChangeSize,
+    pub(crate) path: Arc<str>,
+    pub(crate) is_new_file: bool,
+    pub(crate) draft: Draft,
 }
 
 impl Proposal {
-    /// A proposal to make `path`, which holds `base`, hold `text`. Comparing large texts takes a while.
+    /// A proposal to make `path`, which holds `base`, hold `text`. The path is kept exactly as the agent wrote it: agents
+    /// recognise answers by this very string. Comparing large texts takes a while.
     pub fn new(path: impl Into<Arc<str>>, base: Base, text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        let size = ChangeSize::between(base.text(), &text);
         Self {
             path: path.into(),
-            base,
-            text,
-            size,
+            is_new_file: base == Base::Missing,
+            draft: Draft::new(base.into_text(), text),
         }
     }
 }
@@ -82,22 +76,56 @@ pub struct Review {
     pub path: Arc<str>,
     /// Counts the proposals of one session for one path.
     pub revision: u32,
-    /// What the file held when the proposal came.
-    pub base: Base,
-    /// What the agent proposed.
-    pub proposal: Arc<str>,
-    /// What would be accepted now: the proposal with the person's edits.
-    pub draft: Arc<str>,
-    /// How much accepting it now would change.
-    pub size: ChangeSize,
+    /// Counts the changes of the draft, over all revisions.
+    pub version: u64,
+    /// Whether the file does not exist yet.
+    pub is_new_file: bool,
     /// When the proposal came.
     pub opened_unix_milliseconds: u64,
+    /// Base, proposal and what a person makes of them.
+    pub(crate) draft: Draft,
+    /// The text of the draft, kept because everybody asks for it.
+    #[serde(skip)]
+    pub(crate) text: Arc<str>,
+    /// When it appeared before people's eyes, on the clock that never jumps.
+    #[serde(skip)]
+    pub(crate) appeared: Duration,
 }
 
 impl Review {
-    /// Whether a person has changed the proposal.
+    /// Base, proposal and hunks.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// What would be accepted now.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Whether what would be accepted is not what was proposed.
     pub fn is_edited(&self) -> bool {
-        self.draft != self.proposal
+        *self.text != **self.draft.proposal()
+    }
+
+    /// How much accepting it now would change.
+    pub fn size(&self) -> ChangeSize {
+        ChangeSize::of(&self.draft)
+    }
+
+    /// How many hunks are in conflict with what happened to the file meanwhile.
+    pub fn conflicts(&self) -> usize {
+        self.draft.conflicts().count()
+    }
+
+    /// To be called after every change of the draft.
+    pub(crate) fn changed(&mut self) {
+        self.version += 1;
+        self.refresh();
+    }
+
+    pub(crate) fn refresh(&mut self) {
+        self.text = Arc::from(self.draft.text());
     }
 }
 

@@ -72,6 +72,7 @@ impl Client {
             protocol: VERSION,
             name: name.to_owned(),
             watch,
+            interactive: false,
             trusted: None,
         };
         let welcome = client.call(Request::Hello(hello)).await?;

@@ -1,8 +1,9 @@
 //! The vocabulary of the front-end protocol.
 
 use alongside_core::context::{Cursor, Hidden, IdeContext};
-use alongside_core::difference::ChangeSize;
-use alongside_core::{Base, Outcome, Review, ReviewId};
+use alongside_core::difference::{ChangeSize, invisible_changes};
+use alongside_core::draft::{Choice, Hunk, HunkId};
+use alongside_core::{Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,18 +39,39 @@ pub enum Request {
     /// Change the draft without deciding.
     #[serde(rename = "review/edit")]
     ReviewEdit(Edit),
+    /// Change stretches of the draft. Answers [`Version`].
+    #[serde(rename = "review/change")]
+    ReviewChange(Change),
+    /// Decide one hunk. Answers [`HunkStates`].
+    #[serde(rename = "review/hunk")]
+    ReviewHunk(HunkDecision),
     /// Accept the draft, or the given text in its place.
     #[serde(rename = "review/accept")]
     ReviewAccept(Accept),
     /// Reject the proposal.
     #[serde(rename = "review/reject")]
     ReviewReject(ReviewRef),
+    /// Accept every waiting review of one agent. Answers [`Decided`].
+    #[serde(rename = "review/acceptAll")]
+    ReviewAcceptAll(OfAgent),
+    /// Reject every waiting review of one agent. Answers [`Decided`].
+    #[serde(rename = "review/rejectAll")]
+    ReviewRejectAll(OfAgent),
+    /// A file has unsaved changes in the editor, or has none any more.
+    #[serde(rename = "context/buffer")]
+    ContextBuffer(Buffer),
     /// Replace the folders of the workspace.
     #[serde(rename = "workspace/set")]
     WorkspaceSet(Folders),
     /// The companion, its agents and its reviews. Answers [`Status`].
     #[serde(rename = "status")]
     Status(Nothing),
+    /// Whether each command line would connect. Answers what `alongside doctor --json` prints.
+    #[serde(rename = "doctor")]
+    Doctor(Nothing),
+    /// A link that opens the built-in page, good for one use. Answers [`PageLink`].
+    #[serde(rename = "page/link")]
+    PageLink(Nothing),
     /// End the companion.
     #[serde(rename = "stop")]
     Stop(Nothing),
@@ -65,10 +87,17 @@ pub const METHODS: &[&str] = &[
     "review/list",
     "review/get",
     "review/edit",
+    "review/change",
+    "review/hunk",
     "review/accept",
     "review/reject",
+    "review/acceptAll",
+    "review/rejectAll",
+    "context/buffer",
     "workspace/set",
     "status",
+    "doctor",
+    "page/link",
     "stop",
 ];
 
@@ -79,9 +108,15 @@ pub enum Notification {
     /// A review waits.
     #[serde(rename = "review/opened")]
     ReviewOpened(ReviewSummary),
-    /// A review has a new draft or revision.
+    /// A review has a new revision, or its file changed: ask for it again.
     #[serde(rename = "review/changed")]
     ReviewChanged(ReviewSummary),
+    /// The draft of a review was edited, by anybody.
+    #[serde(rename = "review/edited")]
+    ReviewEdited(ReviewEdited),
+    /// The file of a review changed meanwhile, and the draft was carried over.
+    #[serde(rename = "review/rebased")]
+    ReviewRebased(ReviewRebased),
     /// A review is over.
     #[serde(rename = "review/closed")]
     ReviewClosed(ReviewClosed),
@@ -111,6 +146,9 @@ pub struct Hello {
     /// Whether it wants notifications.
     #[serde(default)]
     pub watch: bool,
+    /// Whether its decisions come from keys or clicks, which must not decide what has only just appeared.
+    #[serde(default)]
+    pub interactive: bool,
     /// Whether the workspace is trusted; absent if the front end has no such notion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
@@ -177,6 +215,118 @@ pub struct Edit {
     pub content: Arc<str>,
 }
 
+/// A change of the draft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The number of the review.
+    pub review: ReviewId,
+    /// The version of the draft that the offsets are into.
+    pub version: u64,
+    /// What changes, rising.
+    pub changes: Vec<TextChange>,
+}
+
+/// The version of a draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// It grows with every change.
+    pub version: u64,
+}
+
+/// A decision about one hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkDecision {
+    /// The number of the review.
+    pub review: ReviewId,
+    /// The number of the hunk.
+    pub hunk: HunkId,
+    /// What becomes of it.
+    pub decision: HunkChoice,
+}
+
+/// What becomes of a hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HunkChoice {
+    /// The agent's text.
+    Accept,
+    /// The file's text.
+    Reject,
+    /// What the draft holds; this settles a conflict in favour of it.
+    Keep,
+}
+
+impl From<HunkChoice> for Choice {
+    fn from(choice: HunkChoice) -> Self {
+        match choice {
+            HunkChoice::Accept => Self::Accepted,
+            HunkChoice::Reject => Self::Rejected,
+            HunkChoice::Keep => Self::Kept,
+        }
+    }
+}
+
+/// The hunks of a draft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkStates {
+    /// The version of the draft.
+    pub version: u64,
+    /// Its hunks, in order.
+    pub hunks: Vec<Hunk>,
+}
+
+impl HunkStates {
+    /// The hunks of a review.
+    pub fn of(review: &Review) -> Self {
+        Self {
+            version: review.version,
+            hunks: review.draft().hunks().collect(),
+        }
+    }
+}
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfAgent {
+    /// Its session.
+    pub session: String,
+}
+
+/// What became of several reviews.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// The reviews that were decided.
+    pub decided: Vec<ReviewId>,
+    /// Those that were not, with the reason.
+    pub refused: Vec<NotDecided>,
+}
+
+/// A review that could not be decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotDecided {
+    /// Its number.
+    pub review: ReviewId,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+/// A file with unsaved changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffer {
+    /// Its absolute path.
+    pub path: String,
+    /// What the editor holds; absent once it is what is on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Arc<str>>,
+}
+
+/// A link to the built-in page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageLink {
+    /// Good for one use.
+    pub url: String,
+}
+
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -212,12 +362,16 @@ pub struct ReviewSummary {
     pub session: String,
     /// Counts the proposals of this agent for this file.
     pub revision: u32,
+    /// Counts the changes of the draft.
+    pub version: u64,
     /// Whether the file does not exist yet.
     pub new_file: bool,
     /// Whether a person has changed the proposal.
     pub edited: bool,
     /// How much accepting it would change.
     pub size: ChangeSize,
+    /// How many hunks are in conflict with what happened to the file meanwhile.
+    pub conflicts: usize,
     /// When it came, in milliseconds since the Unix epoch.
     pub opened: u64,
 }
@@ -231,9 +385,11 @@ impl ReviewSummary {
             agent: review.agent.clone(),
             session: review.session.to_string(),
             revision: review.revision,
-            new_file: review.base == Base::Missing,
+            version: review.version,
+            new_file: review.is_new_file,
             edited: review.is_edited(),
-            size: review.size,
+            size: review.size(),
+            conflicts: review.conflicts(),
             opened: review.opened_unix_milliseconds,
         }
     }
@@ -253,21 +409,47 @@ pub struct ReviewTexts {
     pub proposal: Arc<str>,
     /// What would be accepted now.
     pub draft: Arc<str>,
+    /// Where they differ.
+    pub hunks: Vec<Hunk>,
+    /// What changes and cannot be seen, in sentences.
+    pub notes: Vec<String>,
 }
 
 impl ReviewTexts {
     /// A review with its texts.
     pub fn of(review: &Review) -> Self {
+        let (base, draft) = (review.draft().base(), review.text());
         Self {
             summary: ReviewSummary::of(review),
-            base: match &review.base {
-                Base::Missing => None,
-                Base::Text(text) => Some(text.clone()),
-            },
-            proposal: review.proposal.clone(),
-            draft: review.draft.clone(),
+            base: (!review.is_new_file).then(|| base.clone()),
+            proposal: review.draft().proposal().clone(),
+            draft: draft.clone(),
+            hunks: review.draft().hunks().collect(),
+            notes: invisible_changes(base, draft).into_iter().map(str::to_owned).collect(),
         }
     }
+}
+
+/// An edit of a draft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewEdited {
+    /// The number of the review.
+    pub review: ReviewId,
+    /// The version that the draft has now.
+    pub version: u64,
+    /// What leads there from the version before.
+    pub changes: Vec<TextChange>,
+    /// The hunks as they are now.
+    pub hunks: Vec<Hunk>,
+}
+
+/// A draft that was carried over to what its file holds now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewRebased {
+    /// The number of the review.
+    pub review: ReviewId,
+    /// How many hunks must be decided.
+    pub conflicts: usize,
 }
 
 /// A review that is over.

@@ -177,6 +177,9 @@ Examples:
         /// Accept the content of this file in place of the proposal (`-` for standard input)
         #[arg(long, value_name = "F")]
         content_file: Option<PathBuf>,
+        /// Accept every other change of the same agent too
+        #[arg(long, conflicts_with = "content_file")]
+        all_of_agent: bool,
         /// Accept an emptied text although the agent will take it as "nothing was edited"
         #[arg(long)]
         even_if_empty: bool,
@@ -190,12 +193,33 @@ Examples:
         #[arg(long, value_name = "F")]
         content_file: PathBuf,
     },
+    /// Accept or reject one hunk of a change, as `diff show` numbers them
+    #[command(after_help = "Examples:\n  alongside diff hunk 1 2 reject\n  alongside diff hunk src/main.rs 0 accept")]
+    Hunk {
+        /// The number of the review, or the file
+        review: String,
+        /// The number of the hunk
+        hunk: u32,
+        /// What becomes of it; `keep` settles a conflict in favour of the draft
+        decision: HunkWord,
+    },
     /// Reject a change
-    #[command(after_help = "Example:\n  alongside diff reject 1")]
+    #[command(after_help = "Examples:\n  alongside diff reject 1\n  alongside diff reject 1 --all-of-agent")]
     Reject {
         /// The number of the review, or the file
         review: String,
+        /// Reject every other change of the same agent too
+        #[arg(long)]
+        all_of_agent: bool,
     },
+}
+
+/// What becomes of a hunk.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum HunkWord {
+    Accept,
+    Reject,
+    Keep,
 }
 
 #[derive(Debug, Args)]

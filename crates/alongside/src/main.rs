@@ -6,6 +6,7 @@
 mod command_line;
 mod commands;
 mod companion;
+mod doctor;
 mod output;
 mod places;
 mod printable;

@@ -16,9 +16,11 @@ use thiserror::Error;
 
 use crate::context::{IdeContext, OpenFiles, Resolve};
 use crate::dialect::ClientInfo;
+use crate::draft::HunkError;
 use crate::privacy::Privacy;
 use crate::review::{Outcome, Review, ReviewId, Verdict};
 use crate::session::{Agent, SessionId};
+use crate::text_change::{MisplacedChange, TextChange};
 use crate::time::Now;
 
 /// Something that the shell around the core must do.
@@ -35,8 +37,22 @@ pub enum Effect {
     },
     /// A review waits for a decision: show it.
     ReviewOpened(ReviewId),
-    /// A review has a new draft or revision.
+    /// A review has a new revision, or its file changed on disk: show it anew.
     ReviewChanged(ReviewId),
+    /// The draft of a review was edited.
+    ReviewEdited {
+        /// Which review.
+        id: ReviewId,
+        /// What leads from the former version of the draft to this one.
+        changes: Vec<TextChange>,
+    },
+    /// The file of a review changed meanwhile and its draft was carried over; the person must be told.
+    ReviewRebased {
+        /// Which review.
+        id: ReviewId,
+        /// How many hunks could not be carried over and must be decided.
+        conflicts: usize,
+    },
     /// A review is over: close its views.
     ReviewClosed {
         /// Which review.
@@ -66,6 +82,33 @@ pub enum DecideError {
         /// How it ended.
         outcome: Outcome,
     },
+    /// A key pressed this soon was meant for something else.
+    #[error("review {0} appeared only just now; look at it first, then decide")]
+    NotArmed(ReviewId),
+    /// Somebody else changed the draft in between.
+    #[error("the draft of review {id} is at version {version} by now; apply what happened since and try again")]
+    Stale {
+        /// Which review.
+        id: ReviewId,
+        /// The version of the draft.
+        version: u64,
+    },
+    /// The file changed on disk where the draft changes it.
+    #[error(
+        "the file of review {id} changed meanwhile, and {count} of its hunks are in conflict; decide each of them first"
+    )]
+    Conflicts {
+        /// Which review.
+        id: ReviewId,
+        /// How many hunks.
+        count: usize,
+    },
+    /// The hunk cannot be decided.
+    #[error(transparent)]
+    Hunk(#[from] HunkError),
+    /// The change does not fit the draft.
+    #[error(transparent)]
+    Misplaced(#[from] MisplacedChange),
     /// The agent would take an empty text as "nothing was edited" and write its own proposal.
     #[error(
         "{agent} takes an empty text as \"nothing was edited\" and would write its own proposal into {path}; \
@@ -77,6 +120,16 @@ pub enum DecideError {
         /// The file.
         path: Arc<str>,
     },
+}
+
+/// Whether a person insists on a decision that an agent will misunderstand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Insist {
+    /// No: such a decision is refused with the reason.
+    #[default]
+    No,
+    /// Yes: an emptied text is sent even to agents that take it as "nothing was edited".
+    EvenIfEmpty,
 }
 
 /// Why a proposal was not taken.

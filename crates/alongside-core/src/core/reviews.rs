@@ -6,16 +6,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Core, DecideError, Effect, TooManyReviews};
+use super::{Core, DecideError, Effect, Insist, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
-use crate::difference::ChangeSize;
-use crate::review::{Outcome, Proposal, Review, ReviewId, Verdict};
+use crate::draft::{Choice, Draft, HunkId};
+use crate::review::{Base, Outcome, Proposal, Review, ReviewId, Verdict};
 use crate::session::{Agent, SessionId};
+use crate::text_change::TextChange;
 use crate::time::Now;
 
 /// How many reviews of one session may wait. Both command lines wait with one at a time.
 const MOST_REVIEWS: usize = 100;
+/// How long a review must have been there before a key can decide it.
+const ARMING: Duration = Duration::from_millis(400);
 /// How many ended reviews are remembered by their outcome.
 const MOST_ENDED: usize = 256;
 /// How many orphans are remembered.
@@ -40,48 +44,50 @@ impl Core {
     }
 
     /// An agent proposes a change. A further proposal of the same session for the same path is a new revision of the
-    /// same review: the agent has forgotten the former one and recognises answers by path alone.
+    /// same review: the agent has forgotten the former one and recognises answers by path alone. The same proposal again
+    /// is nothing new, and what the person made of it stays.
     pub fn open_review(
         &mut self,
         now: Now,
         session: &SessionId,
         proposal: Proposal,
     ) -> Result<ReviewId, TooManyReviews> {
-        let former = self
-            .find(session, &proposal.path)
-            .map(|review| (review.id, review.revision));
+        let agent = self.agents.get(session);
+        let client = agent.and_then(|agent| agent.client.clone());
+        let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
         let waiting = self
             .reviews
             .values()
             .filter(|review| review.session == *session)
             .count();
+        let former = self.find(session, &proposal.path);
+        if let Some(same) = former.filter(|former| is_same(former, &proposal)) {
+            return Ok(same.id);
+        }
         if former.is_none() && waiting >= MOST_REVIEWS {
             return Err(TooManyReviews(waiting));
         }
-        let agent = self.agents.get(session);
-        let client = agent.and_then(|agent| agent.client.clone());
-        let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
+        let former = former.map(|former| (former.id, former.revision, former.version));
         self.orphans
             .retain(|orphan| orphan.path != proposal.path || orphan.client != client);
-        let (id, revision) = former.map_or_else(
-            || {
-                self.last_review += 1;
-                (ReviewId(self.last_review), 1)
-            },
-            |(id, revision)| (id, revision + 1),
-        );
-        let review = Review {
+        let (id, revision, version) = former.unwrap_or_else(|| {
+            self.last_review += 1;
+            (ReviewId(self.last_review), 0, 0)
+        });
+        let mut review = Review {
             id,
             session: session.clone(),
             agent,
             path: proposal.path,
-            revision,
-            base: proposal.base,
-            draft: proposal.text.clone(),
-            proposal: proposal.text,
-            size: proposal.size,
+            revision: revision + 1,
+            version,
+            is_new_file: proposal.is_new_file,
             opened_unix_milliseconds: now.unix_milliseconds,
+            draft: proposal.draft,
+            text: Arc::default(),
+            appeared: now.monotonic,
         };
+        review.changed();
         self.reviews.insert(id, review);
         self.effects.push(if former.is_some() {
             Effect::ReviewChanged(id)
@@ -92,7 +98,9 @@ impl Core {
     }
 
     /// Puts back a review that was open when the companion ended without a word.
-    pub fn restore_review(&mut self, review: Review) {
+    pub fn restore_review(&mut self, now: Now, mut review: Review) {
+        review.refresh();
+        review.appeared = now.monotonic;
         self.last_review = self.last_review.max(review.id.0);
         self.effects.push(Effect::ReviewOpened(review.id));
         self.reviews.insert(review.id, review);
@@ -123,33 +131,91 @@ impl Core {
     pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Arc<str>> {
         let id = self.find(session, path)?.id;
         let review = self.end(id, Outcome::ClosedByAgent)?;
-        Some(review.draft)
+        Some(review.text)
     }
 
-    /// A person changes the draft without deciding.
-    pub fn edit(&mut self, id: ReviewId, draft: Arc<str>) -> Result<(), DecideError> {
-        let open = self.reviews.get_mut(&id);
-        match open {
-            None => Err(self.why_not_open(id)),
-            Some(review) if review.draft == draft => Ok(()),
-            Some(review) => {
-                review.size = ChangeSize::between(review.base.text(), &draft);
-                review.draft = draft;
-                self.effects.push(Effect::ReviewChanged(id));
-                Ok(())
-            }
+    /// A person replaces the whole draft without deciding. Gives the new version.
+    pub fn edit(&mut self, id: ReviewId, text: &str) -> Result<u64, DecideError> {
+        self.change_draft(id, |draft, _| {
+            draft.edit(text);
+            Ok(())
+        })
+    }
+
+    /// A person changes stretches of the draft of some version. Gives the new version.
+    pub fn change(&mut self, id: ReviewId, version: u64, changes: &[TextChange]) -> Result<u64, DecideError> {
+        let current = self.review(id)?.version;
+        if version != current {
+            return Err(DecideError::Stale { id, version: current });
+        }
+        self.change_draft(id, |draft, text| {
+            draft.edit(&TextChange::apply_all(text, changes)?);
+            Ok(())
+        })
+    }
+
+    /// A person decides one hunk. Gives the new version.
+    pub fn decide_hunk(&mut self, id: ReviewId, hunk: HunkId, choice: Choice) -> Result<u64, DecideError> {
+        self.change_draft(id, |draft, _| Ok(draft.set_hunk(hunk, choice)?))
+    }
+
+    fn change_draft(
+        &mut self,
+        id: ReviewId,
+        change: impl FnOnce(&mut Draft, &str) -> Result<(), DecideError>,
+    ) -> Result<u64, DecideError> {
+        let Some(review) = self.reviews.get_mut(&id) else {
+            return Err(self.why_not_open(id));
+        };
+        let before = review.text.clone();
+        change(&mut review.draft, &before)?;
+        // A hunk may have another state now although the text is the same, so this counts as a change in any case.
+        review.changed();
+        let changes = TextChange::between(&before, &review.text).into_iter().collect();
+        let version = review.version;
+        self.effects.push(Effect::ReviewEdited { id, changes });
+        Ok(version)
+    }
+
+    /// The file of a review changed on disk or in the editor: the draft is carried over to what it holds now, and where
+    /// that is not possible, hunks are marked as in conflict.
+    pub fn base_changed(&mut self, id: ReviewId, base: Base) {
+        let Some(review) = self.reviews.get_mut(&id) else {
+            return;
+        };
+        let is_new_file = base == Base::Missing;
+        let base = base.into_text();
+        if is_new_file == review.is_new_file && base == *review.draft.base() {
+            return;
+        }
+        review.is_new_file = is_new_file;
+        let conflicts = review.draft.rebase(base).conflicts;
+        review.changed();
+        self.effects.push(Effect::ReviewChanged(id));
+        self.effects.push(Effect::ReviewRebased { id, conflicts });
+    }
+
+    /// Whether a key may decide a review already. A front end whose decisions come from keys or clicks asks this first.
+    pub fn check_armed(&self, now: Now, id: ReviewId) -> Result<(), DecideError> {
+        let review = self.review(id)?;
+        if now.monotonic.saturating_sub(review.appeared) < ARMING {
+            Err(DecideError::NotArmed(id))
+        } else {
+            Ok(())
         }
     }
 
     /// A person accepts the draft, or `content` in its place.
-    ///
-    /// An emptied text is refused for agents that would read it as "nothing was edited", unless `even_if_empty`.
-    pub fn accept(&mut self, id: ReviewId, content: Option<Arc<str>>, even_if_empty: bool) -> Result<(), DecideError> {
+    pub fn accept(&mut self, id: ReviewId, content: Option<Arc<str>>, insist: Insist) -> Result<(), DecideError> {
         let review = self.review(id)?;
-        let content = content.unwrap_or_else(|| review.draft.clone());
+        let conflicts = review.conflicts();
+        if content.is_none() && conflicts > 0 {
+            return Err(DecideError::Conflicts { id, count: conflicts });
+        }
+        let content = content.unwrap_or_else(|| review.text.clone());
         let client = self.agents.get(&review.session).and_then(|agent| agent.client.as_ref());
-        let emptied = content.is_empty() && !review.proposal.is_empty();
-        if emptied && !even_if_empty && ClientDialect::of(client).empty_means_unedited {
+        let emptied = content.is_empty() && !review.draft.proposal().is_empty();
+        if emptied && insist == Insist::No && ClientDialect::of(client).empty_means_unedited {
             return Err(DecideError::EmptyMeansUnedited {
                 agent: review.agent.clone(),
                 path: review.path.clone(),
@@ -165,6 +231,15 @@ impl Core {
             );
         }
         Ok(())
+    }
+
+    /// The reviews of one agent that wait.
+    pub fn reviews_of(&self, session: &SessionId) -> Vec<ReviewId> {
+        self.reviews
+            .values()
+            .filter(|review| review.session == *session)
+            .map(|review| review.id)
+            .collect()
     }
 
     /// A person rejects the proposal.
@@ -231,12 +306,7 @@ impl Core {
     }
 
     pub(super) fn orphan_reviews_of(&mut self, agent: &Agent, undelivered: Vec<Arc<str>>) {
-        let open: Vec<ReviewId> = self
-            .reviews
-            .values()
-            .filter(|review| review.session == agent.session)
-            .map(|review| review.id)
-            .collect();
+        let open = self.reviews_of(&agent.session);
         let mut paths = undelivered;
         for id in open {
             paths.extend(self.end(id, Outcome::Orphaned).map(|review| review.path));
@@ -280,4 +350,11 @@ impl Core {
             self.tell(session, verdict);
         }
     }
+}
+
+/// Whether a proposal asks for what already waits.
+fn is_same(review: &Review, proposal: &Proposal) -> bool {
+    review.is_new_file == proposal.is_new_file
+        && review.draft.base() == proposal.draft.base()
+        && review.draft.proposal() == proposal.draft.proposal()
 }

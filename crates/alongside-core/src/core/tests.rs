@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::context::Cursor;
+use crate::draft::Choice;
 use crate::review::{Base, Proposal};
 
 fn at(milliseconds: u64) -> Now {
@@ -126,7 +127,7 @@ fn a_decision_goes_to_the_session_that_asked_and_to_no_other() {
     let two = connect(&mut core, "two", gemini());
     let of_one = propose(&mut core, &one, "/a", "one");
     let of_two = propose(&mut core, &two, "/a", "two");
-    core.accept(of_two, None, false).unwrap();
+    core.accept(of_two, None, Insist::No).unwrap();
     core.reject(of_one).unwrap();
     assert_eq!(
         told(&mut core),
@@ -139,7 +140,7 @@ fn a_review_is_decided_exactly_once() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
-    core.accept(review, None, false).unwrap();
+    core.accept(review, None, Insist::No).unwrap();
     assert_eq!(
         core.reject(review),
         Err(DecideError::AlreadyOver {
@@ -157,7 +158,7 @@ fn the_path_goes_back_byte_for_byte() {
     let session = connect(&mut core, "one", gemini());
     let strange = "/a//b/../c d/\u{e9}\u{301}";
     let review = propose(&mut core, &session, strange, "text");
-    core.accept(review, None, false).unwrap();
+    core.accept(review, None, Insist::No).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted(strange, "text"))]);
 }
 
@@ -167,7 +168,7 @@ fn marks_line_endings_and_a_missing_final_newline_survive() {
     let session = connect(&mut core, "one", gemini());
     let text = "\u{feff}one\r\ntwo\nthree\r\nfour";
     let review = propose(&mut core, &session, "/a", text);
-    core.accept(review, None, false).unwrap();
+    core.accept(review, None, Insist::No).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", text))]);
 }
 
@@ -176,9 +177,9 @@ fn an_edited_draft_is_what_gets_accepted() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
-    core.edit(review, "edited".into()).unwrap();
+    core.edit(review, "edited").unwrap();
     assert!(core.review(review).unwrap().is_edited());
-    core.accept(review, None, false).unwrap();
+    core.accept(review, None, Insist::No).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", "edited"))]);
 }
 
@@ -187,11 +188,11 @@ fn a_further_proposal_for_the_same_file_is_a_new_revision_of_the_same_review() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let first = propose(&mut core, &session, "/a", "first");
-    core.edit(first, "edited".into()).unwrap();
+    core.edit(first, "edited").unwrap();
     let second = propose(&mut core, &session, "/a", "second");
     assert_eq!(first, second);
     assert_eq!(core.review(second).unwrap().revision, 2);
-    assert_eq!(&*core.review(second).unwrap().draft, "second");
+    assert_eq!(&**core.review(second).unwrap().text(), "second");
     assert!(
         told(&mut core).is_empty(),
         "an answer to the former revision would be taken for one to the new one"
@@ -203,7 +204,7 @@ fn closing_by_the_agent_gives_it_the_draft_and_never_notifies() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
-    core.edit(review, "edited".into()).unwrap();
+    core.edit(review, "edited").unwrap();
     assert_eq!(core.close_review(&session, "/a").as_deref(), Some("edited"));
     assert_eq!(core.close_review(&session, "/a"), None);
     assert!(told(&mut core).is_empty());
@@ -215,13 +216,13 @@ fn a_person_who_empties_a_file_is_told_that_it_would_not_be_emptied() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
-    let refused = core.accept(review, Some("".into()), false);
+    let refused = core.accept(review, Some("".into()), Insist::No);
     assert!(
         matches!(refused, Err(DecideError::EmptyMeansUnedited { .. })),
         "{refused:?}"
     );
     assert!(core.review(review).is_ok(), "the review still waits");
-    core.accept(review, Some("".into()), true).unwrap();
+    core.accept(review, Some("".into()), Insist::EvenIfEmpty).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", ""))]);
 }
 
@@ -237,9 +238,9 @@ fn a_client_of_the_specification_may_be_given_an_empty_text() {
         },
     );
     let review = propose(&mut core, &session, "/a", "text");
-    core.accept(review, Some("".into()), false).unwrap();
+    core.accept(review, Some("".into()), Insist::No).unwrap();
     let proposal_is_empty = propose(&mut core, &session, "/b", "");
-    core.accept(proposal_is_empty, None, false).unwrap();
+    core.accept(proposal_is_empty, None, Insist::No).unwrap();
 }
 
 #[test]
@@ -333,7 +334,7 @@ fn a_decision_that_never_arrived_frees_the_agent_when_it_comes_back() {
     let old = connect(&mut core, "old", gemini());
     let review = propose(&mut core, &old, "/a", "text");
     core.stream_closed(&old);
-    core.accept(review, None, false).unwrap();
+    core.accept(review, None, Insist::No).unwrap();
     core.session_ended(&old, vec!["/a".into()]);
     core.take_effects();
     core.session_started(at(0), &old, Some(gemini()));
@@ -349,10 +350,10 @@ fn a_restored_review_is_decided_by_the_session_that_comes_back() {
     let saved = before.review(id).unwrap().clone();
 
     let mut after = core();
-    after.restore_review(saved);
+    after.restore_review(at(0), saved);
     let session = connect(&mut after, "one", gemini());
     after.orphan_absent();
-    after.accept(id, None, false).unwrap();
+    after.accept(id, None, Insist::No).unwrap();
     assert_eq!(told(&mut after), [("one".into(), accepted("/a", "text"))]);
     assert_eq!(
         propose(&mut after, &session, "/b", "text"),
@@ -369,7 +370,7 @@ fn a_restored_review_whose_agent_is_gone_is_closed() {
     let saved = before.review(id).unwrap().clone();
 
     let mut after = core();
-    after.restore_review(saved);
+    after.restore_review(at(0), saved);
     after.orphan_absent();
     assert_eq!(after.reviews().count(), 0);
     connect(&mut after, "other", gemini());
@@ -383,15 +384,15 @@ fn a_decision_about_a_restored_review_waits_for_its_agent() {
     let saved = before.review(id).unwrap().clone();
 
     let mut after = core();
-    after.restore_review(saved.clone());
-    after.accept(id, None, false).unwrap();
+    after.restore_review(at(0), saved.clone());
+    after.accept(id, None, Insist::No).unwrap();
     assert!(told(&mut after).is_empty(), "nobody is there to be told");
     after.session_started(at(0), &session, Some(gemini()));
     assert_eq!(told(&mut after), [("one".into(), accepted("/a", "text"))]);
 
     let mut never = core();
-    never.restore_review(saved);
-    never.accept(id, None, false).unwrap();
+    never.restore_review(at(0), saved);
+    never.accept(id, None, Insist::No).unwrap();
     never.orphan_absent();
     let other = SessionId::new("other");
     never.session_started(at(0), &other, Some(gemini()));
@@ -428,4 +429,123 @@ fn an_agent_cannot_pile_up_reviews_without_a_bound() {
     let refused = core.open_review(at(0), &session, Proposal::new("/more", Base::Missing, "text"));
     assert_eq!(refused, Err(TooManyReviews(100)));
     propose(&mut core, &session, "/1", "a new revision is always taken");
+}
+
+#[test]
+fn the_same_proposal_again_is_not_shown_twice_and_keeps_what_the_person_made_of_it() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    let review = propose(&mut core, &session, "/a", "text");
+    core.edit(review, "edited").unwrap();
+    core.take_effects();
+    assert_eq!(propose(&mut core, &session, "/a", "text"), review);
+    assert!(core.take_effects().is_empty());
+    assert_eq!(&**core.review(review).unwrap().text(), "edited");
+}
+
+#[test]
+fn a_hunk_is_decided_and_everybody_hears_the_change_of_the_text() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    let proposal = Proposal::new("/a", Base::Text("1\n2\n3\n4\n5\n".into()), "one\n2\n3\n4\nfive\n");
+    let id = core.open_review(at(0), &session, proposal).unwrap();
+    let hunks: Vec<_> = core.review(id).unwrap().draft().hunks().collect();
+    core.take_effects();
+    let version = core.decide_hunk(id, hunks[0].id, Choice::Rejected).unwrap();
+    assert_eq!(version, 2);
+    let changes = vec![TextChange {
+        from: 0,
+        to: 3,
+        insert: "1".into(),
+    }];
+    assert_eq!(core.take_effects(), [Effect::ReviewEdited { id, changes }]);
+    core.accept(id, None, Insist::No).unwrap();
+    assert_eq!(told(&mut core), [("one".into(), accepted("/a", "1\n2\n3\n4\nfive\n"))]);
+}
+
+#[test]
+fn a_change_to_an_old_version_is_refused_and_the_draft_stays() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    let review = propose(&mut core, &session, "/a", "text");
+    let change = |insert: &str| {
+        [TextChange {
+            from: 0,
+            to: 0,
+            insert: insert.into(),
+        }]
+    };
+    assert_eq!(core.change(review, 1, &change("first ")), Ok(2));
+    assert_eq!(
+        core.change(review, 1, &change("late ")),
+        Err(DecideError::Stale { id: review, version: 2 })
+    );
+    assert_eq!(&**core.review(review).unwrap().text(), "first text");
+    let beyond = [TextChange {
+        from: 99,
+        to: 99,
+        insert: String::new(),
+    }];
+    assert!(matches!(
+        core.change(review, 2, &beyond),
+        Err(DecideError::Misplaced(_))
+    ));
+}
+
+#[test]
+fn a_key_pressed_as_a_review_appears_decides_nothing() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    let proposal = Proposal::new("/a", Base::Missing, "text");
+    let review = core.open_review(at(1000), &session, proposal).unwrap();
+    assert_eq!(core.check_armed(at(1399), review), Err(DecideError::NotArmed(review)));
+    assert_eq!(core.check_armed(at(1400), review), Ok(()));
+    core.open_review(at(2000), &session, Proposal::new("/a", Base::Missing, "another"))
+        .unwrap();
+    assert!(
+        core.check_armed(at(2100), review).is_err(),
+        "a new revision appears anew"
+    );
+}
+
+#[test]
+fn a_file_that_changes_on_disk_is_merged_and_a_conflict_must_be_decided() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    let proposal = Proposal::new("/a", Base::Text("1\n2\n3\n".into()), "1\ntwo\n3\n");
+    let id = core.open_review(at(0), &session, proposal).unwrap();
+    core.take_effects();
+    core.base_changed(id, Base::Text("1\n2\n3\n".into()));
+    assert!(core.take_effects().is_empty(), "the same text is no change");
+    core.base_changed(id, Base::Text("0\n1\n2\n3\n".into()));
+    assert_eq!(
+        core.take_effects(),
+        [Effect::ReviewChanged(id), Effect::ReviewRebased { id, conflicts: 0 }]
+    );
+    assert_eq!(&**core.review(id).unwrap().text(), "0\n1\ntwo\n3\n");
+
+    core.base_changed(id, Base::Text("0\n1\nzwei\n3\n".into()));
+    assert_eq!(
+        core.accept(id, None, Insist::No),
+        Err(DecideError::Conflicts { id, count: 1 })
+    );
+    let conflict = core.review(id).unwrap().draft().conflicts().next().unwrap().id;
+    core.decide_hunk(id, conflict, Choice::Accepted).unwrap();
+    core.accept(id, None, Insist::No).unwrap();
+    assert_eq!(told(&mut core), [("one".into(), accepted("/a", "0\n1\ntwo\n3\n"))]);
+}
+
+#[test]
+fn a_stored_review_comes_back_exactly() {
+    let mut before = core();
+    let session = connect(&mut before, "one", gemini());
+    let proposal = Proposal::new("/a", Base::Text("\u{feff}1\r\n2".into()), "\u{feff}1\r\ntwo");
+    let id = before.open_review(at(0), &session, proposal).unwrap();
+    before.edit(id, "\u{feff}1\r\nzwei").unwrap();
+    let review = before.review(id).unwrap().clone();
+    let stored = serde_json::to_string(&review).unwrap();
+
+    let mut after = core();
+    after.restore_review(at(0), serde_json::from_str(&stored).unwrap());
+    assert_eq!(after.review(id).unwrap(), &review);
 }

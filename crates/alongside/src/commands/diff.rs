@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alongside_core::ReviewId;
-use alongside_core::difference::{invisible_changes, unified};
+use alongside_core::difference::unified;
+use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
-use alongside_front::protocol::{Accept, Edit, Nothing, Request, ReviewRef, ReviewSummary, ReviewTexts};
+use alongside_front::protocol::{
+    Accept, Decided, Edit, HunkChoice, HunkDecision, HunkStates, Nothing, OfAgent, Request, ReviewRef, ReviewSummary,
+    ReviewTexts,
+};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::command_line::{Common, Diff};
+use crate::command_line::{Common, Diff, HunkWord};
 use crate::printable::{ago, printable_difference, printable_line};
 use crate::running;
 
@@ -37,10 +41,20 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
         Diff::Accept {
             review,
             content_file,
+            all_of_agent,
             even_if_empty,
         } => {
             let content = content_file.as_deref().map(read_content).transpose()?;
             let review = find(&mut companion, &review).await?;
+            if all_of_agent {
+                return decide_all(
+                    common,
+                    &mut companion,
+                    Request::ReviewAcceptAll(of_agent(&review)),
+                    "accepted",
+                )
+                .await;
+            }
             let accept = Accept {
                 review: review.id,
                 content,
@@ -48,6 +62,21 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
             };
             companion.call::<Value>(Request::ReviewAccept(accept)).await?;
             answer_decision(common, &review, "accepted");
+        }
+        Diff::Hunk { review, hunk, decision } => {
+            let review = find(&mut companion, &review).await?;
+            let decision = match decision {
+                HunkWord::Accept => HunkChoice::Accept,
+                HunkWord::Reject => HunkChoice::Reject,
+                HunkWord::Keep => HunkChoice::Keep,
+            };
+            let asked = HunkDecision {
+                review: review.id,
+                hunk: HunkId(hunk),
+                decision,
+            };
+            let hunks: HunkStates = companion.call(Request::ReviewHunk(asked)).await?;
+            output.answer(&hunks, || hunks_in_words(&hunks.hunks));
         }
         Diff::Edit { review, content_file } => {
             let content = read_content(&content_file)?;
@@ -64,8 +93,17 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 )
             });
         }
-        Diff::Reject { review } => {
+        Diff::Reject { review, all_of_agent } => {
             let review = find(&mut companion, &review).await?;
+            if all_of_agent {
+                return decide_all(
+                    common,
+                    &mut companion,
+                    Request::ReviewRejectAll(of_agent(&review)),
+                    "rejected",
+                )
+                .await;
+            }
             companion
                 .call::<Value>(Request::ReviewReject(ReviewRef { review: review.id }))
                 .await?;
@@ -73,6 +111,33 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn of_agent(review: &ReviewSummary) -> OfAgent {
+    OfAgent {
+        session: review.session.clone(),
+    }
+}
+
+/// Decides all changes of one agent; those that cannot be decided are said, and make the command fail.
+async fn decide_all(common: &Common, companion: &mut Client, request: Request, outcome: &str) -> Result<ExitCode> {
+    let all: Decided = companion.call(request).await?;
+    common.output().answer(&all, || {
+        let mut words = format!("{} changes are {outcome}.\n", all.decided.len());
+        for refused in &all.refused {
+            words.push_str(&format!(
+                "Review {} is not: {}\n",
+                refused.review,
+                printable_line(&refused.message)
+            ));
+        }
+        words
+    });
+    Ok(if all.refused.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 async fn list(companion: &mut Client) -> Result<Vec<ReviewSummary>> {
@@ -171,8 +236,27 @@ fn show_in_words(texts: &ReviewTexts, colours: bool) -> String {
         ""
     });
     words.push_str(&printable_difference(&difference, colours));
-    for note in invisible_changes(texts.base.as_deref().unwrap_or_default(), &texts.draft) {
+    for note in &texts.notes {
         words.push_str(&format!("Note: {note}.\n"));
+    }
+    words.push_str(&format!("\n{}", hunks_in_words(&texts.hunks)));
+    words
+}
+
+fn hunks_in_words(hunks: &[Hunk]) -> String {
+    let mut words = String::new();
+    for hunk in hunks {
+        let state = match hunk.state {
+            HunkState::Accepted => "would be accepted",
+            HunkState::Rejected => "is rejected",
+            HunkState::Edited => "is edited by you",
+            HunkState::Conflict => "is in conflict with what happened to the file meanwhile",
+        };
+        let (base, draft) = (hunk.base, hunk.draft);
+        words.push_str(&format!(
+            "hunk {:>3}, line {} (+{} −{}), {state}\n",
+            hunk.id, draft.start, draft.count, base.count
+        ));
     }
     words
 }

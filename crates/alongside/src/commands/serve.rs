@@ -133,7 +133,20 @@ impl Narrator {
                 }
                 self.agents = now.agents;
             }
-            Notification::ReviewChanged(_) | Notification::ContextChanged(_) | Notification::Resync(_) => {}
+            Notification::ReviewRebased(rebased) => {
+                let what = match rebased.conflicts {
+                    0 => "its change still fits".to_owned(),
+                    count => format!("{count} of its hunks are in conflict"),
+                };
+                self.output.news(&format!(
+                    "The file of review {} changed meanwhile; {what}.",
+                    rebased.review
+                ));
+            }
+            Notification::ReviewChanged(_)
+            | Notification::ReviewEdited(_)
+            | Notification::ContextChanged(_)
+            | Notification::Resync(_) => {}
         }
     }
 

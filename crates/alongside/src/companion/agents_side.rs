@@ -1,12 +1,12 @@
 //! What agents do.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Proposal, SessionId, Verdict};
 
-use super::Companion;
-use super::base::read_base;
+use super::{Companion, base};
 
 impl alongside_mcp::Companion for Companion {
     fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
@@ -36,9 +36,11 @@ impl alongside_mcp::Companion for Companion {
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
         let workspace = self.workspace();
         let outside_workspace = self.settings.lock().outside_workspace;
+        let buffer = self.buffers.get(Path::new(&*file_path));
         // Reading and comparing take time that other agents should not have to wait for.
         let proposal = tokio::task::spawn_blocking(move || {
-            let base = read_base(&file_path, &workspace, outside_workspace)?;
+            base::check(&file_path, &workspace, outside_workspace)?;
+            let base = base::read(&file_path, buffer)?;
             Ok::<_, String>(Proposal::new(file_path, base, new_content))
         })
         .await

@@ -12,12 +12,8 @@ use crate::settings::OutsideWorkspace;
 /// A file larger than this is not text that a person reviews.
 const LARGEST_BASE: u64 = 64 * 1024 * 1024;
 
-/// Reads the file that an agent wants to change, or says in a sentence why it cannot be reviewed.
-pub(super) fn read_base(
-    file_path: &str,
-    workspace: &[PathBuf],
-    outside_workspace: OutsideWorkspace,
-) -> Result<Base, String> {
+/// Whether an agent may propose a change to this file at all, or a sentence that says why not.
+pub(super) fn check(file_path: &str, workspace: &[PathBuf], outside_workspace: OutsideWorkspace) -> Result<(), String> {
     let path = Path::new(file_path);
     if !path.is_absolute() {
         return Err(format!(
@@ -30,9 +26,19 @@ pub(super) fn read_base(
              (review.outside-workspace)."
         ));
     }
+    Ok(())
+}
+
+/// What a file holds: in the editor if it has unsaved changes there, else on disk; or a sentence that says why it cannot
+/// be reviewed.
+pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, String> {
+    if let Some(text) = buffer {
+        return Ok(Base::Text(text));
+    }
+    let path = Path::new(file_path);
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => return Ok(Base::Missing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Base::Missing),
         Err(error) => return Err(format!("`{file_path}` cannot be looked at: {error}.")),
     };
     if metadata.is_dir() {
@@ -83,8 +89,10 @@ fn real_path(path: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn read(path: &Path) -> Result<Base, String> {
-        read_base(path.to_str().unwrap(), &[], OutsideWorkspace::Allow)
+    fn look(path: &Path) -> Result<Base, String> {
+        let path = path.to_str().unwrap();
+        check(path, &[], OutsideWorkspace::Allow)?;
+        read(path, None)
     }
 
     #[test]
@@ -92,19 +100,27 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("a.txt");
         fs::write(&file, "\u{feff}one\r\ntwo").unwrap();
-        assert_eq!(read(&file), Ok(Base::Text("\u{feff}one\r\ntwo".into())));
+        assert_eq!(look(&file), Ok(Base::Text("\u{feff}one\r\ntwo".into())));
+    }
+
+    #[test]
+    fn unsaved_changes_count_more_than_the_file() {
+        assert_eq!(
+            read("/nowhere", Some("unsaved".into())),
+            Ok(Base::Text("unsaved".into()))
+        );
     }
 
     #[test]
     fn a_file_that_does_not_exist_is_new_even_in_a_directory_that_does_not_exist() {
         let scratch = tempfile::tempdir().unwrap();
-        assert_eq!(read(&scratch.path().join("a/b/c.txt")), Ok(Base::Missing));
+        assert_eq!(look(&scratch.path().join("a/b/c.txt")), Ok(Base::Missing));
     }
 
     #[test]
     fn what_cannot_be_reviewed_is_refused_with_a_sentence() {
         let scratch = tempfile::tempdir().unwrap();
-        let sentence = |path: &Path| read(path).unwrap_err();
+        let sentence = |path: &Path| look(path).unwrap_err();
         assert!(sentence(Path::new("a.txt")).contains("not an absolute path"));
         assert!(sentence(scratch.path()).contains("is a directory"));
         let latin = scratch.path().join("latin.txt");
@@ -129,7 +145,7 @@ mod tests {
                 .unwrap()
                 .success()
         );
-        assert!(read(&pipe).unwrap_err().contains("not an ordinary file"));
+        assert!(look(&pipe).unwrap_err().contains("not an ordinary file"));
     }
 
     #[cfg(unix)]
@@ -141,7 +157,7 @@ mod tests {
         fs::create_dir_all(&outside).unwrap();
         std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
         let forbidden = |path: PathBuf| {
-            read_base(
+            check(
                 path.to_str().unwrap(),
                 std::slice::from_ref(&inside),
                 OutsideWorkspace::Forbid,

@@ -84,7 +84,7 @@ impl Running {
             core.set_privacy(privacy);
         });
         let restored = companion.store.restore();
-        companion.with_core(|core, _| restored.into_iter().for_each(|review| core.restore_review(review)));
+        companion.with_core(|core, now| restored.into_iter().for_each(|review| core.restore_review(now, review)));
 
         let people = websocket::Listener::bind()
             .await
@@ -260,8 +260,8 @@ async fn keep_announced(
 ) {
     let mut watcher = Watcher::new();
     let changes = watcher.changes.clone();
-    watcher.watch(watched(&companion, &announcement, &files));
     loop {
+        watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
         tokio::select! {
             () = companion.wake.workspace.notified() => {
                 announcement.workspace = companion.workspace();
@@ -273,9 +273,24 @@ async fn keep_announced(
                     continue;
                 }
                 tracing::warn!("a discovery file was removed by somebody else; writing it again");
+                watcher.forget();
             }
             () = changes.rules.notified() => {
                 companion.refresh_privacy();
+                continue;
+            }
+            // Watched first, then looked at once more: what happened in between is not missed.
+            () = companion.wake.reviews.notified() => {
+                watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
+                companion.refresh_bases().await;
+                continue;
+            }
+            () = companion.wake.bases.notified() => {
+                companion.refresh_bases().await;
+                continue;
+            }
+            () = changes.bases.notified() => {
+                companion.refresh_bases().await;
                 continue;
             }
         }
@@ -283,11 +298,20 @@ async fn keep_announced(
             tracing::error!(%error, "agents may not find this companion");
         }
         note_announced(&companion, announcement.port, &files);
-        watcher.watch(watched(&companion, &announcement, &files));
     }
 }
 
-fn watched(companion: &Companion, announcement: &Announcement, files: &DiscoveryFiles) -> BTreeSet<PathBuf> {
+/// The files of the reviews that wait.
+fn reviewed(companion: &Companion) -> BTreeSet<PathBuf> {
+    companion
+        .core
+        .lock()
+        .reviews()
+        .map(|review| PathBuf::from(&*review.path))
+        .collect()
+}
+
+fn directories(companion: &Companion, announcement: &Announcement, files: &DiscoveryFiles) -> BTreeSet<PathBuf> {
     let discovery = files.directories().into_iter().map(std::path::Path::to_owned);
     let settings = Some(companion.places.configuration.clone()).filter(|directory| directory.is_dir());
     discovery

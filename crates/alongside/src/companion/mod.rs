@@ -6,6 +6,7 @@
 
 mod agents_side;
 mod base;
+mod buffers;
 mod clock;
 mod editor;
 mod lifecycle;
@@ -17,13 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::{Core, Effect, Now};
-use alongside_front::protocol::{AgentSummary, Agents, Notification, ReviewClosed, ReviewSummary};
+use alongside_core::{Core, Effect, Now, ReviewId};
+use alongside_front::protocol::{
+    AgentSummary, Agents, HunkStates, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use buffers::Buffers;
 use clock::Clock;
 use store::Store;
 
@@ -41,6 +45,7 @@ pub(crate) struct Companion {
     agents: OnceLock<alongside_mcp::Agents>,
     news: broadcast::Sender<Notification>,
     store: Store,
+    buffers: Buffers,
     places: Places,
     settings: Mutex<Settings>,
     identity: Identity,
@@ -75,6 +80,10 @@ struct Wake {
     deadline: Notify,
     /// The folders of the workspace changed.
     workspace: Notify,
+    /// Reviews came or went, so that other files must be watched.
+    reviews: Notify,
+    /// The file of a review may hold something else.
+    bases: Notify,
     /// Somebody asked the companion to end.
     stop: Notify,
 }
@@ -87,6 +96,7 @@ impl Companion {
             agents: OnceLock::new(),
             news: broadcast::channel(NEWS_KEPT).0,
             store,
+            buffers: Buffers::default(),
             places,
             settings: Mutex::new(settings),
             identity,
@@ -139,6 +149,7 @@ impl Companion {
             Effect::ReviewOpened(id) => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
+                    self.wake.reviews.notify_one();
                     self.tell_people(Notification::ReviewOpened(ReviewSummary::of(review)));
                 }
             }
@@ -148,8 +159,24 @@ impl Companion {
                     self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
                 }
             }
+            Effect::ReviewEdited { id, changes } => {
+                if let Ok(review) = core.review(id) {
+                    self.store.save(review.clone());
+                    let HunkStates { version, hunks } = HunkStates::of(review);
+                    self.tell_people(Notification::ReviewEdited(ReviewEdited {
+                        review: id,
+                        version,
+                        changes,
+                        hunks,
+                    }));
+                }
+            }
+            Effect::ReviewRebased { id, conflicts } => {
+                self.tell_people(Notification::ReviewRebased(ReviewRebased { review: id, conflicts }));
+            }
             Effect::ReviewClosed { id, path, outcome } => {
                 self.store.forget(id);
+                self.wake.reviews.notify_one();
                 self.tell_people(Notification::ReviewClosed(ReviewClosed {
                     review: id,
                     path,
@@ -162,6 +189,30 @@ impl Companion {
                 }));
             }
             Effect::WorkspaceChanged => self.wake.workspace.notify_one(),
+        }
+    }
+
+    /// Compares every review with what its file holds now.
+    async fn refresh_bases(&self) {
+        let reviews: Vec<(ReviewId, Arc<str>)> = self
+            .core
+            .lock()
+            .reviews()
+            .map(|review| (review.id, review.path.clone()))
+            .collect();
+        let buffered: Vec<_> = reviews
+            .into_iter()
+            .map(|(id, path)| (id, self.buffers.get(Path::new(&*path)), path))
+            .collect();
+        let read = tokio::task::spawn_blocking(move || {
+            // A file that cannot be read as text now leaves its review as it is; the agent will say what is wrong.
+            let read = buffered
+                .into_iter()
+                .filter_map(|(id, buffer, path)| Some((id, base::read(&path, buffer).ok()?)));
+            read.collect::<Vec<_>>()
+        });
+        for (id, base) in read.await.unwrap_or_default() {
+            self.with_core(|core, _| core.base_changed(id, base));
         }
     }
 

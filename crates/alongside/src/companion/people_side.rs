@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use alongside_core::context::ContextError;
-use alongside_core::{Core, DecideError, Now};
+use alongside_core::{Core, DecideError, Insist, Now, Outcome, ReviewId, SessionId};
 use alongside_front::protocol::{
-    Notification, Request, ReviewSummary, ReviewTexts, ShownContext, Status, VERSION, Welcome,
+    Decided, HunkStates, NotDecided, Notification, OfAgent, Request, ReviewSummary, ReviewTexts, ShownContext, Status,
+    VERSION, Version, Welcome,
 };
 use alongside_front::{Desk, FrontEnd, Refusal};
 use serde::Serialize;
@@ -13,9 +14,10 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::{Companion, summaries};
+use crate::doctor;
 
 impl Desk for Companion {
-    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+    async fn call(&self, front_end: &FrontEnd, request: Request) -> Result<Value, Refusal> {
         match request {
             Request::Hello(hello) => {
                 if hello.trusted.is_some() {
@@ -51,18 +53,45 @@ impl Desk for Companion {
             }
             Request::ReviewEdit(edit) => {
                 let review = self.decide(|core| {
-                    core.edit(edit.review, edit.content)?;
+                    core.edit(edit.review, &edit.content)?;
                     core.review(edit.review).map(ReviewSummary::of)
                 })?;
                 value(&review)
             }
+            Request::ReviewChange(change) => {
+                let version = self.decide(|core| core.change(change.review, change.version, &change.changes))?;
+                value(&Version { version })
+            }
+            Request::ReviewHunk(asked) => {
+                let hunks = self.decide(|core| {
+                    core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
+                    core.review(asked.review).map(HunkStates::of)
+                })?;
+                value(&hunks)
+            }
             Request::ReviewAccept(accept) => {
-                self.decide(|core| core.accept(accept.review, accept.content, accept.even_if_empty))?;
-                Ok(json!({ "review": accept.review, "outcome": "accepted" }))
+                let insist = if accept.even_if_empty {
+                    Insist::EvenIfEmpty
+                } else {
+                    Insist::No
+                };
+                self.decide_armed(front_end, accept.review, |core| {
+                    core.accept(accept.review, accept.content, insist)
+                })?;
+                Ok(json!({ "review": accept.review, "outcome": Outcome::Accepted }))
             }
             Request::ReviewReject(asked) => {
-                self.decide(|core| core.reject(asked.review))?;
-                Ok(json!({ "review": asked.review, "outcome": "rejected" }))
+                self.decide_armed(front_end, asked.review, |core| core.reject(asked.review))?;
+                Ok(json!({ "review": asked.review, "outcome": Outcome::Rejected }))
+            }
+            Request::ReviewAcceptAll(asked) => {
+                value(&self.decide_all(front_end, &asked, |core, id| core.accept(id, None, Insist::No)))
+            }
+            Request::ReviewRejectAll(asked) => value(&self.decide_all(front_end, &asked, Core::reject)),
+            Request::ContextBuffer(buffer) => {
+                self.buffers.set(&buffer.path, buffer.text);
+                self.wake.bases.notify_one();
+                Ok(json!({}))
             }
             Request::WorkspaceSet(asked) => {
                 let folders = check_folders(asked.folders)?;
@@ -70,6 +99,15 @@ impl Desk for Companion {
                 Ok(json!({}))
             }
             Request::Status(_) => value(&self.status()),
+            Request::Doctor(_) => {
+                let workspace = self.workspace();
+                let directory = workspace.first().cloned().unwrap_or_default();
+                let examined = doctor::examine(&directory).await;
+                examined
+                    .map(|found| found.to_json())
+                    .map_err(|error| Refusal::new("failed", format!("{error:#}")))
+            }
+            Request::PageLink(_) => Err(Refusal::new("noPage", "this companion has no page")),
             Request::Stop(_) => {
                 self.wake.stop.notify_one();
                 Ok(json!({}))
@@ -109,16 +147,64 @@ impl Companion {
         })
     }
 
-    fn decide<R>(&self, input: impl FnOnce(&mut Core) -> Result<R, DecideError>) -> Result<R, Refusal> {
-        self.with_core(|core, _| input(core)).map_err(|error| {
-            let kind = match error {
-                DecideError::Unknown(_) => "unknownReview",
-                DecideError::AlreadyOver { .. } => "alreadyOver",
-                DecideError::EmptyMeansUnedited { .. } => "emptyMeansUnedited",
-            };
-            Refusal::new(kind, error.to_string())
-        })
+    /// Decides a review, unless the decision comes from a key that was pressed as it appeared.
+    fn decide_armed(
+        &self,
+        front_end: &FrontEnd,
+        id: ReviewId,
+        input: impl FnOnce(&mut Core) -> Result<(), DecideError>,
+    ) -> Result<(), Refusal> {
+        let interactive = front_end.hello.interactive;
+        let decided = self.with_core(|core, now| {
+            if interactive {
+                core.check_armed(now, id)?;
+            }
+            input(core)
+        });
+        decided.map_err(|error| refusal(&error))
     }
+
+    /// Decides all reviews of one agent that can be decided.
+    fn decide_all(
+        &self,
+        front_end: &FrontEnd,
+        asked: &OfAgent,
+        input: impl Fn(&mut Core, ReviewId) -> Result<(), DecideError>,
+    ) -> Decided {
+        let session = SessionId::new(asked.session.as_str());
+        let mut all = Decided {
+            decided: Vec::new(),
+            refused: Vec::new(),
+        };
+        for id in self.with_core(|core, _| core.reviews_of(&session)) {
+            match self.decide_armed(front_end, id, |core| input(core, id)) {
+                Ok(()) => all.decided.push(id),
+                Err(refusal) => all.refused.push(NotDecided {
+                    review: id,
+                    message: refusal.message,
+                }),
+            }
+        }
+        all
+    }
+
+    fn decide<R>(&self, input: impl FnOnce(&mut Core) -> Result<R, DecideError>) -> Result<R, Refusal> {
+        self.with_core(|core, _| input(core)).map_err(|error| refusal(&error))
+    }
+}
+
+fn refusal(error: &DecideError) -> Refusal {
+    let kind = match error {
+        DecideError::Unknown(_) => "unknownReview",
+        DecideError::AlreadyOver { .. } => "alreadyOver",
+        DecideError::NotArmed(_) => "notArmed",
+        DecideError::Stale { .. } => "stale",
+        DecideError::Conflicts { .. } => "conflicts",
+        DecideError::Hunk(_) => "unknownHunk",
+        DecideError::Misplaced(_) => "misplaced",
+        DecideError::EmptyMeansUnedited { .. } => "emptyMeansUnedited",
+    };
+    Refusal::new(kind, error.to_string())
 }
 
 fn value(answer: &impl Serialize) -> Result<Value, Refusal> {

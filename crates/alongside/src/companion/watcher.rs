@@ -7,6 +7,7 @@ use std::sync::Arc;
 use alongside_core::dialect::DIALECTS;
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::settings::WORKSPACE_FILE;
@@ -25,6 +26,10 @@ pub(super) struct Changes {
     pub(super) removed: Notify,
     /// Settings or ignore files may say something else.
     pub(super) rules: Notify,
+    /// The file of a review may hold something else.
+    pub(super) bases: Notify,
+    /// The files of the reviews.
+    files: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Watcher {
@@ -49,19 +54,36 @@ impl Watcher {
         }
     }
 
-    /// Watches exactly these directories from now on. One that was removed and made again is watched anew.
-    pub(super) fn watch(&mut self, directories: BTreeSet<PathBuf>) {
+    /// Watches these directories, and those that the files of reviews are in.
+    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) {
         let Some(system) = &mut self.system else { return };
-        for former in &self.watched {
+        directories.extend(
+            files
+                .iter()
+                .filter_map(|file| file.parent())
+                .filter(|parent| parent.is_dir())
+                .map(Path::to_owned),
+        );
+        *self.changes.files.lock() = files;
+        for former in self.watched.difference(&directories) {
             // It may be gone.
             let _ = system.unwatch(former);
         }
-        for directory in &directories {
+        for directory in directories.difference(&self.watched) {
             if let Err(error) = system.watch(directory, RecursiveMode::NonRecursive) {
                 tracing::warn!(%error, directory = %directory.display(), "changes here will not be noticed");
             }
         }
         self.watched = directories;
+    }
+
+    /// Forgets what is watched, so that a directory that was removed and made again is watched anew.
+    pub(super) fn forget(&mut self) {
+        if let Some(system) = &mut self.system {
+            for former in std::mem::take(&mut self.watched) {
+                let _ = system.unwatch(&former);
+            }
+        }
     }
 }
 
@@ -78,6 +100,10 @@ impl Changes {
         }
         if event.paths.iter().any(|path| holds_rules(path)) {
             self.rules.notify_one();
+        }
+        let files = self.files.lock();
+        if event.paths.iter().any(|path| files.contains(path)) {
+            self.bases.notify_one();
         }
     }
 }

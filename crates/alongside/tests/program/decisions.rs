@@ -226,3 +226,59 @@ async fn an_agent_that_goes_away_takes_its_review_along() {
         "a command line that comes back is freed"
     );
 }
+
+#[tokio::test]
+async fn hunks_are_decided_one_by_one() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    let path = sandbox.write("a.txt", "1\n2\n3\n4\n5\n");
+    agent.propose(&path, "one\n2\n3\n4\nfive\n").await;
+    let hunks = sandbox.json(&["diff", "show", "1"])["hunks"].clone();
+    assert_eq!(hunks.as_array().unwrap().len(), 2);
+    let states = sandbox.json(&["diff", "hunk", "1", &hunks[0]["id"].to_string(), "reject"]);
+    assert_eq!(states["hunks"][0]["state"], "rejected");
+    assert!(sandbox.failure(&["diff", "hunk", "1", "77", "reject"]).contains("77"));
+    sandbox.words(&["diff", "accept", "1"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "1\n2\n3\n4\nfive\n");
+}
+
+#[tokio::test]
+async fn a_file_that_changes_meanwhile_is_merged_and_a_conflict_must_be_decided() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    let path = sandbox.write("a.txt", "1\n2\n3\n");
+    agent.propose(&path, "1\ntwo\n3\n").await;
+    let draft = || sandbox.json(&["diff", "show", "1"])["draft"].clone();
+    sandbox.write("a.txt", "0\n1\n2\n3\n");
+    wait_for("the merge", || (draft() == "0\n1\ntwo\n3\n").then_some(()));
+    sandbox.write("a.txt", "0\n1\nzwei\n3\n");
+    wait_for("the conflict", || {
+        (sandbox.json(&["diff", "list"])[0]["conflicts"] == 1).then_some(())
+    });
+    let error = sandbox.failure(&["diff", "accept", "1"]);
+    assert!(error.contains("in conflict"), "{error}");
+    let hunk = sandbox.json(&["diff", "show", "1"])["hunks"][0]["id"].to_string();
+    sandbox.words(&["diff", "hunk", "1", &hunk, "accept"]);
+    sandbox.words(&["diff", "accept", "1"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "0\n1\ntwo\n3\n");
+}
+
+#[tokio::test]
+async fn all_changes_of_one_agent_are_decided_at_once() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut one = Agent::connect(&serving).await;
+    let two = Agent::connect(&serving).await;
+    one.propose("/a", "a").await;
+    one.propose("/b", "b").await;
+    two.propose("/c", "c").await;
+    assert_eq!(
+        sandbox.json(&["diff", "accept", "1", "--all-of-agent"]),
+        json!({ "decided": [1, 2], "refused": [] })
+    );
+    assert_eq!(one.decision().await.1["content"], "a");
+    assert_eq!(one.decision().await.1["content"], "b");
+    assert_eq!(sandbox.json(&["diff", "list"])[0]["path"], "/c");
+}

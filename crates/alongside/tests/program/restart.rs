@@ -100,7 +100,7 @@ fn wait_until_saved(sandbox: &Sandbox, text: &str) {
         let saved = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
         saved
             .into_iter()
-            .any(|saved| saved.contains(&format!("\"draft\":\"{text}\"")))
+            .any(|saved| saved.contains(&format!("\"{text}\"")))
             .then_some(())
     });
 }

@@ -1,0 +1,156 @@
+//! A change of a text as front ends send and hear it: a stretch, and what stands there now.
+//!
+//! Offsets count UTF-16 code units, as editors in browsers and most editor protocols do.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// One stretch of a text that was replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextChange {
+    /// Where it begins in the old text.
+    pub from: usize,
+    /// Where it ends in the old text.
+    pub to: usize,
+    /// What stands there in the new text.
+    pub insert: String,
+}
+
+/// A change that does not fit the text.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the change from {from} to {to} does not fit the text: offsets count UTF-16 units, rise, and split no character"
+)]
+pub struct MisplacedChange {
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+}
+
+impl TextChange {
+    /// The one change that leads from a text to another; `None` if they are the same.
+    pub fn between(old: &str, new: &str) -> Option<Self> {
+        if old == new {
+            return None;
+        }
+        let start = common_prefix(old, new);
+        let (old_rest, new_rest) = (&old[start..], &new[start..]);
+        let end = common_suffix(old_rest, new_rest);
+        let from = utf16_length(&old[..start]);
+        Some(Self {
+            from,
+            to: from + utf16_length(&old_rest[..old_rest.len() - end]),
+            insert: new_rest[..new_rest.len() - end].to_owned(),
+        })
+    }
+
+    /// Carries out changes that rise and do not overlap; all offsets are into the old text.
+    pub fn apply_all(text: &str, changes: &[Self]) -> Result<String, MisplacedChange> {
+        let mut result = String::with_capacity(text.len());
+        // Where we are, in both countings.
+        let (mut units, mut bytes) = (0, 0);
+        for change in changes {
+            let misplaced = MisplacedChange {
+                from: change.from,
+                to: change.to,
+            };
+            let from = advance(text, &mut units, &mut bytes, change.from).ok_or(misplaced)?;
+            result.push_str(&text[from.0..from.1]);
+            result.push_str(&change.insert);
+            advance(text, &mut units, &mut bytes, change.to).ok_or(misplaced)?;
+        }
+        result.push_str(&text[bytes..]);
+        Ok(result)
+    }
+}
+
+/// Moves on to an offset in UTF-16 units and gives the stretch of bytes that was passed.
+fn advance(text: &str, units: &mut usize, bytes: &mut usize, to: usize) -> Option<(usize, usize)> {
+    let start = *bytes;
+    let mut rest = text[start..].chars();
+    while *units < to {
+        let character = rest.next()?;
+        *units += character.len_utf16();
+        *bytes += character.len_utf8();
+    }
+    (*units == to).then_some((start, *bytes))
+}
+
+fn utf16_length(text: &str) -> usize {
+    // Most text is ASCII, and then this is the number of bytes.
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.chars().map(char::len_utf16).sum()
+    }
+}
+
+fn common_prefix(one: &str, other: &str) -> usize {
+    let same = one
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(one, other)| one == other)
+        .count();
+    one.floor_char_boundary(same).min(other.floor_char_boundary(same))
+}
+
+fn common_suffix(one: &str, other: &str) -> usize {
+    let mut same = one
+        .bytes()
+        .rev()
+        .zip(other.bytes().rev())
+        .take_while(|(one, other)| one == other)
+        .count();
+    while !one.is_char_boundary(one.len() - same) || !other.is_char_boundary(other.len() - same) {
+        same -= 1;
+    }
+    same
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn the_change_between_two_texts_leads_from_one_to_the_other(old in "[aé😀\r\n]{0,12}", new in "[aé😀\r\n]{0,12}") {
+            let changes: Vec<TextChange> = TextChange::between(&old, &new).into_iter().collect();
+            prop_assert_eq!(TextChange::apply_all(&old, &changes), Ok(new));
+        }
+    }
+
+    fn change(from: usize, to: usize, insert: &str) -> TextChange {
+        TextChange {
+            from,
+            to,
+            insert: insert.to_owned(),
+        }
+    }
+
+    #[test]
+    fn several_changes_are_carried_out_in_one_go() {
+        let changed = TextChange::apply_all("a😀b\r\nc", &[change(1, 3, "-"), change(4, 6, "\n"), change(7, 7, "!")]);
+        assert_eq!(changed.as_deref(), Ok("a-b\nc!"));
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_is_refused() {
+        assert!(
+            TextChange::apply_all("abc", &[change(2, 9, "")]).is_err(),
+            "beyond the end"
+        );
+        assert!(
+            TextChange::apply_all("abc", &[change(2, 2, ""), change(1, 1, "")]).is_err(),
+            "not rising"
+        );
+        assert!(
+            TextChange::apply_all("😀", &[change(1, 1, "")]).is_err(),
+            "inside a character"
+        );
+    }
+}
