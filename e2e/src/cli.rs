@@ -241,7 +241,16 @@ impl Agent {
     /// Ends it as a person does, and waits until it is gone.
     pub fn quit(&self) {
         self.terminal.type_line("/quit");
-        let gone = eventually(PATIENCE, || self.terminal.processes().is_empty().then_some(()));
+        let gone = eventually(PATIENCE, || {
+            let gone = eventually(Duration::from_secs(4), || {
+                self.terminal.processes().is_empty().then_some(())
+            });
+            if gone.is_none() {
+                // An Enter that comes while the list of commands is drawn chooses from the list, and no more.
+                self.terminal.press("Enter");
+            }
+            gone
+        });
         if gone.is_none() {
             self.terminal.fail("/quit did not end it");
         }

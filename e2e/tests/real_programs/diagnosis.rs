@@ -18,10 +18,11 @@ fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
     let healthy = launch.doctor(&sandbox);
     assert!(healthy.success, "all is well, but the doctor says {healthy:?}");
 
+    let token = companion.token();
     for file in &companion.files {
         let tampered = fs::read_to_string(file)
             .expect("read a discovery file")
-            .replace(&companion.token(), "wrong");
+            .replace(&token, "wrong");
         fs::write(file, tampered).expect("write a discovery file");
     }
     let ill = launch.doctor(&sandbox);
