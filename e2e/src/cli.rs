@@ -1,6 +1,7 @@
 //! The real command lines, driven as a person drives them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -185,7 +186,15 @@ impl Agent {
     }
 
     /// Types a command that answers with a sentence about the companion, and gives what it printed.
+    ///
+    /// A command line shows its prompt before it is ready: what is typed then is lost, or taken for a question to the model.
+    /// A person types it again, and so does this.
     fn ask(&self, command: &str) -> String {
+        let answer = eventually(PATIENCE, || self.ask_once(command));
+        answer.unwrap_or_else(|| self.terminal.fail(&format!("no answer to {command}")))
+    }
+
+    fn ask_once(&self, command: &str) -> Option<String> {
         const ANSWERS: [&str; 6] = [
             "Connected to",
             "Disconnected",
@@ -197,16 +206,14 @@ impl Agent {
         // The last answer may still be on the screen: what counts is what comes after the last echo of the command.
         let before = self.terminal.history().matches(command).count();
         self.terminal.type_line(command);
-        let answer = eventually(PATIENCE, || {
+        eventually(Duration::from_secs(4), || {
             let history = self.terminal.history();
             let echoes = history.matches(command).count();
             let (_, after) = history.rsplit_once(command).filter(|_| echoes > before)?;
-            ANSWERS
-                .iter()
-                .any(|answer| after.contains(answer))
-                .then(|| after.to_owned())
-        });
-        answer.unwrap_or_else(|| self.terminal.fail(&format!("no answer to {command}")))
+            let from_model = after.contains("OK.");
+            (from_model || ANSWERS.iter().any(|answer| after.contains(answer))).then(|| after.to_owned())
+        })
+        .filter(|answer| !answer.contains("OK."))
     }
 
     /// Types a prompt.
@@ -234,7 +241,16 @@ impl Agent {
     /// Ends it as a person does, and waits until it is gone.
     pub fn quit(&self) {
         self.terminal.type_line("/quit");
-        let gone = eventually(PATIENCE, || self.terminal.processes().is_empty().then_some(()));
+        let gone = eventually(PATIENCE, || {
+            let gone = eventually(Duration::from_secs(4), || {
+                self.terminal.processes().is_empty().then_some(())
+            });
+            if gone.is_none() {
+                // An Enter that comes while the list of commands is drawn chooses from the list, and no more.
+                self.terminal.press("Enter");
+            }
+            gone
+        });
         if gone.is_none() {
             self.terminal.fail("/quit did not end it");
         }

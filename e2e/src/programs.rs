@@ -1,11 +1,12 @@
 //! Where the programs under test are.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// The directory of this crate, which npm installs into.
-pub(crate) fn e2e_directory() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// The directory of this crate, which npm installs into. Cargo tells it at run time too, which stays right when the
+/// repository moves.
+pub(crate) fn e2e_directory() -> PathBuf {
+    env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
 }
 
 /// The companion under test: the value of `ALONGSIDE_BIN`.

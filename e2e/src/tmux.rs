@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -25,9 +26,12 @@ pub struct Terminal {
 impl Terminal {
     /// Opens a terminal with a plain shell, as a person would who has never heard of the companion.
     pub fn open(sandbox: &Sandbox, name: &str, directory: &Path, environment: &[(String, String)]) -> Self {
+        // Never the same twice: a server that was told to end still listens for a moment.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let terminal = Self {
             name: name.to_owned(),
-            socket: sandbox.path(&format!("{name}.tmux")),
+            socket: sandbox.path(&format!("{number}.tmux")),
         };
         let mut command = terminal.tmux();
         command.args([

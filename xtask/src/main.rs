@@ -113,7 +113,9 @@ fn release_binary() -> Result<PathBuf, String> {
     Ok(target.join("release").join("alongside"))
 }
 
-fn root() -> &'static Path {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own)
+/// The root of the repository. Cargo tells where we are at run time too, which stays right when the repository moves.
+fn root() -> PathBuf {
+    let own =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    own.parent().map(Path::to_owned).unwrap_or(own)
 }

@@ -23,6 +23,19 @@ fn run_connects_to_our_companion_and_not_to_another_one_that_comes_first(cli: Cl
     drop(other);
 }
 
+for_both_command_lines!(run_brings_a_companion_where_there_is_none_and_takes_it_away_again);
+fn run_brings_a_companion_where_there_is_none_and_takes_it_away_again(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let launch = Launch::plain(&sandbox, cli).through_alongside();
+    let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
+    agent.wait_until_connected();
+    let files = || fs::read_dir(cli.discovery_directory(&sandbox)).map_or(0, Iterator::count);
+    assert!(files() > 0, "a companion has discovery files");
+    agent.quit();
+    assert_eq!(files(), 0, "the companion has left files behind");
+}
+
 for_both_command_lines!(the_companion_is_reached_through_standard_input_and_output);
 fn the_companion_is_reached_through_standard_input_and_output(cli: Cli) {
     let sandbox = Sandbox::new();

@@ -18,10 +18,11 @@ fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
     let healthy = launch.doctor(&sandbox);
     assert!(healthy.success, "all is well, but the doctor says {healthy:?}");
 
+    let token = companion.token();
     for file in &companion.files {
         let tampered = fs::read_to_string(file)
             .expect("read a discovery file")
-            .replace(&companion.token(), "wrong");
+            .replace(&token, "wrong");
         fs::write(file, tampered).expect("write a discovery file");
     }
     let ill = launch.doctor(&sandbox);
@@ -56,12 +57,13 @@ fn a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so(cli: C
     assert!(companion.agents().is_empty());
 }
 
-/// What the command lines do with files that a companion, or somebody else, may have left. Each row was seen with the real
-/// ones; the doctor has to come to the same result by reading.
-#[test]
-fn the_doctor_foretells_what_each_command_line_will_do() {
+for_both_command_lines!(the_doctor_foretells_what_the_command_line_will_do);
+/// Every state of affairs that we know to matter is set up with files and variables; the doctor says what will happen, and
+/// then it happens.
+fn the_doctor_foretells_what_the_command_line_will_do(cli: Cli) {
     let sandbox = Sandbox::new();
     let companion = Companion::start(&sandbox);
+    let model = FakeModel::start();
     let scene = Scene::new(&sandbox, &companion);
     let in_container = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
     let vscode: &[(&str, &str)] = &[("TERM_PROGRAM", "vscode")];
@@ -108,7 +110,10 @@ fn the_doctor_foretells_what_each_command_line_will_do() {
             .file(&scene, |_| {})
             .with(&[("SSH_CONNECTION", "")]),
     ];
-    let wrong: Vec<String> = rows.into_iter().filter_map(|row| scene.complaint(row)).collect();
+    let wrong: Vec<String> = rows
+        .iter()
+        .filter_map(|row| scene.complaint(row, cli, &model))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -184,34 +189,46 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Puts the files of a row in place, asks the doctor, and says what is wrong with the answer.
-    fn complaint(&self, row: Row<'_>) -> Option<String> {
+    /// Puts the files of a row in place, asks the doctor, starts the command line, and says what is wrong.
+    fn complaint(&self, row: &Row<'_>, cli: Cli, model: &FakeModel) -> Option<String> {
+        let launch = self.prepare(row, cli);
+        let outcome = launch.doctor(self.sandbox);
+        let expected = match cli {
+            Cli::Gemini => row.expected.0,
+            Cli::Qwen => row.expected.1,
+        };
+        let foretold = connects(&outcome, cli);
+        if foretold != Some(expected) || outcome.success != (row.expected == (true, true)) {
+            return Some(format!(
+                "{}: expected {expected}, foretold {foretold:?} in {outcome:#?}",
+                row.name
+            ));
+        }
+        let agent = Agent::launch(self.sandbox, cli, model, cli.command(), launch);
+        let status = wait_for_status(&agent, &["Connected to", "Disconnected", "not supported"]);
+        let connected = status.contains("Connected to");
+        (connected != expected).then(|| format!("{}: foretold {expected}, but {status}", row.name))
+    }
+
+    fn prepare(&self, row: &Row<'_>, cli: Cli) -> Launch {
         let place = self.sandbox.path("place");
         let _ = fs::remove_dir_all(&place);
         let (gemini, qwen) = (place.join("tmp/gemini/ide"), place.join("qwen/ide"));
         fs::create_dir_all(&gemini).expect("create a directory");
         fs::create_dir_all(&qwen).expect("create a directory");
+        self.sandbox.write_settings(Cli::Qwen, &place.join("qwen"));
         for (number, (process, file)) in (0..).zip(&row.files) {
             let port = self.port + number;
             write(&gemini.join(format!("gemini-ide-server-{process}-{port}.json")), file);
             write(&qwen.join(format!("{port}.lock")), file);
         }
-        let mut launch = Launch::plain(self.sandbox, Cli::Gemini);
+        let mut launch = Launch::plain(self.sandbox, cli);
         launch = launch.with("TMPDIR", &place.join("tmp").to_string_lossy());
         launch = launch.with("QWEN_HOME", &place.join("qwen").to_string_lossy());
-        for (name, value) in row.environment {
+        for (name, value) in &row.environment {
             launch = launch.with(name, value);
         }
-        let outcome = launch.doctor(self.sandbox);
-        let found = (connects(&outcome, Cli::Gemini), connects(&outcome, Cli::Qwen));
-        let success = row.expected == (true, true);
-        let right = found == (Some(row.expected.0), Some(row.expected.1)) && outcome.success == success;
-        (!right).then(|| {
-            format!(
-                "{}: expected {:?}, found {found:?} in {outcome:#?}",
-                row.name, row.expected
-            )
-        })
+        launch
     }
 }
 
@@ -256,12 +273,18 @@ fn assert_diagnosis(outcome: &Outcome, words: &[&str]) {
     );
 }
 
-fn wait_for_status(agent: &Agent, sentences: &[&str]) {
+/// Asks until the command line says one of these sentences.
+fn wait_for_status(agent: &Agent, sentences: &[&str]) -> String {
     let said = eventually(PATIENCE, || {
         let status = agent.ide_status();
-        sentences.iter().all(|sentence| status.contains(sentence)).then_some(())
+        sentences
+            .iter()
+            .any(|sentence| status.contains(sentence))
+            .then_some(status)
     });
-    if said.is_none() {
-        agent.terminal.fail(&format!("/ide status never said {sentences:?}"));
-    }
+    said.unwrap_or_else(|| {
+        agent
+            .terminal
+            .fail(&format!("/ide status never said any of {sentences:?}"))
+    })
 }

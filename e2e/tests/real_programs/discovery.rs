@@ -1,6 +1,8 @@
 //! The command lines find the companion by themselves.
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Sandbox, for_both_command_lines};
+use std::fs;
+
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Sandbox, eventually, for_both_command_lines};
 
 for_both_command_lines!(the_companion_is_found_from_a_plain_terminal);
 fn the_companion_is_found_from_a_plain_terminal(cli: Cli) {
@@ -10,5 +12,33 @@ fn the_companion_is_found_from_a_plain_terminal(cli: Cli) {
     let agent = Agent::start(&sandbox, cli, &model);
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Neovim"), "{status}");
-    companion.wait_for_agents(1, alongside_e2e::PATIENCE);
+    companion.wait_for_agents(1, PATIENCE);
+}
+
+for_both_command_lines!(the_companion_is_found_from_deep_inside_the_second_folder_of_a_workspace);
+fn the_companion_is_found_from_deep_inside_the_second_folder_of_a_workspace(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let second = sandbox.path("second folder");
+    let deep = second.join("deep/inside");
+    fs::create_dir_all(&deep).expect("create directories");
+    let second = second.to_string_lossy().into_owned();
+    let companion = Companion::start_with(&sandbox, &sandbox.workspace(), &["--workspace", &second]);
+    let launch = Launch::plain(&sandbox, cli).in_directory(&deep);
+    let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
+    agent.wait_until_connected();
+    companion.wait_for_agents(1, PATIENCE);
+}
+
+#[test]
+fn a_discovery_file_that_somebody_deletes_is_written_again() {
+    let sandbox = Sandbox::new();
+    let companion = Companion::start(&sandbox);
+    for file in &companion.files {
+        fs::remove_file(file).expect("delete a discovery file");
+    }
+    let back = eventually(PATIENCE, || {
+        companion.files.iter().all(|file| file.exists()).then_some(())
+    });
+    assert!(back.is_some(), "not all of {:?} are back", companion.files);
 }

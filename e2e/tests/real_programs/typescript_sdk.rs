@@ -28,7 +28,7 @@ fn everything(sdk: Sdk) {
     let connect = |token: &str, name: &str| SdkClient::connect(sdk, companion.port, token, name);
 
     let refused = connect("wrong", COMMAND_LINE).err().expect("a wrong token is refused");
-    assert!(refused.contains("Unauthorized") || refused.contains("401"), "{refused}");
+    assert!(refused.contains("token") || refused.contains("401"), "{refused}");
 
     let mut client = connect(&token, COMMAND_LINE).expect("connect");
     assert_eq!(client.connected["protocol"], sdk.protocol());
