@@ -25,6 +25,9 @@ use crate::settings::Settings;
 /// How long the agents of restored reviews have to come back. They try again after one second, and twice more.
 const RETURN_TIME: Duration = Duration::from_secs(30);
 
+/// How often a file that is removed again and again is written in one go.
+const ATTEMPTS: usize = 5;
+
 /// What can be chosen about a companion.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
@@ -269,11 +272,18 @@ async fn keep_announced(
                 companion.refresh_privacy();
             }
             () = changes.removed.notified() => {
-                if files.missing().is_empty() {
-                    continue;
+                // Looked at again after watching: what was removed before the new watch began would go unnoticed. A
+                // place that cannot be written is left until the next event.
+                for _ in 0..ATTEMPTS {
+                    if files.missing().is_empty() {
+                        break;
+                    }
+                    tracing::warn!("a discovery file was removed by somebody else; writing it again");
+                    rewrite(&companion, &announcement, &mut files);
+                    watcher.forget();
+                    watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
                 }
-                tracing::warn!("a discovery file was removed by somebody else; writing it again");
-                watcher.forget();
+                continue;
             }
             () = changes.rules.notified() => {
                 companion.refresh_privacy();
@@ -294,11 +304,15 @@ async fn keep_announced(
                 continue;
             }
         }
-        if let Err(error) = files.rewrite(&announcement) {
-            tracing::error!(%error, "agents may not find this companion");
-        }
-        note_announced(&companion, announcement.port, &files);
+        rewrite(&companion, &announcement, &mut files);
     }
+}
+
+fn rewrite(companion: &Companion, announcement: &Announcement, files: &mut DiscoveryFiles) {
+    if let Err(error) = files.rewrite(announcement) {
+        tracing::error!(%error, "agents may not find this companion");
+    }
+    note_announced(companion, announcement.port, files);
 }
 
 /// The files of the reviews that wait.
