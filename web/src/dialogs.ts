@@ -1,0 +1,103 @@
+// Questions and the list of keys, as dialogs of the browser: they keep the focus and give it back.
+
+import { element } from "./dom";
+
+function show(dialog: HTMLDialogElement): void {
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  dialog.showModal();
+}
+
+/** Whether a dialog is open; then keys belong to it. */
+export function dialogIsOpen(): boolean {
+  return document.querySelector("dialog[open]") !== null;
+}
+
+/** Asks; Escape and Cancel say no. */
+export function confirmation(title: string, sentence: string, yes: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const dialog = element("dialog", { "aria-labelledby": "question-title", "data-testid": "question" });
+    const close = (answer: string) => () => dialog.close(answer);
+    dialog.append(
+      element("h2", { id: "question-title" }, title),
+      element("p", {}, sentence),
+      element(
+        "div",
+        { class: "dialog-buttons" },
+        element("button", { type: "button", class: "quiet", "data-testid": "question-no", autofocus: true, onclick: close("no") }, "Cancel"),
+        element("button", { type: "button", class: "primary", "data-testid": "question-yes", onclick: close("yes") }, yes),
+      ),
+    );
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"));
+    show(dialog);
+  });
+}
+
+const KEYS: readonly [string, readonly [string, string][]][] = [
+  [
+    "This change",
+    [
+      ["A", "Accept it"],
+      ["R", "Reject it"],
+      ["e", "Edit the text"],
+      ["Esc", "Leave the text"],
+      ["s", "Side by side or unified"],
+      ["u", "Show all unchanged lines"],
+    ],
+  ],
+  [
+    "Its parts",
+    [
+      ["n  p", "Next, previous part"],
+      ["a", "Accept the part"],
+      ["r", "Reject the part"],
+    ],
+  ],
+  [
+    "All changes",
+    [
+      ["j  k", "Next, previous change"],
+      ["l", "To the list"],
+      ["v", "What agents see now"],
+      ["g", "Agents"],
+      ["d", "Doctor"],
+      ["?", "This list"],
+    ],
+  ],
+  [
+    "While editing",
+    [
+      ["F7  Shift F7", "Next, previous part"],
+      ["F8  Shift F8", "Accept, reject the part"],
+      ["Ctrl Enter", "Accept the change"],
+      ["Ctrl F", "Find"],
+      ["Ctrl Z", "Undo what you typed"],
+    ],
+  ],
+];
+
+export function showKeys(): void {
+  if (dialogIsOpen()) return;
+  const keys = (text: string) => text.split(/ {2}/).flatMap((combination, index) => [index > 0 ? " " : "", element("kbd", {}, combination.replace(" ", "+"))]);
+  const dialog = element("dialog", { class: "keys", "aria-labelledby": "keys-title", "data-testid": "keys" });
+  dialog.append(
+    element("h2", { id: "keys-title" }, "Keys"),
+    element(
+      "div",
+      { class: "key-groups" },
+      ...KEYS.map(([title, rows]) =>
+        element(
+          "section",
+          {},
+          element("h3", {}, title),
+          element("dl", {}, ...rows.map(([key, meaning]) => element("div", {}, element("dt", {}, ...keys(key)), element("dd", {}, meaning)))),
+        ),
+      ),
+    ),
+    element("div", { class: "dialog-buttons" }, element("button", { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close() }, "Close")),
+  );
+  show(dialog);
+}

@@ -1,0 +1,86 @@
+// Where the parts of a change are: the companion's line ranges as positions in the two texts, kept right while typing.
+
+import { EditorState, Facet, StateEffect, StateField, type Text } from "@codemirror/state";
+import type { Hunk, LineRange } from "../protocol";
+
+/** From the beginning of the first line to the beginning of the line after the last, or to the end of the text. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A part with its places. */
+export interface PlacedHunk {
+  readonly hunk: Hunk;
+  readonly base: Span;
+  readonly draft: Span;
+}
+
+export type Layout = "split" | "unified";
+export type Side = "base" | "draft";
+
+/** What the editors need to know beside their own text. */
+export interface Surroundings {
+  readonly base: Text;
+  readonly proposal: Text;
+  decide(hunk: Hunk, decision: "accept" | "reject"): void;
+  choose(hunk: Hunk): void;
+}
+
+/** Which of the two texts an editor shows. */
+export const side = Facet.define<Side, Side>({ combine: (values) => values[0] ?? "draft" });
+export const surroundings = Facet.define<Surroundings, Surroundings | null>({ combine: (values) => values[0] ?? null });
+
+export const setHunks = StateEffect.define<readonly PlacedHunk[]>();
+export const setLayout = StateEffect.define<Layout>();
+export const setCurrent = StateEffect.define<Hunk["id"] | null>();
+
+export function spanOf(text: Text, range: LineRange): Span {
+  const at = (line: number) => (line > text.lines ? text.length : text.line(Math.max(1, line)).from);
+  return { from: at(range.start), to: at(range.start + range.count) };
+}
+
+export const hunksField = StateField.define<readonly PlacedHunk[]>({
+  create: () => [],
+  update(hunks, transaction) {
+    for (const effect of transaction.effects) if (effect.is(setHunks)) return effect.value;
+    if (!transaction.docChanged || transaction.startState.facet(side) === "base") return hunks;
+    const { changes } = transaction;
+    return hunks.map((placed) => {
+      const from = changes.mapPos(placed.draft.from, -1);
+      const to = Math.max(from, changes.mapPos(placed.draft.to, -1));
+      if (from === placed.draft.from && to === placed.draft.to) return placed;
+      return { ...placed, draft: { from, to } };
+    });
+  },
+});
+
+export const layoutField = StateField.define<Layout>({
+  create: () => "split",
+  update(layout, transaction) {
+    for (const effect of transaction.effects) if (effect.is(setLayout)) return effect.value;
+    return layout;
+  },
+});
+
+export const currentField = StateField.define<Hunk["id"] | null>({
+  create: () => null,
+  update(current, transaction) {
+    for (const effect of transaction.effects) if (effect.is(setCurrent)) return effect.value;
+    return current;
+  },
+});
+
+/** The index of the part at a position of the draft, or of the next one after it. */
+export function hunkAt(state: EditorState, position: number): number {
+  const hunks = state.field(hunksField);
+  let low = 0;
+  let high = hunks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const { from, to } = (hunks[middle] as PlacedHunk).draft;
+    if (Math.max(from, to - 1) < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,94 @@
+// Keeps line endings as they are. A "\r" before a line break is a character of the line (see draft.ts), shown as a mark;
+// here it is made to belong to the line break: the cursor does not go between the two, deleting takes both, and what is
+// typed or pasted gets the ending that the lines around it have.
+
+import { EditorSelection, EditorState, type Extension, Prec, RangeSetBuilder, type Text, type TransactionSpec } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import { toText } from "../draft";
+
+const atom = Decoration.mark({});
+
+function endsWithReturn(text: Text, position: number): boolean {
+  return position > 0 && position < text.length && text.sliceString(position - 1, position + 1) === "\r\n";
+}
+
+/** Whether a line break that is put here should be a CRLF: if the line has one, or else the line before it. */
+function wantsReturn(text: Text, position: number): boolean {
+  const line = text.lineAt(position);
+  if (line.number < text.lines) return line.length > 0 && line.text.charCodeAt(line.length - 1) === 13;
+  if (line.number === 1) return false;
+  const before = text.line(line.number - 1);
+  return before.length > 0 && text.sliceString(before.to - 1, before.to) === "\r";
+}
+
+/** The ranges between a "\r" and the beginning of the next line, for the lines that are seen. */
+const breaks = ViewPlugin.fromClass(
+  class {
+    atoms: DecorationSet;
+
+    constructor(view: EditorView) {
+      this.atoms = this.find(view);
+    }
+
+    update(update: ViewUpdate): void {
+      if (update.docChanged || update.viewportChanged) this.atoms = this.find(update.view);
+    }
+
+    find(view: EditorView): DecorationSet {
+      const builder = new RangeSetBuilder<Decoration>();
+      const { doc } = view.state;
+      for (const { from, to } of view.visibleRanges) {
+        for (let position = from; position <= to; ) {
+          const line = doc.lineAt(position);
+          if (line.to < doc.length && line.length > 0 && endsWithReturn(doc, line.to)) builder.add(line.to - 1, line.to + 1, atom);
+          position = line.to + 1;
+        }
+      }
+      return builder.finish();
+    }
+  },
+  { provide: (plugin) => EditorView.atomicRanges.of((view) => view.plugin(plugin)?.atoms ?? Decoration.none) },
+);
+
+/** What a person puts in gets the line ending of its place. */
+const adapt = EditorState.transactionFilter.of((transaction) => {
+  if (!transaction.docChanged || !transaction.isUserEvent("input")) return transaction;
+  const before = transaction.startState.doc;
+  let adapted = false;
+  const changes: { from: number; to: number; insert: Text }[] = [];
+  transaction.changes.iterChanges((from, to, _newFrom, _newTo, insert) => {
+    const text = insert.toString();
+    if (insert.lines > 1 && wantsReturn(before, from)) {
+      const withReturns = text.replace(/\r?\n/g, "\r\n");
+      adapted ||= withReturns !== text;
+      changes.push({ from, to, insert: toText(withReturns) });
+    } else {
+      changes.push({ from, to, insert });
+    }
+  });
+  if (!adapted) return transaction;
+  const set = transaction.startState.changes(changes);
+  const spec: TransactionSpec = {
+    changes: set,
+    selection: EditorSelection.cursor(set.mapPos(transaction.startState.selection.main.to, 1)),
+    scrollIntoView: transaction.scrollIntoView,
+    userEvent: "input",
+  };
+  return spec;
+});
+
+/** The cursor is before the "\r" or on the next line, never between the two. */
+const keepOut = EditorState.transactionFilter.of((transaction) => {
+  if (!transaction.selection) return transaction;
+  const { newDoc, newSelection } = transaction;
+  const isBetween = (position: number) => endsWithReturn(newDoc, position);
+  if (!newSelection.ranges.some((range) => isBetween(range.head) || isBetween(range.anchor))) return transaction;
+  const move = (position: number) => (isBetween(position) ? position - 1 : position);
+  const ranges = newSelection.ranges.map((range) => EditorSelection.range(move(range.anchor), move(range.head)));
+  return [transaction, { selection: EditorSelection.create(ranges, newSelection.mainIndex), sequential: true }];
+});
+
+/** Only "\n" ends a line; everything else is text. */
+export function lineEndings(): Extension {
+  return [EditorState.lineSeparator.of("\n"), breaks, Prec.low(adapt), keepOut];
+}

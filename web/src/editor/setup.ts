@@ -1,0 +1,49 @@
+// What both editors have in common.
+
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { EditorState, type Extension } from "@codemirror/state";
+import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
+import { hunkBlocks } from "./blocks";
+import { collapse } from "./collapse";
+import { lineEndings } from "./line-endings";
+import { changedLines } from "./lines";
+import { markFor, SPECIAL } from "./special";
+
+/** The content security policy lets the editor's styles in by this. */
+function styleNonce(): string {
+  return document.querySelector<HTMLMetaElement>("meta[name=style-nonce]")?.content ?? "";
+}
+
+export function common(): Extension {
+  return [
+    EditorView.cspNonce.of(styleNonce()),
+    lineEndings(),
+    lineNumbers(),
+    highlightSpecialChars({ specialChars: SPECIAL, render: (code) => markFor(String.fromCodePoint(code)) }),
+    syntaxHighlighting(classHighlighter),
+    hunkBlocks(),
+    collapse(),
+    changedLines(),
+    drawSelection(),
+    EditorState.tabSize.of(4),
+  ];
+}
+
+export function readOnly(label: string): Extension {
+  return [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": label, tabindex: "-1", role: "textbox", "aria-readonly": "true", "aria-multiline": "true" })];
+}
+
+export function editable(label: string): Extension {
+  return [
+    history(),
+    bracketMatching(),
+    indentOnInput(),
+    search({ top: true }),
+    highlightSelectionMatches(),
+    keymap.of([...historyKeymap, ...searchKeymap, ...defaultKeymap, indentWithTab]),
+    EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
+  ];
+}

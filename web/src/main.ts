@@ -1,0 +1,248 @@
+// The page: holds what waits, opens one review at a time, and reacts to the companion and to the person.
+
+import { Connection, type ConnectionState } from "./connection";
+import { announce, byId, element, replaceChildren } from "./dom";
+import { confirmation, showKeys } from "./dialogs";
+import type { Layout } from "./editor/hunks";
+import { listenToKeys } from "./keys";
+import { allQuestion, ListView } from "./list-view";
+import { Panels } from "./panels";
+import { Refusal, type ReviewSummary, type ReviewTexts, type Status } from "./protocol";
+import { ReviewView } from "./review-view";
+import { count, outcome, plain, splitPath } from "./words";
+
+const NARROW = window.matchMedia("(max-width: 760px)");
+
+class Page {
+  private readonly reviews = new Map<number, ReviewSummary>();
+  /** When this page first knew of a review. */
+  private readonly appeared = new Map<number, number>();
+  private folders: readonly string[] = [];
+  private view: ReviewView | null = null;
+  /** The review that is being fetched. */
+  private opening: number | null = null;
+  private layout: Layout = storedLayout();
+  private readonly place = byId("review-place");
+  private readonly connection = new Connection(() => this.catchUp(), (state) => this.connectionChanged(state));
+  private readonly panels = new Panels(this.connection);
+  private readonly list = new ListView(byId("list"), byId("list-empty"), {
+    open: (review) => void this.open(review),
+    acceptAll: (session) => void this.decideAll(session, "Accept"),
+    rejectAll: (session) => void this.decideAll(session, "Reject"),
+  });
+
+  start(): void {
+    this.listen();
+    this.connection.connect();
+    byId("reconnect").addEventListener("click", () => this.connection.connect());
+    byId("open-keys").addEventListener("click", showKeys);
+    NARROW.addEventListener("change", () => this.view?.showLayout(this.shownLayout()));
+    window.addEventListener("online", () => this.connection.connect());
+    window.addEventListener("beforeunload", (event) => {
+      if (this.view?.isAhead) event.preventDefault();
+    });
+    listenToKeys({
+      acceptReview: () => void this.view?.decide("accept"),
+      rejectReview: () => void this.view?.decide("reject"),
+      acceptHunk: () => void this.view?.decideCurrent("accept"),
+      rejectHunk: () => void this.view?.decideCurrent("reject"),
+      step: (by) => this.view?.step(by),
+      edit: () => this.view?.panes.draftView.focus(),
+      leave: () => this.leave(),
+      toggleLayout: () => this.toggleLayout(),
+      unfold: () => this.view?.panes.unfoldAll(),
+      nextReview: (by) => this.stepReview(by),
+      focusList: () => this.list.focus(this.view?.id ?? null),
+      panel: (name) => this.panels.toggle(name),
+      showKeys,
+    });
+  }
+
+  private listen(): void {
+    const { connection } = this;
+    connection.on("review/opened", (review) => {
+      this.know(review);
+      const { name } = splitPath(review.path, this.folders);
+      announce(`${plain(review.agent)} proposes a change of ${name}.`);
+      this.show();
+      // Only where nothing is shown; the focus stays where it is.
+      if (!this.view && this.opening === null && !NARROW.matches) void this.open(review.id);
+    });
+    connection.on("review/changed", (review) => {
+      const before = this.reviews.get(review.id);
+      this.know(review);
+      this.show();
+      if (this.view?.id !== review.id) return;
+      if (before && before.revision !== review.revision) void this.open(review.id, true);
+      else this.view.update(review);
+    });
+    connection.on("review/closed", ({ review, outcome: how, path }) => {
+      this.reviews.delete(review);
+      if (this.view?.id === review) {
+        this.view.closed(how);
+      } else {
+        announce(`${splitPath(path, this.folders).name}: ${outcome(how)}`);
+      }
+      this.show();
+    });
+    connection.on("review/edited", (note) => {
+      if (this.view?.id === note.review) this.view.edited(note);
+    });
+    connection.on("review/rebased", ({ review, conflicts }) => {
+      if (this.view?.id === review) void this.open(review, true).then(() => this.view?.rebased(conflicts));
+    });
+    connection.on("agents/changed", ({ agents }) => this.panels.setAgents(agents));
+    connection.on("context/changed", (context) => this.panels.contextChanged(context));
+    connection.on("resync", () => void this.catchUp().catch((error: unknown) => console.warn(error)));
+  }
+
+  private know(review: ReviewSummary): void {
+    if (!this.appeared.has(review.id)) this.appeared.set(review.id, performance.now());
+    this.reviews.set(review.id, review);
+  }
+
+  /** Asks for all that is shown. What was typed meanwhile is kept and moved onto what the companion holds now. */
+  private async catchUp(): Promise<void> {
+    const [status, reviews] = await Promise.all([
+      this.connection.request<Status>("status"),
+      this.connection.request<ReviewSummary[]>("review/list"),
+    ]);
+    this.folders = status.workspace;
+    this.reviews.clear();
+    for (const review of reviews) this.know(review);
+    this.panels.setAgents(status.agents);
+    byId("companion").textContent = `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
+    const { view } = this;
+    if (view) {
+      const summary = this.reviews.get(view.id);
+      if (!summary) view.closed(null);
+      else if (summary.revision !== view.revision) void this.open(view.id, true);
+      else view.catchUp(await this.connection.request<ReviewTexts>("review/get", { review: view.id }));
+    }
+    this.show();
+    const first = reviews[0];
+    if (!this.view && first && !NARROW.matches) void this.open(first.id);
+    void this.panels.refresh();
+  }
+
+  private show(): void {
+    const reviews = [...this.reviews.values()].sort((one, other) => one.opened - other.opened || one.id - other.id);
+    this.list.show(reviews, this.opening ?? this.view?.id ?? null, this.folders);
+    document.title = reviews.length > 0 ? `(${reviews.length}) alongside` : "alongside";
+    byId("waiting-count").textContent = String(reviews.length);
+    byId("place-empty").hidden = this.view !== null;
+    byId("place-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "Nothing waits for you.";
+  }
+
+  /** Opens a review in place of the one that is open. */
+  private async open(id: number, again = false): Promise<void> {
+    if (!again && this.view?.id === id) {
+      document.body.dataset["view"] = "review";
+      return;
+    }
+    this.opening = id;
+    this.show();
+    const started = performance.now();
+    try {
+      const review = await this.connection.request<ReviewTexts>("review/get", { review: id });
+      // The person may have gone on to another one meanwhile.
+      if (this.opening !== id) return;
+      const hadFocus = this.place.contains(document.activeElement);
+      const from = Math.max(this.appeared.get(id) ?? 0, performance.now());
+      const view = new ReviewView(this.connection, review, review, this.shownLayout(), this.folders, from, {
+        decided: (decided) => this.goOn(decided),
+        close: () => (document.body.dataset["view"] = "list"),
+        toggleLayout: () => this.toggleLayout(),
+        nextReview: () => this.stepReview(1),
+      });
+      this.view?.destroy();
+      this.view = view;
+      this.place.append(view.element);
+      document.body.dataset["view"] = "review";
+      if (hadFocus) view.panes.element.focus();
+      performance.measure("alongside:open", { start: started, end: performance.now() });
+    } catch (error) {
+      if (error instanceof Refusal && error.kind !== "offline") this.reviews.delete(id);
+      announce((error as Error).message);
+    } finally {
+      if (this.opening === id) this.opening = null;
+      this.show();
+    }
+  }
+
+  /** This page decided: on to the one that has waited longest. */
+  private goOn(decided: ReviewView): void {
+    this.reviews.delete(decided.id);
+    if (this.view !== decided) return;
+    const hadFocus = this.place.contains(document.activeElement) || document.activeElement === document.body;
+    const next = [...this.reviews.values()].sort((one, other) => one.opened - other.opened)[0];
+    if (hadFocus) this.place.focus();
+    this.closeView();
+    if (next && !NARROW.matches) void this.open(next.id);
+  }
+
+  private closeView(): void {
+    this.view?.destroy();
+    this.view = null;
+    document.body.dataset["view"] = "list";
+    this.show();
+  }
+
+  private stepReview(by: 1 | -1): void {
+    const reviews = [...this.reviews.values()].sort((one, other) => one.opened - other.opened || one.id - other.id);
+    const index = reviews.findIndex((review) => review.id === (this.opening ?? this.view?.id));
+    const next = reviews[index < 0 ? 0 : index + by];
+    if (next) void this.open(next.id);
+    else if (index < 0) this.closeView();
+  }
+
+  private async decideAll(session: string, verb: "Accept" | "Reject"): Promise<void> {
+    const reviews = [...this.reviews.values()].filter((review) => review.session === session);
+    const { title, sentence, yes } = allQuestion(reviews, verb);
+    if (reviews.length === 0 || !(await confirmation(title, sentence, yes))) return;
+    try {
+      await this.connection.request(`review/${verb.toLowerCase()}All`, { session });
+      announce(`${verb}ed ${count(reviews.length, "change")}.`);
+      if (this.view && !this.reviews.has(this.view.id)) this.goOn(this.view);
+    } catch (error) {
+      await confirmation("That did not work", (error as Error).message, "All right");
+    }
+  }
+
+  private leave(): void {
+    if (this.panels.isOpen) this.panels.close();
+    else this.view?.panes.element.focus();
+  }
+
+  private shownLayout(): Layout {
+    return NARROW.matches ? "unified" : this.layout;
+  }
+
+  private toggleLayout(): void {
+    this.layout = this.shownLayout() === "split" ? "unified" : "split";
+    localStorage.setItem("alongside:layout", this.layout);
+    this.view?.showLayout(this.shownLayout());
+  }
+
+  private connectionChanged(state: ConnectionState): void {
+    document.body.dataset["connection"] = state;
+    const banner = byId("connection");
+    banner.hidden = state === "open" || state === "connecting";
+    byId("reconnect").hidden = state === "loggedOut";
+    const text = byId("connection-text");
+    if (state === "loggedOut") {
+      replaceChildren(text, "This browser is not logged in any more. Run ", element("code", {}, "alongside page"), " for a new link.");
+    } else if (state === "lost") {
+      replaceChildren(text, "The connection to the companion is lost. What you type is kept and sent once it is back.");
+    } else {
+      replaceChildren(text);
+      announce("Connected.");
+    }
+  }
+}
+
+function storedLayout(): Layout {
+  return localStorage.getItem("alongside:layout") === "unified" ? "unified" : "split";
+}
+
+new Page().start();

@@ -1,0 +1,158 @@
+// The panels at the side: what agents see now, who is connected, and whether agents would find the companion.
+
+import type { Connection } from "./connection";
+import { byId, element, replaceChildren } from "./dom";
+import type { Agent, Doctor, IdeContext, OpenFile, ShownContext } from "./protocol";
+import { age, plain } from "./words";
+
+export type PanelName = "context" | "agents" | "doctor";
+
+export class Panels {
+  private shown: PanelName | null = null;
+  private agents: readonly Agent[] = [];
+  private before: Element | null = null;
+  private readonly drawer = byId("drawer");
+  private readonly content = byId("drawer-content");
+  private readonly title = byId("drawer-title");
+
+  constructor(private readonly connection: Connection) {
+    byId("drawer-close").addEventListener("click", () => this.close());
+    for (const name of ["context", "agents", "doctor"] as const) {
+      byId(`open-${name}`).addEventListener("click", () => this.toggle(name));
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.shown !== null;
+  }
+
+  toggle(name: PanelName): void {
+    if (this.shown === name) this.close();
+    else this.open(name);
+  }
+
+  close(): void {
+    if (!this.shown) return;
+    const hadFocus = this.drawer.contains(document.activeElement);
+    this.shown = null;
+    this.drawer.hidden = true;
+    this.showButtons();
+    if (hadFocus && this.before instanceof HTMLElement) this.before.focus();
+  }
+
+  setAgents(agents: readonly Agent[]): void {
+    this.agents = agents;
+    const listening = agents.filter((agent) => agent.listening).length;
+    const badge = byId("agents-count");
+    badge.textContent = String(agents.length);
+    badge.classList.toggle("all", agents.length > 0 && listening === agents.length);
+    if (this.shown === "agents") this.showAgents();
+  }
+
+  /** Agents see something else now. */
+  contextChanged(context: IdeContext): void {
+    if (this.shown !== "context") return;
+    // What is hidden may have changed with it.
+    this.showContext({ context, hidden: [] }, true);
+    void this.refresh();
+  }
+
+  /** Asks again for what is shown. */
+  async refresh(): Promise<void> {
+    const name = this.shown;
+    try {
+      if (name === "context") {
+        const context = await this.connection.request<ShownContext>("context/show");
+        if (this.shown === name) this.showContext(context, false);
+      } else if (name === "doctor") {
+        const doctor = await this.connection.request<Doctor>("doctor");
+        if (this.shown === name) this.showDoctor(doctor);
+      } else if (name === "agents") {
+        this.showAgents();
+      }
+    } catch (error) {
+      if (this.shown === name) replaceChildren(this.content, element("p", { class: "problem" }, (error as Error).message));
+    }
+  }
+
+  private open(name: PanelName): void {
+    if (!this.shown) this.before = document.activeElement;
+    this.shown = name;
+    this.drawer.hidden = false;
+    this.drawer.dataset["panel"] = name;
+    this.title.textContent = { context: "What agents see now", agents: "Agents", doctor: "Doctor" }[name];
+    replaceChildren(this.content, element("p", { class: "faint" }, "One moment\u2026"));
+    this.showButtons();
+    this.title.focus();
+    void this.refresh();
+  }
+
+  private showButtons(): void {
+    for (const name of ["context", "agents", "doctor"] as const) byId(`open-${name}`).setAttribute("aria-expanded", String(this.shown === name));
+  }
+
+  private showContext({ context, hidden }: ShownContext, keepHidden: boolean): void {
+    const files = context.workspaceState?.openFiles ?? [];
+    const kept = keepHidden ? this.content.querySelector("[data-testid=hidden-files]") : null;
+    replaceChildren(
+      this.content,
+      element("p", { class: "faint" }, "Exactly this is told to every connected agent, as it changes."),
+      files.length === 0 ? element("p", {}, "Nothing: no open file is shown to agents.") : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
+      kept ??
+        (hidden.length > 0 &&
+          element(
+            "section",
+            { "data-testid": "hidden-files" },
+            element("h3", {}, "Kept from them"),
+            element("ul", { class: "files hidden-files" }, ...hidden.map(({ path, because }) => element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "because" }, plain(because))))),
+          )),
+    );
+  }
+
+  private showAgents(): void {
+    if (this.agents.length === 0) {
+      replaceChildren(this.content, element("p", {}, "No agent is connected."), element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a folder of the workspace; the doctor tells why one would not connect."));
+      return;
+    }
+    const rows = this.agents.map((agent) =>
+      element(
+        "li",
+        { "data-testid": "agent", "data-listening": String(agent.listening) },
+        element("span", { class: `dot ${agent.listening ? "good" : "waiting"}`, "aria-hidden": "true" }),
+        element("span", { class: "path" }, plain(agent.name)),
+        element("span", { class: "because" }, `${agent.listening ? "listening" : "connected, not listening now"} \u00b7 since ${age(agent.since)}`),
+      ),
+    );
+    replaceChildren(this.content, element("ul", { class: "files agents" }, ...rows));
+  }
+
+  private showDoctor(doctor: Doctor): void {
+    const rows = doctor.agents.map((agent) =>
+      element(
+        "li",
+        { "data-testid": "doctor-agent", "data-connects": String(agent.connects) },
+        element("span", { class: `dot ${agent.connects ? "good" : "bad"}`, "aria-hidden": "true" }),
+        element("span", { class: "path" }, plain(agent.displayName)),
+        element("span", { class: "because" }, agent.connects ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}` : plain(agent.reason ?? "would not connect")),
+        agent.hint ? element("span", { class: "hint" }, plain(agent.hint)) : null,
+      ),
+    );
+    replaceChildren(
+      this.content,
+      element("p", { class: "faint" }, "Whether an agent that is started in ", element("code", {}, plain(doctor.directory)), " would find this companion."),
+      element("ul", { class: "files agents" }, ...rows),
+      element("button", { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() }, "Check again"),
+    );
+  }
+}
+
+function file(open: OpenFile): HTMLElement {
+  return element(
+    "li",
+    { "data-active": String(open.isActive === true) },
+    element("span", { class: "path" }, plain(open.path)),
+    open.isActive ? element("span", { class: "chip" }, "active") : null,
+    open.cursor ? element("span", { class: "because" }, `line ${open.cursor.line}, character ${open.cursor.character}`) : null,
+    open.selectedText ? element("pre", { class: "selection", tabindex: "0", "aria-label": "Selected text" }, plain(open.selectedText)) : null,
+  );
+}

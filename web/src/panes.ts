@@ -1,0 +1,265 @@
+// The two texts: the file on the left (or nowhere, in the unified layout) and the draft, which can be edited, on the right.
+
+import { Annotation, type ChangeSet, Compartment, EditorState, type Extension, Transaction } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import { type Draft, toText } from "./draft";
+import { element } from "./dom";
+import { fold, foldAt, foldedIds, type Gap, gapsBetween, unfold } from "./editor/collapse";
+import { currentField, hunkAt, hunksField, type Layout, type PlacedHunk, setCurrent, setHunks, setLayout, side, spanOf, surroundings, type Surroundings } from "./editor/hunks";
+import { languageOf } from "./editor/languages";
+import { common, editable, readOnly } from "./editor/setup";
+import type { Hunk, ReviewTexts } from "./protocol";
+
+/** Marks what came from elsewhere and must not be sent back. */
+const fromElsewhere = Annotation.define<boolean>();
+/** With a longer line than this, lines are neither wrapped nor coloured. */
+const LONG_LINE = 20_000;
+
+export interface PanesListener {
+  edited(changes: ChangeSet): void;
+  decide(hunk: Hunk, decision: "accept" | "reject"): void;
+  /** Another part is the current one. */
+  moved(): void;
+}
+
+export class Panes {
+  readonly element: HTMLElement;
+  readonly draftView: EditorView;
+  private baseView: EditorView | null = null;
+  private readonly around: Surroundings;
+  private readonly basePane = element("div", { class: "pane pane-base", "data-testid": "pane-base" });
+  private readonly draftPane = element("div", { class: "pane pane-draft", "data-testid": "pane-draft" });
+  private readonly wide = element("div", { class: "wide-scroll", "aria-hidden": "true" }, element("div"));
+  private readonly language = new Compartment();
+  private readonly wrapping = new Compartment();
+  private readonly permission = new Compartment();
+  private readonly hasLongLine: boolean;
+  private readonly gaps: Gap[];
+  private layout: Layout;
+  private readonly sizes = new ResizeObserver(() => this.fitWideScroll());
+
+  constructor(
+    review: ReviewTexts,
+    private readonly draft: Draft,
+    layout: Layout,
+    private readonly listener: PanesListener,
+  ) {
+    this.layout = layout;
+    this.around = {
+      base: toText(review.base ?? ""),
+      proposal: review.proposal === review.draft ? draft.confirmed : toText(review.proposal),
+      decide: (hunk, decision) => this.listener.decide(hunk, decision),
+      choose: (hunk) => this.choose(hunk.id),
+    };
+    this.hasLongLine = [this.around.base, draft.confirmed].some((text) => text.length / text.lines > 400 && hasLongLine(text.iterLines()));
+    this.gaps = gapsBetween(review.hunks, draft.confirmed.lines);
+    this.element = element(
+      "div",
+      { class: "panes", tabindex: "-1", "data-testid": "panes", "data-layout": layout },
+      element("div", { class: "pane-row" }, this.basePane, this.draftPane),
+      this.wide,
+    );
+    this.draftView = new EditorView({
+      parent: this.draftPane,
+      state: EditorState.create({
+        doc: draft.text,
+        extensions: [
+          side.of("draft"),
+          surroundings.of(this.around),
+          common(),
+          this.language.of([]),
+          this.wrapping.of(this.wrapped()),
+          this.permission.of(editable("The text as it will be accepted; press Escape to leave it")),
+          EditorView.updateListener.of((update) => {
+            for (const transaction of update.transactions) {
+              if (transaction.docChanged && !transaction.annotation(fromElsewhere)) this.listener.edited(transaction.changes);
+            }
+            if (update.selectionSet) this.followCursor();
+            if (update.transactions.length > 0) this.levelFolds();
+          }),
+        ],
+      }),
+    });
+    const placed = this.place(review.hunks);
+    const first = placed[0]?.hunk.id ?? null;
+    this.draftView.dispatch({ effects: [setHunks.of(placed), setLayout.of(layout), setCurrent.of(first), fold.of(this.gaps)] });
+    if (layout === "split") this.addBase();
+    void this.loadLanguage(review.path);
+    this.wide.addEventListener("scroll", () => this.scrollSideways(this.wide));
+    this.watchWidth(this.draftView);
+  }
+
+  destroy(): void {
+    this.sizes.disconnect();
+    this.draftView.destroy();
+    this.baseView?.destroy();
+  }
+
+  /** The parts, in order. */
+  get hunks(): readonly PlacedHunk[] {
+    return this.draftView.state.field(hunksField);
+  }
+
+  get current(): PlacedHunk | undefined {
+    const current = this.draftView.state.field(currentField);
+    return this.hunks.find(({ hunk }) => hunk.id === current);
+  }
+
+  setLayout(layout: Layout): void {
+    if (layout === this.layout) return;
+    this.layout = layout;
+    this.element.dataset["layout"] = layout;
+    this.draftView.dispatch({ effects: [setLayout.of(layout), this.wrapping.reconfigure(this.wrapped())] });
+    if (layout === "split") this.addBase();
+    else {
+      this.baseView?.destroy();
+      this.baseView = null;
+    }
+    this.scrollToCurrent();
+  }
+
+  /** Somebody else changed the text. */
+  apply(changes: ChangeSet): void {
+    this.draftView.dispatch({ changes, annotations: [fromElsewhere.of(true), Transaction.addToHistory.of(false)] });
+  }
+
+  /** The parts are these now; their ranges are in the companion's text. */
+  setHunks(hunks: readonly Hunk[]): void {
+    const placed = this.place(hunks);
+    this.draftView.dispatch({ effects: setHunks.of(placed) });
+    this.baseView?.dispatch({ effects: setHunks.of(placed) });
+    this.listener.moved();
+  }
+
+  setReadOnly(): void {
+    this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly("The text as it was")) });
+  }
+
+  /** Makes the next or previous part the current one and shows it. */
+  step(by: 1 | -1): void {
+    const { hunks } = this;
+    if (hunks.length === 0) return;
+    const index = hunks.findIndex((placed) => placed === this.current);
+    const next = hunks[Math.max(0, Math.min(hunks.length - 1, index < 0 ? 0 : index + by))];
+    if (next) this.choose(next.hunk.id, true);
+  }
+
+  choose(id: Hunk["id"], show = false): void {
+    if (this.draftView.state.field(currentField) !== id) this.draftView.dispatch({ effects: setCurrent.of(id) });
+    this.listener.moved();
+    if (show) this.scrollToCurrent();
+  }
+
+  scrollToCurrent(): void {
+    const { current } = this;
+    if (!current) return;
+    this.draftView.dispatch({ effects: EditorView.scrollIntoView(current.draft.from, { y: "center" }) });
+  }
+
+  unfoldAll(): void {
+    this.draftView.dispatch({ effects: unfold.of("all") });
+    this.baseView?.dispatch({ effects: unfold.of("all") });
+  }
+
+  private place(hunks: readonly Hunk[]): PlacedHunk[] {
+    const { base } = this.around;
+    const { confirmed } = this.draft;
+    const moved = this.draft.isAhead;
+    return hunks.map((hunk) => {
+      const span = spanOf(confirmed, hunk.draft);
+      const from = moved ? this.draft.toView(span.from, -1) : span.from;
+      const to = moved ? Math.max(from, this.draft.toView(span.to, -1)) : span.to;
+      return { hunk, base: spanOf(base, hunk.base), draft: { from, to } };
+    });
+  }
+
+  private wrapped(): Extension {
+    return this.layout === "unified" && !this.hasLongLine ? EditorView.lineWrapping : [];
+  }
+
+  private addBase(): void {
+    this.baseView = new EditorView({
+      parent: this.basePane,
+      state: EditorState.create({
+        doc: this.around.base,
+        extensions: [
+          side.of("base"),
+          surroundings.of(this.around),
+          common(),
+          this.language.of([]),
+          readOnly("The file as it is"),
+          EditorView.updateListener.of((update) => {
+            const effects = update.transactions.flatMap((transaction) => transaction.effects).filter((effect) => effect.is(unfold));
+            if (effects.length > 0 && foldedIds(this.draftView).length > foldedIds(update.view).length) this.draftView.dispatch({ effects });
+          }),
+        ],
+      }),
+    });
+    const folded = new Set(foldedIds(this.draftView));
+    const gaps = this.gaps.filter((gap) => folded.has(gap.id));
+    this.baseView.dispatch({ effects: [setHunks.of(this.hunks), setLayout.of("split"), fold.of(gaps), ...this.languageEffect()] });
+    this.watchWidth(this.baseView);
+  }
+
+  private loaded: Extension | null = null;
+
+  private languageEffect() {
+    return this.loaded ? [this.language.reconfigure(this.loaded)] : [];
+  }
+
+  private async loadLanguage(path: string): Promise<void> {
+    if (this.hasLongLine) return;
+    this.loaded = await languageOf(path);
+    for (const view of [this.draftView, this.baseView]) view?.dispatch({ effects: this.languageEffect() });
+  }
+
+  /** The part under the cursor is the current one, and the cursor is never in a fold. */
+  private followCursor(): void {
+    const { state } = this.draftView;
+    const { head } = state.selection.main;
+    const index = hunkAt(state, head);
+    const placed = this.hunks[index];
+    const folded = foldAt(this.draftView, head);
+    queueMicrotask(() => {
+      if (folded !== null) this.draftView.dispatch({ effects: unfold.of([folded]) });
+      if (placed && placed.draft.from <= head && this.draftView.hasFocus) this.choose(placed.hunk.id);
+    });
+  }
+
+  /** What unfolded on the right must unfold on the left. */
+  private levelFolds(): void {
+    if (!this.baseView) return;
+    const right = new Set(foldedIds(this.draftView));
+    const gone = foldedIds(this.baseView).filter((id) => !right.has(id));
+    if (gone.length > 0) this.baseView.dispatch({ effects: unfold.of(gone) });
+  }
+
+  // Both sides scroll sideways together, by a bar that stays in sight.
+
+  private watchWidth(view: EditorView): void {
+    view.scrollDOM.addEventListener("scroll", () => this.scrollSideways(view.scrollDOM), { passive: true });
+    this.sizes.observe(view.contentDOM);
+    this.sizes.observe(view.scrollDOM);
+  }
+
+  private scrollers(): HTMLElement[] {
+    return [this.draftView.scrollDOM, ...(this.baseView ? [this.baseView.scrollDOM] : [])];
+  }
+
+  private fitWideScroll(): void {
+    const beyond = Math.max(...this.scrollers().map((scroller) => scroller.scrollWidth - scroller.clientWidth));
+    this.wide.hidden = beyond <= 1;
+    (this.wide.firstElementChild as HTMLElement).style.width = `${this.wide.clientWidth + beyond}px`;
+  }
+
+  private scrollSideways(source: HTMLElement): void {
+    for (const other of [...this.scrollers(), this.wide]) {
+      if (other !== source && other.scrollLeft !== source.scrollLeft) other.scrollLeft = source.scrollLeft;
+    }
+  }
+}
+
+function hasLongLine(lines: Iterable<string>): boolean {
+  for (const line of lines) if (line.length > LONG_LINE) return true;
+  return false;
+}

@@ -1,0 +1,266 @@
+// One open review: what it is about, what can be decided, and the texts.
+
+import type { Connection } from "./connection";
+import { announce, element, replaceChildren } from "./dom";
+import { Draft, toText } from "./draft";
+import { DraftLink } from "./draft-link";
+import { confirmation } from "./dialogs";
+import type { Layout } from "./editor/hunks";
+import { Panes } from "./panes";
+import { type Edited, type Outcome, Refusal, type ReviewSummary, type ReviewTexts } from "./protocol";
+import { count, outcome, plain, splitPath } from "./words";
+
+/** A key that was meant for something else decides nothing. */
+export const ARMING = 400;
+
+export interface ReviewViewListener {
+  /** This page decided it. */
+  decided(view: ReviewView): void;
+  close(): void;
+  toggleLayout(): void;
+  nextReview(): void;
+}
+
+export class ReviewView {
+  readonly id: number;
+  readonly element: HTMLElement;
+  readonly panes: Panes;
+  private readonly link: DraftLink;
+  private readonly notice = element("div", { class: "notice", role: "status", "data-testid": "notice", hidden: true });
+  private readonly progress = element("span", { class: "progress", "data-testid": "progress" });
+  private readonly unsent = element("span", { class: "unsent", "data-testid": "unsent", hidden: true }, "not sent yet");
+  private readonly size = element("span", { class: "size", "data-testid": "review-size" });
+  private readonly accept: HTMLButtonElement;
+  private readonly reject: HTMLButtonElement;
+  private readonly layoutButton: HTMLButtonElement;
+  private isOver = false;
+  private isDeciding = false;
+  private armed = false;
+
+  constructor(
+    private readonly connection: Connection,
+    private summary: ReviewSummary,
+    review: ReviewTexts,
+    layout: Layout,
+    folders: readonly string[],
+    appeared: number,
+    private readonly listener: ReviewViewListener,
+  ) {
+    this.id = review.id;
+    const draft = new Draft(review.version, toText(review.draft));
+    this.panes = new Panes(review, draft, layout, {
+      edited: (changes) => this.link.edit(changes),
+      decide: (hunk, decision) => void this.decideHunk(hunk.id, decision),
+      moved: () => this.showProgress(),
+    });
+    this.link = new DraftLink(connection, review.id, draft, {
+      changed: (changes) => this.panes.apply(changes),
+      hunks: (hunks) => this.panes.setHunks(hunks),
+      ahead: (isAhead) => (this.unsent.hidden = !isAhead),
+      failed: (error) => this.say(error.message, true),
+    });
+    const { folder, name } = splitPath(review.path, folders);
+    const button = (testId: string, label: string, key: string, kind: string, action: () => void) =>
+      element("button", { type: "button", class: kind, "data-testid": testId, onclick: action, title: `${label} (${key})` }, label, element("kbd", {}, key));
+    this.accept = button("accept", "Accept", "A", "primary", () => void this.decide("accept"));
+    this.reject = button("reject", "Reject", "R", "danger", () => void this.decide("reject"));
+    this.layoutButton = element("button", { type: "button", class: "quiet", "data-testid": "layout", onclick: () => listener.toggleLayout() });
+    this.showLayout(layout);
+    const step = (by: 1 | -1, testId: string, label: string, sign: string) =>
+      element("button", { type: "button", class: "quiet icon", "data-testid": testId, "aria-label": label, title: label, onclick: () => this.step(by) }, sign);
+    this.element = element(
+      "article",
+      { class: "review", "data-testid": "review", "data-review": review.id, "aria-label": `Change of ${name} by ${review.agent}` },
+      element(
+        "header",
+        { class: "review-head" },
+        element("button", { type: "button", class: "quiet icon back", "data-testid": "back", "aria-label": "Back to the list", onclick: () => listener.close() }, "\u2190"),
+        element(
+          "div",
+          { class: "review-name" },
+          element("h2", { title: plain(review.path) }, element("span", { class: "folder" }, folder), element("span", { class: "file" }, name)),
+          element(
+            "p",
+            { class: "about" },
+            element("span", {}, plain(review.agent)),
+            review.newFile && element("span", { class: "chip" }, "new file"),
+            review.revision > 1 && element("span", { class: "chip" }, `revision ${review.revision}`),
+            this.size,
+            this.unsent,
+          ),
+        ),
+        element(
+          "div",
+          { class: "steps", role: "group", "aria-label": "Parts of this change" },
+          step(-1, "previous-hunk", "Previous part (p)", "\u2191"),
+          this.progress,
+          step(1, "next-hunk", "Next part (n)", "\u2193"),
+        ),
+        this.layoutButton,
+        element("div", { class: "decisions" }, this.reject, this.accept),
+      ),
+      review.notes && review.notes.length > 0
+        ? element("ul", { class: "notes", "data-testid": "notes", "aria-label": "Changes that cannot be seen" }, ...review.notes.map((note) => element("li", {}, plain(note))))
+        : null,
+      this.notice,
+      this.panes.element,
+    );
+    this.update(summary);
+    this.showProgress();
+    this.arm(appeared);
+  }
+
+  destroy(): void {
+    this.link.close();
+    this.panes.destroy();
+    this.element.remove();
+  }
+
+  get isAhead(): boolean {
+    return !this.isOver && this.link.draft.isAhead;
+  }
+
+  update(summary: ReviewSummary): void {
+    this.summary = summary;
+    const { added, removed } = summary.size;
+    replaceChildren(this.size, element("span", { class: "plus" }, `+${added.toLocaleString("en")}`), " ", element("span", { class: "minus" }, `\u2212${removed.toLocaleString("en")}`));
+    this.accept.classList.toggle("blocked", (summary.conflicts ?? 0) > 0);
+  }
+
+  get revision(): number {
+    return this.summary.revision;
+  }
+
+  showLayout(layout: Layout): void {
+    this.layoutButton.replaceChildren(layout === "split" ? "Unified" : "Side by side", element("kbd", {}, "s"));
+    this.layoutButton.title = layout === "split" ? "Show both texts as one (s)" : "Show both texts side by side (s)";
+    this.panes.setLayout(layout);
+  }
+
+  edited(note: Edited): void {
+    this.link.edited(note);
+  }
+
+  /** What the companion holds now, after the connection was away. */
+  catchUp(now: ReviewTexts): void {
+    this.link.catchUp(now);
+    this.update(now);
+  }
+
+  rebased(conflicts: number): void {
+    this.say(
+      conflicts > 0
+        ? `The file changed on disk. ${count(conflicts, "part")} of this change ${conflicts === 1 ? "is" : "are"} in conflict with it.`
+        : "The file changed on disk; this change was moved onto the new text.",
+      conflicts > 0,
+    );
+  }
+
+  /** It was decided, but not here. */
+  closed(how: Outcome | null): void {
+    if (this.isOver) return;
+    const kept = this.link.draft.isAhead;
+    this.end();
+    const sentence = `This change is over. ${how ? outcome(how) : "It was decided elsewhere."}`;
+    this.say(kept ? `${sentence} What you typed last did not reach the companion; it can be copied from here.` : sentence, false);
+    this.notice.append(element("button", { type: "button", class: "quiet", "data-testid": "next-review", onclick: () => this.listener.nextReview() }, "Next change"));
+    this.element.dataset["over"] = how ?? "unknown";
+  }
+
+  step(by: 1 | -1): void {
+    this.panes.step(by);
+    const index = this.panes.hunks.findIndex((placed) => placed === this.panes.current);
+    const hunk = this.panes.hunks[index]?.hunk;
+    if (hunk) announce(`Part ${index + 1} of ${this.panes.hunks.length}, ${hunk.state}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} for ${hunk.base.count}.`);
+  }
+
+  async decideCurrent(decision: "accept" | "reject"): Promise<void> {
+    const { current } = this.panes;
+    if (current) await this.decideHunk(current.hunk.id, decision);
+  }
+
+  /** Accepts or rejects the whole. */
+  async decide(decision: "accept" | "reject", evenIfEmpty = false): Promise<void> {
+    if (this.isOver || !this.armed || this.isDeciding) return;
+    this.isDeciding = true;
+    this.showArming();
+    try {
+      if (decision === "accept") await this.link.flush();
+      const parameters = { review: this.id, ...(evenIfEmpty ? { evenIfEmpty } : {}) };
+      // Before the answer, so that the notification of our own decision is not taken for somebody else's.
+      this.isOver = true;
+      await this.connection.request(`review/${decision}`, parameters);
+      this.end();
+      announce(decision === "accept" ? "Accepted." : "Rejected.");
+      this.listener.decided(this);
+    } catch (error) {
+      this.isOver = false;
+      this.isDeciding = false;
+      this.showArming();
+      await this.explain(error, decision);
+    }
+  }
+
+  private async explain(error: unknown, decision: "accept" | "reject"): Promise<void> {
+    const kind = error instanceof Refusal ? error.kind : "";
+    const sentence = error instanceof Error ? error.message : String(error);
+    if (kind === "alreadyOver" || kind === "unknownReview") {
+      this.closed(null);
+    } else if (kind === "emptyMeansUnedited") {
+      const anyway = await confirmation("The text is empty", sentence, "Accept anyway");
+      if (anyway) await this.decide(decision, true);
+    } else if (kind === "conflicts") {
+      this.say(sentence, true);
+      const conflict = this.panes.hunks.find(({ hunk }) => hunk.state === "conflict");
+      if (conflict) this.panes.choose(conflict.hunk.id, true);
+    } else {
+      this.say(sentence, true);
+    }
+  }
+
+  private async decideHunk(hunk: number | string, decision: "accept" | "reject"): Promise<void> {
+    if (this.isOver || !this.armed) return;
+    this.panes.choose(hunk);
+    try {
+      await this.link.decideHunk(hunk, decision);
+      announce(`Part ${decision}ed.`);
+    } catch (error) {
+      await this.explain(error, decision);
+    }
+  }
+
+  private end(): void {
+    this.isOver = true;
+    this.link.close();
+    this.panes.setReadOnly();
+    this.showArming();
+  }
+
+  private arm(appeared: number): void {
+    const left = appeared + ARMING - performance.now();
+    this.armed = left <= 0;
+    this.showArming();
+    if (!this.armed) window.setTimeout(() => this.arm(appeared), left);
+  }
+
+  private showArming(): void {
+    const inert = !this.armed || this.isOver || this.isDeciding;
+    this.element.classList.toggle("arming", !this.armed);
+    this.element.dataset["armed"] = String(this.armed);
+    for (const button of [this.accept, this.reject]) button.setAttribute("aria-disabled", String(inert));
+  }
+
+  private showProgress(): void {
+    // Called while the panes are being made, too.
+    if (!this.panes as boolean) return;
+    const { hunks } = this.panes;
+    const index = hunks.findIndex((placed) => placed === this.panes.current);
+    this.progress.textContent = hunks.length === 0 ? "no parts" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
+  }
+
+  private say(sentence: string, isProblem: boolean): void {
+    this.notice.hidden = false;
+    this.notice.classList.toggle("problem", isProblem);
+    replaceChildren(this.notice, element("span", {}, sentence));
+  }
+}
