@@ -57,6 +57,13 @@ pub(crate) enum Command {
     /// Show the companions that run, with their agents and reviews
     #[command(after_help = "Example:\n  alongside status --json | jq '.companions[].agents'")]
     Status,
+    /// Print a link to the review page, good for one use
+    #[command(after_help = "Examples:\n  alongside page\n  alongside page --open")]
+    Page {
+        /// Open it in the browser
+        #[arg(long)]
+        open: bool,
+    },
     /// End the companion of this directory
     #[command(after_help = "Examples:\n  alongside stop\n  alongside stop --all")]
     Stop(Stop),
@@ -113,6 +120,9 @@ pub(crate) struct Serve {
     /// The editor's process; the companion ends with it
     #[arg(long, value_name = "N")]
     pub(crate) pid: Option<u32>,
+    /// Open the review page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) name: Option<String>,
     /// `companion.display-name`: the name that agents show.
     pub(crate) display_name: Option<String>,
+    /// `page.open`: whether the review page is opened in the browser at the start.
+    pub(crate) open_page: bool,
     /// `review.outside-workspace`: whether agents may propose changes outside every root.
     pub(crate) outside_workspace: OutsideWorkspace,
     /// `privacy.hide`: globs, with the file that they are written in.
@@ -68,6 +70,7 @@ enum Owner<'a> {
 const USER_KEYS: &[&str] = &[
     "companion.name",
     "companion.display-name",
+    "page.open",
     "privacy.hide",
     "review.outside-workspace",
 ];
@@ -163,6 +166,7 @@ impl Settings {
         match key {
             "companion.name" => self.name = Some(reader.text(key, value)?),
             "companion.display-name" => self.display_name = Some(reader.text(key, value)?),
+            "page.open" => self.open_page = reader.truth(key, value)?,
             "privacy.hide" => {
                 let root = match reader.owner {
                     Owner::User => None,
@@ -239,6 +243,13 @@ impl Reader<'_> {
                 Some(value.span()),
                 format!("`{key}` must be a text that is not empty, in quotes"),
             )),
+        }
+    }
+
+    fn truth(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, SettingsError> {
+        match value.get_ref() {
+            DeValue::Boolean(truth) => Ok(*truth),
+            _ => Err(self.error(Some(value.span()), format!("`{key}` must be true or false"))),
         }
     }
 

@@ -5,6 +5,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod mcp_stdio;
+mod page;
 mod run;
 mod serve;
 mod status;
@@ -25,6 +26,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
         Some(Command::Status) => status::run(&common).await,
+        Some(Command::Page { open }) => page::run(&common, open).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
         Some(Command::Demo) => demo::run(&common).await,

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::command_line::{Common, Serve};
+use crate::commands::page::open_in_browser;
 use crate::companion::{Options, Running};
 use crate::output::Output;
 use crate::printable::printable_line;
@@ -19,8 +20,16 @@ use crate::signals::EndSignals;
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
     let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let open = serve.open;
     let running = Running::start(options(common, serve)).await?;
-    output.answer(&running.ready(), || greeting(&running));
+    let page = running.companion().page_link()?;
+    output.answer(&running.ready(), || greeting(&running, &page));
+    if open || running.companion().opens_page() {
+        let link = running.companion().page_link()?;
+        if let Err(error) = open_in_browser(&link) {
+            output.news(&format!("{error:#}"));
+        }
+    }
     let mut narrator = Narrator::new(output, running.companion().workspace());
     let mut news = running.companion().news();
     {
@@ -60,7 +69,7 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
     }
 }
 
-fn greeting(running: &Running) -> String {
+fn greeting(running: &Running, page: &str) -> String {
     let announcement = running.announcement();
     let folders: Vec<String> = announcement
         .workspace
@@ -70,7 +79,8 @@ fn greeting(running: &Running) -> String {
     let mut words = format!(
         "alongside {} is ready for {}\n\n\
          Now start `gemini` or `qwen` in another terminal, anywhere in there. It connects by itself;\n\
-         the very first time, type `/ide enable` in it.\n\n  \
+         the very first time, type `/ide enable` in it. Review its changes here, once opened:\n\n  \
+         {page}\n\n  \
          alongside context focus FILE   tell agents what you are looking at\n  \
          alongside diff list            see the changes that wait for you\n  \
          alongside doctor               see whether both would connect\n\n\

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use alongside_core::Token;
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment, sweep};
-use alongside_front::websocket;
+use alongside_front::{connection, websocket};
+use alongside_ui::PageServer;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -45,6 +46,7 @@ pub(crate) struct Options {
 pub(crate) struct Running {
     companion: Shared,
     server: alongside_mcp::Server,
+    page: PageServer,
     announcement: Announcement,
     record: Record,
     tasks: JoinSet<()>,
@@ -93,6 +95,7 @@ impl Running {
             .await
             .context("cannot listen on a loopback port for front ends")?;
         let people_token = new_token()?;
+        let page = serve_page(&companion).await?;
         let announcement = Announcement {
             port: server.port(),
             token,
@@ -124,6 +127,7 @@ impl Running {
         Ok(Self {
             companion,
             server,
+            page,
             announcement,
             record,
             tasks,
@@ -168,7 +172,7 @@ impl Running {
         self.tasks.shutdown().await;
         self.record.remove();
         self.companion.with_core(|core, _| core.shut_down());
-        self.server.shutdown().await;
+        tokio::join!(self.server.shutdown(), self.page.shutdown());
     }
 }
 
@@ -188,6 +192,23 @@ async fn listen(companion: &Shared, former: Option<(u16, Token)>) -> Result<(alo
         .await
         .context("cannot listen on a loopback port for agents")?;
     Ok((server, token))
+}
+
+/// Serves the built-in page, which speaks the front-end protocol like everybody else.
+async fn serve_page(companion: &Shared) -> Result<PageServer> {
+    // The page's own tasks must not keep the companion alive.
+    let desk = Arc::downgrade(companion);
+    let page = PageServer::bind(alongside_ui::Config::default(), move |incoming, outgoing| {
+        let desk = desk.upgrade();
+        async move {
+            if let Some(desk) = desk {
+                connection::serve(desk, incoming, outgoing).await;
+            }
+        }
+    });
+    let page = page.await.context("cannot listen on a loopback port for the page")?;
+    let _ = companion.page_links.set(page.login_links());
+    Ok(page)
 }
 
 fn new_token() -> Result<Token> {

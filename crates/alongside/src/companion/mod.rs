@@ -22,6 +22,8 @@ use alongside_core::{Core, Effect, Now, ReviewId};
 use alongside_front::protocol::{
     AgentSummary, Agents, HunkStates, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
 };
+use alongside_ui::LoginLinks;
+use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
 
@@ -44,6 +46,8 @@ pub(crate) struct Companion {
     /// Set once the agents' port listens, before anybody can connect.
     agents: OnceLock<alongside_mcp::Agents>,
     news: broadcast::Sender<Notification>,
+    /// Makes links to the page; set once the page is served.
+    page_links: OnceLock<LoginLinks>,
     store: Store,
     buffers: Buffers,
     places: Places,
@@ -95,6 +99,7 @@ impl Companion {
             clock: Clock::start(),
             agents: OnceLock::new(),
             news: broadcast::channel(NEWS_KEPT).0,
+            page_links: OnceLock::new(),
             store,
             buffers: Buffers::default(),
             places,
@@ -108,6 +113,17 @@ impl Companion {
     /// What happens from now on, for front ends and the terminal.
     pub(crate) fn news(&self) -> broadcast::Receiver<Notification> {
         self.news.subscribe()
+    }
+
+    /// Whether the person wants the page to be opened at the start.
+    pub(crate) fn opens_page(&self) -> bool {
+        self.settings.lock().open_page
+    }
+
+    /// A link that opens the page in a browser, once.
+    pub(crate) fn page_link(&self) -> anyhow::Result<String> {
+        let links = self.page_links.get().context("this companion has no page")?;
+        links.make().context("cannot make a link to the page")
     }
 
     pub(crate) fn announced(&self) -> Announced {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, Insist, Now, Outcome, ReviewId, SessionId};
 use alongside_front::protocol::{
-    Decided, HunkStates, NotDecided, Notification, OfAgent, Request, ReviewSummary, ReviewTexts, ShownContext, Status,
-    VERSION, Version, Welcome,
+    Decided, HunkStates, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary, ReviewTexts,
+    ShownContext, Status, VERSION, Version, Welcome,
 };
 use alongside_front::{Desk, FrontEnd, Refusal};
 use serde::Serialize;
@@ -107,7 +107,12 @@ impl Desk for Companion {
                     .map(|found| found.to_json())
                     .map_err(|error| Refusal::new("failed", format!("{error:#}")))
             }
-            Request::PageLink(_) => Err(Refusal::new("noPage", "this companion has no page")),
+            Request::PageLink(_) => {
+                let url = self
+                    .page_link()
+                    .map_err(|error| Refusal::new("noPage", format!("{error:#}")))?;
+                value(&PageLink { url })
+            }
             Request::Stop(_) => {
                 self.wake.stop.notify_one();
                 Ok(json!({}))

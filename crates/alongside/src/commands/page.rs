@@ -1,0 +1,47 @@
+//! `alongside page`: a link to the review page.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use alongside_front::protocol::{Nothing, PageLink, Request};
+use anyhow::{Context, Result, bail};
+
+use crate::command_line::Common;
+use crate::running;
+
+pub(crate) async fn run(common: &Common, open: bool) -> Result<ExitCode> {
+    let mut companion = running::connect_nearest(&common.directory()).await?;
+    let link: PageLink = companion.call(Request::PageLink(Nothing {})).await?;
+    if open {
+        open_in_browser(&link.url)?;
+    }
+    common.output().answer(&link, || format!("{}\n", link.url));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Hands a link to whatever opens links here. The browser goes on by itself.
+pub(crate) fn open_in_browser(url: &str) -> Result<()> {
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else if cfg!(windows) {
+        "explorer"
+    } else {
+        "xdg-open"
+    };
+    let browser = std::env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
+    let program = browser.as_deref().unwrap_or(program);
+    let mut command = Command::new(program);
+    command
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match command.spawn() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!("`{program}` is not there to open the page; open the link yourself: {url}")
+        }
+        Err(error) => {
+            Err(error).with_context(|| format!("`{program}` cannot be started; open the link yourself: {url}"))
+        }
+    }
+}
