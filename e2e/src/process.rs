@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Sends a signal. That the process is gone already is fine.
 pub(crate) fn signal(pid: u32, signal: Signal) {
@@ -11,9 +11,16 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// Whether a process with this id exists.
+/// Whether a process with this id runs. One that has ended and that nobody has asked about does not: in a container the
+/// first process may never ask.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    test_kill_process(to_pid(pid)).is_ok()
+    let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    let state = status
+        .as_deref()
+        .ok()
+        .and_then(|status| status.rsplit_once(')'))
+        .map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
 /// All processes below `pid`, children before grandchildren.

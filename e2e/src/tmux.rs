@@ -138,15 +138,19 @@ impl Drop for Terminal {
         if let (true, Ok(history)) = (thread::panicking(), history) {
             artifacts::keep(&format!("{}.txt", self.name), &history);
         }
-        // tmux sends a hang-up only; a command line that hangs is just what a failing test may leave behind.
-        let processes = try_run(self.tmux().args(SHELL))
+        // tmux sends a hang-up only; a command line that hangs is just what a failing test may leave behind. All are gone
+        // when this returns, so that none writes into the sandbox while that is being removed.
+        let shell = try_run(self.tmux().args(SHELL))
             .ok()
             .and_then(|pid| pid.trim().parse().ok());
-        let processes = processes.map(process::descendants).unwrap_or_default();
-        let _ = try_run(self.tmux().arg("kill-server"));
-        for pid in processes {
+        let mut processes: Vec<u32> = shell.into_iter().collect();
+        processes.extend(shell.map(process::descendants).unwrap_or_default());
+        for &pid in &processes {
             process::signal(pid, rustix::process::Signal::KILL);
         }
+        let _ = try_run(self.tmux().arg("kill-server"));
+        let is_gone = || (!processes.iter().any(|&pid| process::is_alive(pid))).then_some(());
+        let _ = eventually(Duration::from_secs(10), is_gone);
     }
 }
 
