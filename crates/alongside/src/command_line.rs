@@ -256,9 +256,13 @@ impl Common {
         Output { json: self.json }
     }
 
-    /// The directory that a command is about.
+    /// The directory that a command is about, from the root on.
     pub(crate) fn directory(&self) -> PathBuf {
-        self.workspace.first().cloned().unwrap_or_else(|| PathBuf::from("."))
+        let typed = self.workspace.first().cloned().unwrap_or_else(|| PathBuf::from("."));
+        typed
+            .canonicalize()
+            .or_else(|_| std::path::absolute(&typed))
+            .unwrap_or(typed)
     }
 }
 

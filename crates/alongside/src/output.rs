@@ -37,6 +37,13 @@ impl Output {
         }
     }
 
+    /// Something that a script's standard output has no place for.
+    pub(crate) fn remark(self, words: &str) {
+        if self.json {
+            eprintln!("alongside: {words}");
+        }
+    }
+
     /// Why a command failed.
     pub(crate) fn error(self, error: &anyhow::Error) {
         if self.json {

@@ -13,6 +13,7 @@ use crate::running;
 
 pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
     let mut companion = running::connect_nearest(&common.directory()).await?;
+    let output = common.output();
     let requests = match command {
         Context::Open { files } => each(&files, Request::ContextOpen)?,
         Context::Close { files } => each(&files, Request::ContextClose)?,
@@ -38,7 +39,15 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
         companion.call::<Nothing>(request).await?;
     }
     let shown: ShownContext = companion.call(Request::ContextShow(Nothing {})).await?;
-    common.output().answer(&shown.context, || words(&shown));
+    output.answer(&shown.context, || words(&shown));
+    for hidden in &shown.hidden {
+        // A script sees only what agents see, so what they do not see is said beside it.
+        output.remark(&format!(
+            "{} is kept from agents: {}",
+            printable_line(&hidden.path),
+            hidden.because
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

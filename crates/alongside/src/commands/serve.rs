@@ -14,16 +14,19 @@ use crate::command_line::{Common, Serve};
 use crate::commands::page::open_in_browser;
 use crate::companion::{Options, Running};
 use crate::output::Output;
+use crate::places::Places;
 use crate::printable::printable_line;
+use crate::running;
 use crate::signals::EndSignals;
 
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
     let mut signals = EndSignals::register().context("cannot wait for signals")?;
     let open = serve.open;
+    let others = others(common)?;
     let running = Running::start(options(common, serve)).await?;
     let page = running.companion().page_link()?;
-    output.answer(&running.ready(), || greeting(&running, &page));
+    output.answer(&running.ready(), || greeting(&running, &page, &others));
     if open || running.companion().opens_page() {
         let link = running.companion().page_link()?;
         if let Err(error) = open_in_browser(&link) {
@@ -69,7 +72,17 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
     }
 }
 
-fn greeting(running: &Running, page: &str) -> String {
+/// The companions that already serve this very directory.
+fn others(common: &Common) -> Result<Vec<u32>> {
+    let directory = common.directory();
+    let all = running::all(&Places::of_user()?).into_iter();
+    Ok(all
+        .filter(|record| record.workspace.contains(&directory))
+        .map(|record| record.pid)
+        .collect())
+}
+
+fn greeting(running: &Running, page: &str, others: &[u32]) -> String {
     let announcement = running.announcement();
     let folders: Vec<String> = announcement
         .workspace
@@ -93,6 +106,12 @@ fn greeting(running: &Running, page: &str) -> String {
             "\nThis is a container, where Gemini CLI looks for its companion on another machine.\n\
              Start it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before `gemini`.\n",
         );
+    }
+    for pid in others {
+        words.push_str(&format!(
+            "\nAnother companion (pid {pid}) serves this directory too. Each has its own agents and reviews; agents started\n\
+             by `alongside run` and the commands here use the youngest. `alongside status` shows both.\n"
+        ));
     }
     for problem in running.companion().announced().problems {
         words.push_str(&format!("\nWarning: {problem}\n"));

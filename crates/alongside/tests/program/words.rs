@@ -58,3 +58,27 @@ fn a_terminal_says_what_happens() {
         "{words}"
     );
 }
+
+#[test]
+fn a_second_companion_for_the_same_directory_says_so() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.serve();
+    let mut second = sandbox
+        .command(&["serve"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::sandbox::wait_for("the second", || {
+        (sandbox.json(&["status"])["companions"].as_array().unwrap().len() == 2).then_some(())
+    });
+    sandbox.words(&["stop"]);
+    assert!(
+        crate::sandbox::wait_for("its end", || second.try_wait().unwrap()).success(),
+        "the youngest is meant"
+    );
+    let words = std::io::read_to_string(second.stdout.take().unwrap()).unwrap();
+    assert!(
+        words.contains(&format!("Another companion (pid {})", first.pid())),
+        "{words}"
+    );
+}
