@@ -1,10 +1,11 @@
 //! `alongside serve`: the companion itself, and what it says while it serves.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 
-use alongside_core::Outcome;
+use alongside_core::{Outcome, ReviewId};
 use alongside_discovery::{Environment, dials_the_containers_host};
 use alongside_front::protocol::{AgentSummary, Notification, ReviewSummary};
 use anyhow::{Context, Result};
@@ -125,6 +126,8 @@ struct Narrator {
     output: Output,
     workspace: Vec<PathBuf>,
     agents: Vec<AgentSummary>,
+    /// Of the reviews that wait: only a new one is news.
+    revisions: BTreeMap<ReviewId, u32>,
 }
 
 impl Narrator {
@@ -133,16 +136,24 @@ impl Narrator {
             output,
             workspace,
             agents: Vec::new(),
+            revisions: BTreeMap::new(),
         }
     }
 
     fn tell(&mut self, notification: Notification) {
         match notification {
-            Notification::ReviewOpened(review) => self.say_review(&review, "proposes a change to"),
-            Notification::ReviewChanged(review) if !review.edited && review.revision > 1 => {
-                self.say_review(&review, "proposes another change to");
+            Notification::ReviewOpened(review) => {
+                self.revisions.insert(review.id, review.revision);
+                self.say_review(&review, "proposes a change to");
+            }
+            Notification::ReviewChanged(review) => {
+                let former = self.revisions.insert(review.id, review.revision);
+                if former.is_some_and(|former| former < review.revision) {
+                    self.say_review(&review, "proposes another change to");
+                }
             }
             Notification::ReviewClosed(closed) => {
+                self.revisions.remove(&closed.review);
                 let path = self.short(&closed.path);
                 self.output
                     .news(&format!("Review {} of {path} was {}.", closed.review, closed.outcome));
@@ -172,10 +183,7 @@ impl Narrator {
                     rebased.review
                 ));
             }
-            Notification::ReviewChanged(_)
-            | Notification::ReviewEdited(_)
-            | Notification::ContextChanged(_)
-            | Notification::Resync(_) => {}
+            Notification::ReviewEdited(_) | Notification::ContextChanged(_) | Notification::Resync(_) => {}
         }
     }
 

@@ -3,6 +3,9 @@
 use std::fs;
 use std::process::Stdio;
 
+use alongside_core::{ReviewId, TextChange};
+use alongside_front::client::ClientError;
+use alongside_front::protocol::{Buffer, Change, Notification, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, Sandbox, wait_for};
@@ -281,4 +284,57 @@ async fn all_changes_of_one_agent_are_decided_at_once() {
     assert_eq!(one.decision().await.1["content"], "a");
     assert_eq!(one.decision().await.1["content"], "b");
     assert_eq!(sandbox.json(&["diff", "list"])[0]["path"], "/c");
+}
+
+#[tokio::test]
+async fn a_proposal_is_compared_with_what_the_editor_has_not_saved_yet() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    let path = sandbox.write("a.txt", "saved\n");
+    let mut editor = serving.front_end(&sandbox).await;
+    let unsaved = Buffer {
+        path: path.clone(),
+        text: Some("unsaved\n".into()),
+    };
+    editor.call::<Value>(Request::ContextBuffer(unsaved)).await.unwrap();
+    agent.propose(&path, "proposed\n").await;
+    assert_eq!(sandbox.json(&["diff", "show", "1"])["base"], "unsaved\n");
+    let saved = Buffer { path, text: None };
+    editor.call::<Value>(Request::ContextBuffer(saved)).await.unwrap();
+    wait_for("the file on disk to count", || {
+        (sandbox.json(&["diff", "show", "1"])["base"] == "saved\n").then_some(())
+    });
+}
+
+#[tokio::test]
+async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    let mut one = serving.front_end(&sandbox).await;
+    let mut two = serving.front_end(&sandbox).await;
+    let change = |version, insert: &str| {
+        let changes = vec![TextChange {
+            from: 0,
+            to: 0,
+            insert: insert.to_owned(),
+        }];
+        Request::ReviewChange(Change {
+            review: ReviewId(1),
+            version,
+            changes,
+        })
+    };
+    one.call::<Value>(change(1, "first ")).await.unwrap();
+    let heard = loop {
+        if let Notification::ReviewEdited(edited) = two.notification().await.unwrap() {
+            break edited;
+        }
+    };
+    assert_eq!((heard.version, heard.changes[0].insert.as_str()), (2, "first "));
+    let late = two.call::<Value>(change(1, "late ")).await;
+    assert!(matches!(late, Err(ClientError::Said { kind, .. }) if kind == "stale"));
+    assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], "first text");
 }

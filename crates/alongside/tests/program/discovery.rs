@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpStream;
 use std::process::Command;
 
+use alongside_front::protocol::{Folders, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, wait_for};
@@ -196,4 +197,39 @@ fn the_doctor_says_whether_both_would_connect() {
     assert_eq!(wrong.status.code(), Some(1));
     assert_eq!(finding["agents"][0]["refusal"]["rule"], "tokenRefused", "{finding}");
     assert_eq!(finding["agents"][1]["connects"], true, "{finding}");
+}
+
+/// A front end adds a folder to the workspace: agents in there find the companion from then on.
+#[tokio::test]
+async fn the_files_are_written_again_when_the_workspace_changes() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let other = sandbox.path("other folder");
+    fs::create_dir(&other).unwrap();
+    let mut front_end = serving.front_end(&sandbox).await;
+    let folders = Folders {
+        folders: vec![sandbox.workspace(), other.clone()],
+    };
+    front_end.call::<Value>(Request::WorkspaceSet(folders)).await.unwrap();
+    let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
+    for file in &serving.files {
+        wait_for("the new workspace", || {
+            let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+            (content["workspacePath"] == expected.as_str()).then_some(())
+        });
+    }
+    assert_eq!(
+        sandbox.json(&["doctor", "--workspace", other.to_str().unwrap()])["ok"],
+        true
+    );
+    let relative = Folders {
+        folders: vec!["relative".into()],
+    };
+    let refused = front_end.call::<Value>(Request::WorkspaceSet(relative)).await;
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("absolute path of a directory")
+    );
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use alongside_core::Token;
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, Events};
 use serde_json::{Value, json};
@@ -163,6 +164,20 @@ impl Serving {
     pub(crate) fn token(&self) -> String {
         let file: Value = serde_json::from_slice(&fs::read(&self.files[0]).unwrap()).unwrap();
         file["authToken"].as_str().unwrap().to_owned()
+    }
+
+    /// A conversation with the companion, as an editor plugin would have it.
+    pub(crate) async fn front_end(&self, sandbox: &Sandbox) -> alongside_front::client::Client {
+        let record = sandbox
+            .path("home/.local/state/alongside/companions")
+            .join(format!("{}.json", self.pid()));
+        let record: Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+        let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
+        let token = Token::parse(record["frontToken"].as_str().unwrap()).unwrap();
+        alongside_front::client::Client::connect(port, &token, "test", true)
+            .await
+            .unwrap()
+            .0
     }
 
     pub(crate) fn signal(&self, name: &str) {
