@@ -14,6 +14,8 @@ import type { Hunk, ReviewTexts } from "./protocol";
 const fromElsewhere = Annotation.define<boolean>();
 /** With a longer line than this, lines are neither wrapped nor coloured. */
 const LONG_LINE = 20_000;
+/** Colouring a longer text would keep the page busy in the background while it is decided. */
+const LONGEST_COLOURED = 2_000_000;
 
 export interface PanesListener {
   edited(changes: ChangeSet): void;
@@ -208,7 +210,7 @@ export class Panes {
   }
 
   private async loadLanguage(path: string): Promise<void> {
-    if (this.hasLongLine) return;
+    if (this.hasLongLine || this.draft.confirmed.length > LONGEST_COLOURED) return;
     this.loaded = await languageOf(path);
     for (const view of [this.draftView, this.baseView]) view?.dispatch({ effects: this.languageEffect() });
   }

@@ -41,7 +41,11 @@ pub(crate) fn find(name: &str) -> Option<Asset> {
     let content_type = content_type(name)?;
     let file = Dist::get(name)?;
     let hash = file.metadata.sha256_hash();
-    let etag = hash.iter().take(16).fold(String::from("\""), |text, byte| text + &format!("{byte:02x}")) + "\"";
+    let etag = hash
+        .iter()
+        .take(16)
+        .fold(String::from("\""), |text, byte| text + &format!("{byte:02x}"))
+        + "\"";
     let bytes = match file.data {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
         Cow::Owned(bytes) => Bytes::from(bytes),

@@ -68,7 +68,9 @@ impl Endpoint {
     fn find(&self, head: &Parts) -> Answer {
         if head.method != Method::GET && head.method != Method::HEAD {
             let mut response = sentence(StatusCode::METHOD_NOT_ALLOWED, pages::WRONG_METHOD);
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
         match head.uri.path() {
@@ -137,7 +139,8 @@ impl Endpoint {
             return sentence(StatusCode::SERVICE_UNAVAILABLE, pages::TOO_MANY_PAGES);
         };
         let upgrading = hyper::upgrade::on(&mut request);
-        self.conversations.start(upgrading, self.config, self.closing.clone(), place);
+        self.conversations
+            .start(upgrading, self.config, self.closing.clone(), place);
         let mut response = sentence(StatusCode::SWITCHING_PROTOCOLS, "");
         let headers = response.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -163,8 +166,10 @@ fn no_randomness(error: &std::io::Error) -> Answer {
 
 /// A file of the page, unless the browser has it already.
 fn file(asset: &Asset, headers: &HeaderMap) -> Answer {
-    let known = only_value(headers, &IF_NONE_MATCH)
-        .is_some_and(|tags| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag));
+    let known = only_value(headers, &IF_NONE_MATCH).is_some_and(|tags| {
+        tags.split(',')
+            .any(|tag| tag.trim().trim_start_matches("W/") == asset.etag)
+    });
     let gzip = asset.gzip.as_ref().filter(|_| accepts_gzip(headers));
     let mut response = match (known, gzip) {
         (true, _) => answer(StatusCode::NOT_MODIFIED, asset.content_type, ""),

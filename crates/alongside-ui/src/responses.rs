@@ -45,10 +45,7 @@ pub(crate) fn answer(status: StatusCode, content_type: &'static str, body: impl 
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(NOTHING_ALLOWED),
-    );
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(NOTHING_ALLOWED));
     response
 }
 

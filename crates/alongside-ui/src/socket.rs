@@ -139,8 +139,12 @@ where
 }
 
 /// Passes on what is said to the page, and asks from time to time whether it is there.
-async fn write<W>(mut writer: W, mut to_page: mpsc::Receiver<String>, config: Config, mut closing: watch::Receiver<bool>)
-where
+async fn write<W>(
+    mut writer: W,
+    mut to_page: mpsc::Receiver<String>,
+    config: Config,
+    mut closing: watch::Receiver<bool>,
+) where
     W: Sink<Message> + Unpin,
 {
     let mut ping = interval(config.timing.ping);

@@ -253,9 +253,14 @@ function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet
   });
   if (changed.length > 50) return build(transaction.state);
   if (changed.length === 0) return before;
+  // What stands around the parts that changed is between these, before and after.
+  const [first, last] = [changed[0] as number, changed.at(-1) as number];
+  const oldSpan = (index: number) => moveHunk(old[index] as PlacedHunk, transaction.changes, own)[own];
+  const filterFrom = Math.min(oldSpan(first).from, (hunks[first] as PlacedHunk)[own].from);
+  const filterTo = Math.max(oldSpan(last).to, (hunks[last] as PlacedHunk)[own].to);
   const ids = new Set(changed.map((index) => (hunks[index] as PlacedHunk).hunk.id));
   const add = changed.flatMap((index) => around(now, index)).sort((a, b) => a.from - b.from || a.value.startSide - b.value.startSide);
-  return before.update({ filter: (_from, _to, { spec }) => !ids.has((spec as { hunk: Hunk["id"] }).hunk), add });
+  return before.update({ filter: (_from, _to, { spec }) => !ids.has((spec as { hunk: Hunk["id"] }).hunk), filterFrom, filterTo, add });
 }
 
 const blocks = StateField.define<DecorationSet>({

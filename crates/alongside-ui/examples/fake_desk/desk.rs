@@ -16,7 +16,11 @@ type Refusal = (&'static str, String);
 
 impl Desk {
     pub(crate) fn new(notifications: broadcast::Sender<String>) -> Self {
-        let mut desk = Self { reviews: Vec::new(), notifications, next_id: 1 };
+        let mut desk = Self {
+            reviews: Vec::new(),
+            notifications,
+            next_id: 1,
+        };
         for name in ["rust", "crlf", "new", "hostile", "conflict"] {
             desk.open(name);
         }
@@ -27,7 +31,9 @@ impl Desk {
     }
 
     fn notify(&self, method: &str, params: &Value) {
-        let _ = self.notifications.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+        let _ = self
+            .notifications
+            .send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     fn open(&mut self, name: &str) -> Option<u64> {
@@ -44,7 +50,12 @@ impl Desk {
         let message: Value = serde_json::from_str(message).unwrap_or_default();
         let (id, params) = (message["id"].clone(), message["params"].clone());
         match self.call(message["method"].as_str().unwrap_or_default(), &params) {
-            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Ok(result) => {
+                // Moved in, not copied: a review may be large.
+                let mut answer = json!({"jsonrpc": "2.0", "id": id});
+                answer["result"] = result;
+                answer
+            }
             Err((kind, text)) => {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": text, "data": {"kind": kind}}})
             }
@@ -66,7 +77,9 @@ impl Desk {
             "review/hunk" => {
                 let (hunk, decision) = (params["hunk"].clone(), params["decision"] == "accept");
                 let review = self.review(params)?;
-                let edited = review.decide(&hunk, decision).ok_or(("unknownHunk", "There is no such part any more.".to_owned()))?;
+                let edited = review
+                    .decide(&hunk, decision)
+                    .ok_or(("unknownHunk", "There is no such part any more.".to_owned()))?;
                 let answer = json!({"version": edited["version"], "hunks": edited["hunks"]});
                 let summary = review.summary();
                 self.notify("review/edited", &edited);
@@ -86,22 +99,40 @@ impl Desk {
             }
             "review/accept" | "review/reject" => self.decide(method == "review/accept", params),
             "review/acceptAll" | "review/rejectAll" => {
-                let ids: Vec<u64> =
-                    self.reviews.iter().filter(|review| params["session"] == review.session).map(|review| review.id).collect();
+                let ids: Vec<u64> = self
+                    .reviews
+                    .iter()
+                    .filter(|review| params["session"] == review.session)
+                    .map(|review| review.id)
+                    .collect();
                 let mut decided = 0;
                 for id in ids {
-                    decided += u32::from(self.decide(method == "review/acceptAll", &json!({"review": id})).is_ok());
+                    decided += u32::from(
+                        self.decide(method == "review/acceptAll", &json!({"review": id}))
+                            .is_ok(),
+                    );
                 }
                 Ok(json!({"decided": decided}))
             }
             "context/show" => Ok(samples::context()),
-            "status" => Ok(json!({"pid": 4711, "port": 39000, "version": "0.1.0", "displayName": "Neovim",
+            "status" => Ok(
+                json!({"pid": 4711, "port": 39000, "version": "0.1.0", "displayName": "Neovim",
                 "workspace": ["/home/me/project"], "files": [], "problems": [], "agents": samples::agents(),
-                "reviews": self.reviews.iter().map(Review::summary).collect::<Value>()})),
+                "reviews": self.reviews.iter().map(Review::summary).collect::<Value>()}),
+            ),
             "doctor" => Ok(samples::doctor()),
-            "dev/open" => self.open(params["sample"].as_str().unwrap_or_default()).map(|id| json!({"review": id})).ok_or(("none", "?".to_owned())),
-            "dev/context" => { self.notify("context/changed", &samples::context()["context"]); Ok(json!({})) }
-            "dev/agents" => { self.notify("agents/changed", &json!({"agents": params["agents"]})); Ok(json!({})) }
+            "dev/open" => self
+                .open(params["sample"].as_str().unwrap_or_default())
+                .map(|id| json!({"review": id}))
+                .ok_or(("none", "?".to_owned())),
+            "dev/context" => {
+                self.notify("context/changed", &samples::context()["context"]);
+                Ok(json!({}))
+            }
+            "dev/agents" => {
+                self.notify("agents/changed", &json!({"agents": params["agents"]}));
+                Ok(json!({}))
+            }
             _ => Err(("methodNotFound", format!("There is no {method}."))),
         }
     }
@@ -109,13 +140,20 @@ impl Desk {
     fn decide(&mut self, accept: bool, params: &Value) -> Result<Value, Refusal> {
         let review = self.review(params)?;
         if milliseconds_now() < review.opened + 400 {
-            return Err(("notArmed", "This change has only just appeared; look at it first.".to_owned()));
+            return Err((
+                "notArmed",
+                "This change has only just appeared; look at it first.".to_owned(),
+            ));
         }
         if accept && review.conflicts() > 0 {
-            return Err(("conflicts", "Parts of this change are in conflict; decide them first.".to_owned()));
+            return Err((
+                "conflicts",
+                "Parts of this change are in conflict; decide them first.".to_owned(),
+            ));
         }
         if accept && review.draft.is_empty() && params["evenIfEmpty"] != true {
-            let text = "The agent takes an empty text as \u{201c}nothing was edited\u{201d} and would write its own proposal.";
+            let text =
+                "The agent takes an empty text as \u{201c}nothing was edited\u{201d} and would write its own proposal.";
             return Err(("emptyMeansUnedited", text.to_owned()));
         }
         let outcome = if accept { "accepted" } else { "rejected" };

@@ -63,13 +63,29 @@ impl Review {
         let (old, new) = (lines(&base_text), lines(&sample.proposal));
         let operations = similar::capture_diff_slices(Algorithm::Histogram, &old, &new);
         let mut hunks = Vec::new();
-        for operation in operations.iter().filter(|operation| !matches!(operation, DiffOp::Equal { .. })) {
+        for operation in operations
+            .iter()
+            .filter(|operation| !matches!(operation, DiffOp::Equal { .. }))
+        {
             let (old, new) = (operation.old_range(), operation.new_range());
             let conflict = sample.conflict && hunks.is_empty();
-            let proposal = Lines { start: new.start, count: new.len() };
-            let base = Lines { start: old.start, count: old.len() };
+            let proposal = Lines {
+                start: new.start,
+                count: new.len(),
+            };
+            let base = Lines {
+                start: old.start,
+                count: old.len(),
+            };
             let state = if conflict { "conflict" } else { "accepted" };
-            hunks.push(Hunk { id: hunks.len() as u64 + 1, state, yours: false, base, proposal, draft: proposal });
+            hunks.push(Hunk {
+                id: hunks.len() as u64 + 1,
+                state,
+                yours: false,
+                base,
+                proposal,
+                draft: proposal,
+            });
         }
         Self {
             id,
@@ -129,12 +145,15 @@ impl Review {
     pub(crate) fn decide(&mut self, id: &Value, accept: bool) -> Option<Value> {
         let index = self.hunks.iter().position(|hunk| *id == hunk.id)?;
         let hunk = self.hunks[index].clone();
-        let base = self.base.clone().unwrap_or_default();
-        let (source, range) = if accept { (&self.proposal, hunk.proposal) } else { (&base, hunk.base) };
-        let insert: String = lines(source)[range.start..range.end()].concat();
-        let draft = lines(&self.draft);
-        let from: usize = draft[..hunk.draft.start].iter().map(|line| line.len()).sum();
-        let to = from + draft[hunk.draft.start..hunk.draft.end()].iter().map(|line| line.len()).sum::<usize>();
+        let base = self.base.as_deref().unwrap_or_default();
+        let (source, range) = if accept {
+            (&*self.proposal, hunk.proposal)
+        } else {
+            (base, hunk.base)
+        };
+        let insert = source[line_start(source, range.start)..line_start(source, range.end())].to_owned();
+        let from = line_start(&self.draft, hunk.draft.start);
+        let to = line_start(&self.draft, hunk.draft.end());
         let changes = json!([{"from": utf16_length(&self.draft[..from]), "to": utf16_length(&self.draft[..to]), "insert": insert}]);
         self.draft.replace_range(from..to, &insert);
         let after = range.count;
@@ -164,30 +183,64 @@ impl Review {
         let before = lines(&self.draft).len();
         self.draft.replace_range(from..to, insert);
         let after = lines(&self.draft).len();
-        let touched = Lines { start: first, count: (last + 1).min(before).saturating_sub(first) };
-        let overlaps = |hunk: &Hunk| hunk.draft.start <= touched.end() && touched.start <= hunk.draft.end()
-            && (hunk.draft.count == 0 || touched.count == 0 || (hunk.draft.start < touched.end() && touched.start < hunk.draft.end()));
+        let touched = Lines {
+            start: first,
+            count: (last + 1).min(before).saturating_sub(first),
+        };
+        let overlaps = |hunk: &Hunk| {
+            hunk.draft.start <= touched.end()
+                && touched.start <= hunk.draft.end()
+                && (hunk.draft.count == 0
+                    || touched.count == 0
+                    || (hunk.draft.start < touched.end() && touched.start < hunk.draft.end()))
+        };
         let begin = self.hunks.iter().position(overlaps);
         let merged = if let Some(begin) = begin {
             let end = self.hunks.iter().rposition(overlaps).unwrap_or(begin);
             let (a, z) = (self.hunks[begin].clone(), self.hunks[end].clone());
             let lead = a.draft.start.saturating_sub(touched.start);
             let trail = touched.end().saturating_sub(z.draft.end());
-            let span = |from: Lines, to: Lines| Lines { start: from.start - lead, count: to.end() + trail - (from.start - lead) };
-            let hunk = Hunk { id: a.id, state: "edited", yours: a.yours, base: span(a.base, z.base),
-                proposal: span(a.proposal, z.proposal), draft: span(a.draft, z.draft) };
+            let span = |from: Lines, to: Lines| Lines {
+                start: from.start - lead,
+                count: to.end() + trail - (from.start - lead),
+            };
+            let hunk = Hunk {
+                id: a.id,
+                state: "edited",
+                yours: a.yours,
+                base: span(a.base, z.base),
+                proposal: span(a.proposal, z.proposal),
+                draft: span(a.draft, z.draft),
+            };
             self.hunks.splice(begin..=end, [hunk]);
             begin
         } else {
-            let place = self.hunks.iter().take_while(|hunk| hunk.draft.start < touched.start).count();
+            let place = self
+                .hunks
+                .iter()
+                .take_while(|hunk| hunk.draft.start < touched.start)
+                .count();
             let (base, proposal, draft) = match place.checked_sub(1).map(|index| &self.hunks[index]) {
                 Some(hunk) => (hunk.base.end(), hunk.proposal.end(), hunk.draft.end()),
                 None => (0, 0, 0),
             };
             let off = touched.start - draft;
             let id = self.hunks.iter().map(|hunk| hunk.id).max().unwrap_or(0) + 1;
-            let lines = |start: usize| Lines { start: start + off, count: touched.count };
-            self.hunks.insert(place, Hunk { id, state: "edited", yours: true, base: lines(base), proposal: lines(proposal), draft: touched });
+            let lines = |start: usize| Lines {
+                start: start + off,
+                count: touched.count,
+            };
+            self.hunks.insert(
+                place,
+                Hunk {
+                    id,
+                    state: "edited",
+                    yours: true,
+                    base: lines(base),
+                    proposal: lines(proposal),
+                    draft: touched,
+                },
+            );
             place
         };
         let draft = &mut self.hunks[merged].draft;
@@ -198,8 +251,21 @@ impl Review {
     }
 }
 
+/// Where a line begins.
+fn line_start(text: &str, line: usize) -> usize {
+    let mut breaks = text.match_indices('\n');
+    match line.checked_sub(1) {
+        None => 0,
+        Some(before) => breaks.nth(before).map_or(text.len(), |(at, _)| at + 1),
+    }
+}
+
 fn utf16_length(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.chars().map(char::len_utf16).sum()
+    }
 }
 
 fn byte_offset(text: &str, units: u64) -> usize {

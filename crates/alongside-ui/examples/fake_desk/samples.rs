@@ -15,17 +15,42 @@ pub(crate) struct Sample {
 const GEMINI: (&str, &str) = ("9f2c", "Gemini CLI 0.61.0");
 const QWEN: (&str, &str) = ("41d7", "Qwen Code 0.19.2");
 
-fn sample(path: &str, (session, agent): (&'static str, &'static str), base: Option<String>, proposal: String) -> Sample {
-    Sample { path: path.to_owned(), session, agent, base, proposal, notes: Vec::new(), conflict: false }
+fn sample(
+    path: &str,
+    (session, agent): (&'static str, &'static str),
+    base: Option<String>,
+    proposal: String,
+) -> Sample {
+    Sample {
+        path: path.to_owned(),
+        session,
+        agent,
+        base,
+        proposal,
+        notes: Vec::new(),
+        conflict: false,
+    }
 }
 
 pub(crate) fn make(name: &str) -> Option<Sample> {
     match name {
-        "rust" => Some(sample("/home/me/project/src/retry.rs", GEMINI, Some(RUST.to_owned()), rust_proposal())),
+        "rust" => Some(sample(
+            "/home/me/project/src/retry.rs",
+            GEMINI,
+            Some(RUST.to_owned()),
+            rust_proposal(),
+        )),
         "crlf" => {
             let base = "\u{feff}name: build\r\non: [push]\r\njobs:\r\n  build:\r\n    runs-on: windows-latest\r\n    steps:\r\n      - uses: actions/checkout\r\n      - run: cargo build\r\n";
-            let proposal = base.replace("cargo build\r\n", "cargo build --release\n      - run: cargo test").replace('\u{feff}', "");
-            let mut sample = sample("/home/me/project/.github/workflows/windows.yml", QWEN, Some(base.to_owned()), proposal);
+            let proposal = base
+                .replace("cargo build\r\n", "cargo build --release\n      - run: cargo test")
+                .replace('\u{feff}', "");
+            let mut sample = sample(
+                "/home/me/project/.github/workflows/windows.yml",
+                QWEN,
+                Some(base.to_owned()),
+                proposal,
+            );
             sample.notes = vec![
                 "The byte order mark at the beginning is removed.".to_owned(),
                 "Line endings become mixed: 7 CRLF, 1 LF.".to_owned(),
@@ -33,20 +58,41 @@ pub(crate) fn make(name: &str) -> Option<Sample> {
             ];
             Some(sample)
         }
-        "new" => Some(sample("/home/me/project/scripts/release.py", GEMINI, None, PYTHON.to_owned())),
+        "new" => Some(sample(
+            "/home/me/project/scripts/release.py",
+            GEMINI,
+            None,
+            PYTHON.to_owned(),
+        )),
         "hostile" => {
             let base = "<h1>Hello</h1>\n<p>A page.</p>\n";
             let proposal = "<h1>Hello</h1>\n<script>document.title='taken'; alert(1)</script>\n<img src=x onerror=\"document.title='taken'\">\n<p>A page.</p>\nif (level != \"user\u{202e} \u{2066}// Check if admin\u{2069} \u{2066}\") {\n\u{0}\u{1b}[31mred\u{1b}[0m zero\u{200b}width and \u{ad}soft hyphen\n";
-            Some(sample("/home/me/project/<img src=x onerror=alert(1)>/in\u{202e}dex.html", QWEN, Some(base.to_owned()), proposal.to_owned()))
+            Some(sample(
+                "/home/me/project/<img src=x onerror=alert(1)>/in\u{202e}dex.html",
+                QWEN,
+                Some(base.to_owned()),
+                proposal.to_owned(),
+            ))
         }
         "conflict" => {
             let base = "# Settings\n\nport = 8080\nhost = \"127.0.0.1\"\n\n[log]\nlevel = \"info\"\n";
-            let proposal = "# Settings\n\nport = 9090\nhost = \"127.0.0.1\"\n\n[log]\nlevel = \"debug\"\nfile = \"a.log\"\n";
-            let mut sample = sample("/home/me/project/settings.toml", GEMINI, Some(base.to_owned()), proposal.to_owned());
+            let proposal =
+                "# Settings\n\nport = 9090\nhost = \"127.0.0.1\"\n\n[log]\nlevel = \"debug\"\nfile = \"a.log\"\n";
+            let mut sample = sample(
+                "/home/me/project/settings.toml",
+                GEMINI,
+                Some(base.to_owned()),
+                proposal.to_owned(),
+            );
             sample.conflict = true;
             Some(sample)
         }
-        "small" => Some(sample("/home/me/project/README.md", QWEN, Some("# Project\n\nHello.\n".to_owned()), "# Project\n\nHello, world.\n".to_owned())),
+        "small" => Some(sample(
+            "/home/me/project/README.md",
+            QWEN,
+            Some("# Project\n\nHello.\n".to_owned()),
+            "# Project\n\nHello, world.\n".to_owned(),
+        )),
         "long" => {
             let base = "x".repeat(100);
             let proposal = (0..400_000).map(|number| format!("{{\"n\":{number}}},")).collect();
