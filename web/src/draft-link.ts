@@ -11,10 +11,8 @@ const BATCH = 40;
 const PATIENCE = 1500;
 
 export interface DraftListener {
-  /** Somebody else changed the text: make the same change in the editor. */
-  changed(changes: ChangeSet): void;
-  /** The parts of the change are these now; their ranges are in the companion's text. */
-  hunks(hunks: readonly Hunk[]): void;
+  /** Make this change in the editor (it may be empty); the parts are these now, with ranges in the companion's text. */
+  changed(changes: ChangeSet, hunks: readonly Hunk[]): void;
   /** Whether something that was typed has not arrived yet. */
   ahead(isAhead: boolean): void;
   failed(error: Error): void;
@@ -77,8 +75,7 @@ export class DraftLink {
     this.held.length = 0;
     window.clearTimeout(this.patience);
     const changes = this.draft.catchUp(now.version, now.draft);
-    if (!changes.empty) this.listener.changed(changes);
-    this.listener.hunks(now.hunks);
+    this.listener.changed(changes, now.hunks);
     this.listener.ahead(this.draft.isAhead);
     void this.flush().catch(() => undefined);
   }
@@ -126,11 +123,12 @@ export class DraftLink {
       void this.refetch();
       return;
     }
-    if (note.version === this.draft.version + 1) {
-      const changes = this.draft.receive(note.version, fromWire(note.changes, this.draft.confirmed.length));
-      if (!changes.empty) this.listener.changed(changes);
-    }
-    if (note.version === this.draft.version) this.listener.hunks(note.hunks);
+    if (note.version < this.draft.version) return;
+    const isNew = note.version === this.draft.version + 1;
+    const changes = isNew
+      ? this.draft.receive(note.version, fromWire(note.changes, this.draft.confirmed.length))
+      : ChangeSet.empty(this.draft.text.length);
+    this.listener.changed(changes, note.hunks);
   }
 
   /** A version that the companion has told of must show up here soon. */

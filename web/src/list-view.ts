@@ -100,9 +100,12 @@ export class ListView {
         {},
         element("h3", {}, name),
         number,
-        element("span", { class: "grow" }),
-        all("reject-all", "Reject all", `Reject all changes by ${name}`, () => this.listener.rejectAll(review.session)),
-        all("accept-all", "Accept all", `Accept all changes by ${name}`, () => this.listener.acceptAll(review.session)),
+        element(
+          "div",
+          { class: "group-actions" },
+          all("accept-all", "Accept all", `Accept all changes by ${name}`, () => this.listener.acceptAll(review.session)),
+          all("reject-all", "Reject all", `Reject all changes by ${name}`, () => this.listener.rejectAll(review.session)),
+        ),
       ),
       list,
     );

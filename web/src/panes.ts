@@ -4,7 +4,7 @@ import { Annotation, type ChangeSet, Compartment, EditorState, type Extension, T
 import { EditorView } from "@codemirror/view";
 import { type Draft, toText } from "./draft";
 import { element } from "./dom";
-import { fold, foldAt, foldedIds, type Gap, gapsBetween, unfold } from "./editor/collapse";
+import { foldAt, foldCount, foldedIds, type Gap, gapsBetween, unfold } from "./editor/collapse";
 import { currentField, hunkAt, hunksField, type Layout, type PlacedHunk, setCurrent, setHunks, setLayout, side, spanOf, surroundings, type Surroundings } from "./editor/hunks";
 import { languageOf } from "./editor/languages";
 import { common, editable, readOnly } from "./editor/setup";
@@ -14,6 +14,8 @@ import type { Hunk, ReviewTexts } from "./protocol";
 const fromElsewhere = Annotation.define<boolean>();
 /** With a longer line than this, lines are neither wrapped nor coloured. */
 const LONG_LINE = 20_000;
+/** Colouring a longer text would keep the page busy in the background while it is decided. */
+const LONGEST_COLOURED = 2_000_000;
 
 export interface PanesListener {
   edited(changes: ChangeSet): void;
@@ -59,6 +61,7 @@ export class Panes {
       element("div", { class: "pane-row" }, this.basePane, this.draftPane),
       this.wide,
     );
+    const hunks = this.place(review.hunks);
     this.draftView = new EditorView({
       parent: this.draftPane,
       state: EditorState.create({
@@ -66,7 +69,7 @@ export class Panes {
         extensions: [
           side.of("draft"),
           surroundings.of(this.around),
-          common(),
+          common({ hunks, layout, current: hunks[0]?.hunk.id ?? null, gaps: this.gaps }),
           this.language.of([]),
           this.wrapping.of(this.wrapped()),
           this.permission.of(editable("The text as it will be accepted; press Escape to leave it")),
@@ -80,9 +83,6 @@ export class Panes {
         ],
       }),
     });
-    const placed = this.place(review.hunks);
-    const first = placed[0]?.hunk.id ?? null;
-    this.draftView.dispatch({ effects: [setHunks.of(placed), setLayout.of(layout), setCurrent.of(first), fold.of(this.gaps)] });
     if (layout === "split") this.addBase();
     void this.loadLanguage(review.path);
     this.wide.addEventListener("scroll", () => this.scrollSideways(this.wide));
@@ -118,15 +118,11 @@ export class Panes {
     this.scrollToCurrent();
   }
 
-  /** Somebody else changed the text. */
-  apply(changes: ChangeSet): void {
-    this.draftView.dispatch({ changes, annotations: [fromElsewhere.of(true), Transaction.addToHistory.of(false)] });
-  }
-
-  /** The parts are these now; their ranges are in the companion's text. */
-  setHunks(hunks: readonly Hunk[]): void {
+  /** Somebody else changed the text, and the parts are these now; their ranges are in the companion's text. */
+  apply(changes: ChangeSet, hunks: readonly Hunk[]): void {
     const placed = this.place(hunks);
-    this.draftView.dispatch({ effects: setHunks.of(placed) });
+    const annotations = [fromElsewhere.of(true), Transaction.addToHistory.of(false)];
+    this.draftView.dispatch({ ...(changes.empty ? {} : { changes, annotations }), effects: setHunks.of(placed) });
     this.baseView?.dispatch({ effects: setHunks.of(placed) });
     this.listener.moved();
   }
@@ -165,11 +161,18 @@ export class Panes {
     const { base } = this.around;
     const { confirmed } = this.draft;
     const moved = this.draft.isAhead;
-    return hunks.map((hunk) => {
+    // Most parts are where they were in the base.
+    const known = (this.draftView as EditorView | undefined)?.state.field(hunksField) ?? [];
+    const baseSpan = (hunk: Hunk, index: number) => {
+      const before = known[index];
+      const isSame = before?.hunk.base.start === hunk.base.start && before.hunk.base.count === hunk.base.count;
+      return isSame ? before.base : spanOf(base, hunk.base);
+    };
+    return hunks.map((hunk, index) => {
       const span = spanOf(confirmed, hunk.draft);
       const from = moved ? this.draft.toView(span.from, -1) : span.from;
       const to = moved ? Math.max(from, this.draft.toView(span.to, -1)) : span.to;
-      return { hunk, base: spanOf(base, hunk.base), draft: { from, to } };
+      return { hunk, base: baseSpan(hunk, index), draft: { from, to } };
     });
   }
 
@@ -178,6 +181,8 @@ export class Panes {
   }
 
   private addBase(): void {
+    const folded = new Set(foldedIds(this.draftView));
+    const gaps = this.gaps.filter((gap) => folded.has(gap.id));
     this.baseView = new EditorView({
       parent: this.basePane,
       state: EditorState.create({
@@ -185,19 +190,16 @@ export class Panes {
         extensions: [
           side.of("base"),
           surroundings.of(this.around),
-          common(),
-          this.language.of([]),
+          common({ hunks: this.hunks, layout: "split", current: null, gaps }),
+          this.language.of(this.loaded ?? []),
           readOnly("The file as it is"),
           EditorView.updateListener.of((update) => {
             const effects = update.transactions.flatMap((transaction) => transaction.effects).filter((effect) => effect.is(unfold));
-            if (effects.length > 0 && foldedIds(this.draftView).length > foldedIds(update.view).length) this.draftView.dispatch({ effects });
+            if (effects.length > 0 && foldCount(this.draftView) > foldCount(update.view)) this.draftView.dispatch({ effects });
           }),
         ],
       }),
     });
-    const folded = new Set(foldedIds(this.draftView));
-    const gaps = this.gaps.filter((gap) => folded.has(gap.id));
-    this.baseView.dispatch({ effects: [setHunks.of(this.hunks), setLayout.of("split"), fold.of(gaps), ...this.languageEffect()] });
     this.watchWidth(this.baseView);
   }
 
@@ -208,7 +210,7 @@ export class Panes {
   }
 
   private async loadLanguage(path: string): Promise<void> {
-    if (this.hasLongLine) return;
+    if (this.hasLongLine || this.draft.confirmed.length > LONGEST_COLOURED) return;
     this.loaded = await languageOf(path);
     for (const view of [this.draftView, this.baseView]) view?.dispatch({ effects: this.languageEffect() });
   }
@@ -228,7 +230,7 @@ export class Panes {
 
   /** What unfolded on the right must unfold on the left. */
   private levelFolds(): void {
-    if (!this.baseView) return;
+    if (!this.baseView || foldCount(this.baseView) <= foldCount(this.draftView)) return;
     const right = new Set(foldedIds(this.draftView));
     const gone = foldedIds(this.baseView).filter((id) => !right.has(id));
     if (gone.length > 0) this.baseView.dispatch({ effects: unfold.of(gone) });
@@ -238,8 +240,7 @@ export class Panes {
 
   private watchWidth(view: EditorView): void {
     view.scrollDOM.addEventListener("scroll", () => this.scrollSideways(view.scrollDOM), { passive: true });
-    this.sizes.observe(view.contentDOM);
-    this.sizes.observe(view.scrollDOM);
+    for (const part of [view.contentDOM, view.scrollDOM, ...view.dom.querySelectorAll(".cm-gutters")]) this.sizes.observe(part);
   }
 
   private scrollers(): HTMLElement[] {
@@ -247,6 +248,12 @@ export class Panes {
   }
 
   private fitWideScroll(): void {
+    // Bars and folds are as wide as what is seen, not as wide as the longest line.
+    for (const scroller of this.scrollers()) {
+      const gutter = scroller.querySelector<HTMLElement>(".cm-gutters")?.offsetWidth ?? 0;
+      scroller.style.setProperty("--gutter", `${gutter}px`);
+      scroller.style.setProperty("--visible", `${scroller.clientWidth - gutter}px`);
+    }
     const beyond = Math.max(...this.scrollers().map((scroller) => scroller.scrollWidth - scroller.clientWidth));
     this.wide.hidden = beyond <= 1;
     (this.wide.firstElementChild as HTMLElement).style.width = `${this.wide.clientWidth + beyond}px`;

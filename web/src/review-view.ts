@@ -54,8 +54,7 @@ export class ReviewView {
       moved: () => this.showProgress(),
     });
     this.link = new DraftLink(connection, review.id, draft, {
-      changed: (changes) => this.panes.apply(changes),
-      hunks: (hunks) => this.panes.setHunks(hunks),
+      changed: (changes, hunks) => this.panes.apply(changes, hunks),
       ahead: (isAhead) => (this.unsent.hidden = !isAhead),
       failed: (error) => this.say(error.message, true),
     });

@@ -1,20 +1,23 @@
 // What stands between the lines: the bar above each part with its buttons, lines that are not in the draft (taken out, or
 // proposed and rejected), and the empty space that keeps the two sides level.
 
-import { EditorState, type Extension, type Range, StateField, type Text } from "@codemirror/state";
+import { EditorState, type Extension, type Range, StateField, type Text, type Transaction } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
+import type { Hunk, LineRange } from "../protocol";
 import { count } from "../words";
 import {
   currentField,
   hunksField,
   type Layout,
   layoutField,
+  moveHunk,
   type PlacedHunk,
   setCurrent,
   setHunks,
   setLayout,
   side,
+  type Side,
   spanOf,
   type Surroundings,
   surroundings,
@@ -77,8 +80,6 @@ function barHeight(placed: PlacedHunk, layout: Layout): number {
 }
 
 class Bar extends WidgetType {
-  private readonly key: string;
-
   constructor(
     readonly placed: PlacedHunk,
     readonly index: number,
@@ -88,15 +89,11 @@ class Bar extends WidgetType {
     readonly around: Surroundings,
   ) {
     super();
-    const { hunk, draft } = placed;
-    const words = layout === "unified" ? draft.to - draft.from : 0;
-    this.key = [hunk.id, hunk.state, hunk.yours, hunk.base.start, hunk.base.count, hunk.proposal.start, hunk.proposal.count]
-      .concat([hunk.draft.count, index, total, layout, isCurrent, words])
-      .join("|");
   }
 
   override eq(other: Bar): boolean {
-    return this.key === other.key && this.around.base === other.around.base && this.around.proposal === other.around.proposal;
+    const isAlike = this.index === other.index && this.total === other.total && this.layout === other.layout && this.isCurrent === other.isCurrent;
+    return isAlike && this.around === other.around && looksTheSame(this.placed, other.placed, "draft");
   }
 
   override get estimatedHeight(): number {
@@ -155,7 +152,7 @@ class Bar extends WidgetType {
       { class: "hunk-bar" },
       element("span", { class: "hunk-title" }, title),
       element("span", { class: "size" }, plusAndMinus(hunk.draft.count, hunk.base.count, hunk.state === "rejected")),
-      element("span", { class: "hunk-state", "data-testid": "hunk-state" }, conflict ? "Conflict: the file changed here, too" : STATES[hunk.state]),
+      element("span", { class: "hunk-state", "data-testid": "hunk-state" }, conflict ? "Conflict: the file changed here, too. Proposed:" : STATES[hunk.state]),
       element("span", { class: "grow" }),
       hunk.yours
         ? button("reject", "Undo", "Undo this edit of yours", hunk.state === "rejected")
@@ -189,44 +186,95 @@ function plusAndMinus(added: number, removed: number, rejected: boolean): string
   return parts.join(" ");
 }
 
-function build(state: EditorState): DecorationSet {
+interface Scene {
+  readonly state: EditorState;
+  readonly around: Surroundings;
+  readonly own: Side;
+  readonly layout: Layout;
+  readonly current: Hunk["id"] | null;
+  readonly hunks: readonly PlacedHunk[];
+}
+
+function scene(state: EditorState): Scene | null {
   const around = state.facet(surroundings);
-  if (!around) return Decoration.none;
-  const own = state.facet(side);
-  const layout = state.field(layoutField);
-  const current = state.field(currentField);
-  const hunks = state.field(hunksField);
+  if (!around) return null;
+  const [own, layout, current, hunks] = [state.facet(side), state.field(layoutField), state.field(currentField), state.field(hunksField)];
+  return { state, around, own, layout, current, hunks };
+}
+
+/** What stands before and after one part. */
+function around({ state, around, own, layout, current, hunks }: Scene, index: number): Range<Decoration>[] {
+  const placed = hunks[index] as PlacedHunk;
+  const { hunk } = placed;
+  const span = placed[own];
   const { doc } = state;
   const ranges: Range<Decoration>[] = [];
   const add = (position: number, before: number, widget: WidgetType) => {
-    const at = Math.min(position, doc.length);
-    // After the last line there is no beginning of a line to stand before.
-    const startsLine = at === 0 || doc.lineAt(at).from === at;
-    ranges.push(Decoration.widget({ widget, block: true, side: startsLine ? -before : 10 - before }).range(at));
+    // After a last line without a line break there is no beginning of a line to stand before.
+    const isAfter = position >= doc.length && doc.length > 0 && doc.line(doc.lines).length > 0;
+    ranges.push(Decoration.widget({ widget, block: true, side: isAfter ? 10 - before : -before, hunk: hunk.id }).range(Math.min(position, doc.length)));
   };
+  const widget = own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
+  add(span.from, 1, widget);
+  const missing = own === "draft" ? hunk.base.count - hunk.draft.count : hunk.draft.count - hunk.base.count;
+  // Before the bar of a part that follows at once, but after the part's own.
+  if (layout === "split" && missing > 0) add(span.to, span.from === span.to ? 0.5 : 2, new Space(missing * LINE_HEIGHT));
+  return ranges;
+}
+
+function build(state: EditorState): DecorationSet {
+  const found = scene(state);
+  if (!found) return Decoration.none;
+  return Decoration.set(
+    found.hunks.flatMap((_, index) => around(found, index)),
+    true,
+  );
+}
+
+function looksTheSame(one: PlacedHunk, other: PlacedHunk, own: Side): boolean {
+  const sameLines = (a: LineRange, b: LineRange) => a.start === b.start && a.count === b.count;
+  const [a, b] = [one.hunk, other.hunk];
+  const sameHunk = a.id === b.id && a.state === b.state && a.yours === b.yours && a.draft.count === b.draft.count;
+  return sameHunk && sameLines(a.base, b.base) && sameLines(a.proposal, b.proposal) && one[own].from === other[own].from && one[own].to === other[own].to;
+}
+
+/** Few parts change at a time: all others keep what they have, so that a decision among thousands stays quick. */
+function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet {
+  const now = scene(transaction.state);
+  const old = transaction.startState.field(hunksField);
+  if (!now || old.length !== now.hunks.length) return build(transaction.state);
+  const { own, hunks, current } = now;
+  const previous = transaction.startState.field(currentField);
+  const changed: number[] = [];
   hunks.forEach((placed, index) => {
-    const { hunk } = placed;
-    const span = placed[own];
-    if (own === "draft") add(span.from, 1, new Bar(placed, index, hunks.length, layout, hunk.id === current, around));
-    else add(span.from, 1, new Space(barHeight(placed, layout)));
-    if (layout === "unified") return;
-    const missing = own === "draft" ? hunk.base.count - hunk.draft.count : hunk.draft.count - hunk.base.count;
-    // Before the bar of a part that follows at once.
-    if (missing > 0) add(span.to, span.from === span.to ? 0.5 : 2, new Space(missing * LINE_HEIGHT));
+    const mapped = moveHunk(old[index] as PlacedHunk, transaction.changes, own);
+    const marked = previous !== current && (placed.hunk.id === previous || placed.hunk.id === current);
+    if (marked || !looksTheSame(mapped, placed, own)) changed.push(index);
   });
-  return Decoration.set(ranges, true);
+  if (changed.length > 50) return build(transaction.state);
+  if (changed.length === 0) return before;
+  // What stands around the parts that changed is between these, before and after.
+  const [first, last] = [changed[0] as number, changed.at(-1) as number];
+  const oldSpan = (index: number) => moveHunk(old[index] as PlacedHunk, transaction.changes, own)[own];
+  const filterFrom = Math.min(oldSpan(first).from, (hunks[first] as PlacedHunk)[own].from);
+  const filterTo = Math.max(oldSpan(last).to, (hunks[last] as PlacedHunk)[own].to);
+  const ids = new Set(changed.map((index) => (hunks[index] as PlacedHunk).hunk.id));
+  const add = changed.flatMap((index) => around(now, index)).sort((a, b) => a.from - b.from || a.value.startSide - b.value.startSide);
+  return before.update({ filter: (_from, _to, { spec }) => !ids.has((spec as { hunk: Hunk["id"] }).hunk), filterFrom, filterTo, add });
 }
 
 const blocks = StateField.define<DecorationSet>({
   create: build,
   update(decorations, transaction) {
-    const isOurs = transaction.effects.some((effect) => effect.is(setHunks) || effect.is(setLayout) || effect.is(setCurrent));
-    if (isOurs) return build(transaction.state);
-    return transaction.docChanged ? decorations.map(transaction.changes) : decorations;
+    const isLaidOut = transaction.effects.some((effect) => effect.is(setLayout));
+    if (isLaidOut) return build(transaction.state);
+    const mapped = transaction.docChanged ? decorations.map(transaction.changes) : decorations;
+    const isOurs = transaction.effects.some((effect) => effect.is(setHunks) || effect.is(setCurrent));
+    return isOurs ? rebuild(mapped, transaction) : mapped;
   },
   provide: (field) => EditorView.decorations.from(field),
 });
 
-export function hunkBlocks(): Extension {
-  return [hunksField, layoutField, currentField, blocks];
+export function hunkBlocks(hunks: readonly PlacedHunk[], layout: Layout, current: Hunk["id"] | null): Extension {
+  return [hunksField.init(() => hunks), layoutField.init(() => layout), currentField.init(() => current), blocks];
 }

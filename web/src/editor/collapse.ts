@@ -4,7 +4,7 @@ import { type Extension, StateEffect, StateField, type Text } from "@codemirror/
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
 import { count } from "../words";
-import { hunksField, setHunks, side } from "./hunks";
+import { setHunks, side } from "./hunks";
 import type { Hunk } from "../protocol";
 
 /** Unchanged lines that stay visible around a part. */
@@ -37,11 +37,11 @@ export function gapsBetween(hunks: readonly Hunk[], draftLines: number): Gap[] {
     baseLine = hunk.base.start + hunk.base.count;
     draftLine = hunk.draft.start + hunk.draft.count;
   });
-  if (hunks.length > 0) add(draftLines + 1, false, true);
+  // The last line stays, so that there is a place for the cursor at the end.
+  if (hunks.length > 0) add(draftLines, false, true);
   return gaps;
 }
 
-export const fold = StateEffect.define<readonly Gap[]>();
 /** Unfolds these, or all. */
 export const unfold = StateEffect.define<readonly number[] | "all">();
 
@@ -101,7 +101,6 @@ const foldsField = StateField.define<DecorationSet>({
   update(folds, transaction) {
     let result = folds.map(transaction.changes);
     for (const effect of transaction.effects) {
-      if (effect.is(fold)) result = build(effect.value, transaction.newDoc, transaction.state.facet(side) === "draft");
       if (effect.is(unfold)) {
         const { value } = effect;
         result = value === "all" ? Decoration.none : result.update({ filter: (_from, _to, row) => !value.includes(row.spec.id as number) });
@@ -128,7 +127,12 @@ const foldsField = StateField.define<DecorationSet>({
   ],
 });
 
-/** The stretches that are folded. */
+/** How many stretches are folded. */
+export function foldCount(view: EditorView): number {
+  return view.state.field(foldsField).size;
+}
+
+/** Which stretches are folded. */
 export function foldedIds(view: EditorView): number[] {
   const ids: number[] = [];
   for (const cursor = view.state.field(foldsField).iter(); cursor.value; cursor.next()) ids.push(cursor.value.spec.id as number);
@@ -144,6 +148,6 @@ export function foldAt(view: EditorView, position: number): number | null {
   return found;
 }
 
-export function collapse(): Extension {
-  return [hunksField, foldsField];
+export function collapse(gaps: readonly Gap[]): Extension {
+  return foldsField.init((state) => build(gaps, state.doc, state.facet(side) === "draft"));
 }

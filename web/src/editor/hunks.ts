@@ -1,6 +1,6 @@
 // Where the parts of a change are: the companion's line ranges as positions in the two texts, kept right while typing.
 
-import { EditorState, Facet, StateEffect, StateField, type Text } from "@codemirror/state";
+import { type ChangeDesc, EditorState, Facet, StateEffect, StateField, type Text } from "@codemirror/state";
 import type { Hunk, LineRange } from "../protocol";
 
 /** From the beginning of the first line to the beginning of the line after the last, or to the end of the text. */
@@ -40,18 +40,21 @@ export function spanOf(text: Text, range: LineRange): Span {
   return { from: at(range.start), to: at(range.start + range.count) };
 }
 
+/** Moves a part with a change of the draft. */
+export function moveHunk(placed: PlacedHunk, changes: ChangeDesc, own: Side): PlacedHunk {
+  if (own === "base" || changes.empty) return placed;
+  const from = changes.mapPos(placed.draft.from, -1);
+  const to = Math.max(from, changes.mapPos(placed.draft.to, -1));
+  if (from === placed.draft.from && to === placed.draft.to) return placed;
+  return { ...placed, draft: { from, to } };
+}
+
 export const hunksField = StateField.define<readonly PlacedHunk[]>({
   create: () => [],
   update(hunks, transaction) {
     for (const effect of transaction.effects) if (effect.is(setHunks)) return effect.value;
     if (!transaction.docChanged || transaction.startState.facet(side) === "base") return hunks;
-    const { changes } = transaction;
-    return hunks.map((placed) => {
-      const from = changes.mapPos(placed.draft.from, -1);
-      const to = Math.max(from, changes.mapPos(placed.draft.to, -1));
-      if (from === placed.draft.from && to === placed.draft.to) return placed;
-      return { ...placed, draft: { from, to } };
-    });
+    return hunks.map((placed) => moveHunk(placed, transaction.changes, "draft"));
   },
 });
 

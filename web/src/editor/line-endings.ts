@@ -2,7 +2,7 @@
 // here it is made to belong to the line break: the cursor does not go between the two, deleting takes both, and what is
 // typed or pasted gets the ending that the lines around it have.
 
-import { EditorSelection, EditorState, type Extension, Prec, RangeSetBuilder, type Text, type TransactionSpec } from "@codemirror/state";
+import { EditorSelection, EditorState, type Extension, Prec, RangeSetBuilder, type Text, Transaction, type TransactionSpec } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { toText } from "../draft";
 
@@ -50,29 +50,30 @@ const breaks = ViewPlugin.fromClass(
   { provide: (plugin) => EditorView.atomicRanges.of((view) => view.plugin(plugin)?.atoms ?? Decoration.none) },
 );
 
-/** What a person puts in gets the line ending of its place. */
+/** What a person puts in gets the line ending of its place, and what a person takes out never parts a "\r" from its "\n". */
 const adapt = EditorState.transactionFilter.of((transaction) => {
-  if (!transaction.docChanged || !transaction.isUserEvent("input")) return transaction;
+  const byHand = ["input", "delete", "move"].some((event) => transaction.isUserEvent(event));
+  if (!transaction.docChanged || !byHand) return transaction;
   const before = transaction.startState.doc;
-  let adapted = false;
   const changes: { from: number; to: number; insert: Text }[] = [];
+  let adapted = false;
+  let cursor = 0;
   transaction.changes.iterChanges((from, to, _newFrom, _newTo, insert) => {
+    const begin = endsWithReturn(before, from) ? from - 1 : from;
+    const end = to > from && endsWithReturn(before, to) ? to - 1 : Math.max(begin, to === from ? begin : to);
     const text = insert.toString();
-    if (insert.lines > 1 && wantsReturn(before, from)) {
-      const withReturns = text.replace(/\r?\n/g, "\r\n");
-      adapted ||= withReturns !== text;
-      changes.push({ from, to, insert: toText(withReturns) });
-    } else {
-      changes.push({ from, to, insert });
-    }
+    const wanted = insert.lines > 1 && wantsReturn(before, begin) ? text.replace(/\r?\n/g, "\r\n") : text;
+    adapted ||= begin !== from || end !== to || wanted !== text;
+    changes.push({ from: begin, to: Math.max(begin, end), insert: toText(wanted) });
+    cursor = Math.max(begin, end);
   });
   if (!adapted) return transaction;
   const set = transaction.startState.changes(changes);
   const spec: TransactionSpec = {
     changes: set,
-    selection: EditorSelection.cursor(set.mapPos(transaction.startState.selection.main.to, 1)),
+    selection: EditorSelection.cursor(set.mapPos(cursor, 1)),
     scrollIntoView: transaction.scrollIntoView,
-    userEvent: "input",
+    userEvent: transaction.annotation(Transaction.userEvent) ?? "input",
   };
   return spec;
 });

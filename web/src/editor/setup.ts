@@ -7,9 +7,11 @@ import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { hunkBlocks } from "./blocks";
-import { collapse } from "./collapse";
+import { collapse, type Gap } from "./collapse";
+import type { Layout, PlacedHunk } from "./hunks";
 import { lineEndings } from "./line-endings";
 import { changedLines } from "./lines";
+import type { Hunk } from "../protocol";
 import { markFor, SPECIAL } from "./special";
 
 /** The content security policy lets the editor's styles in by this. */
@@ -17,15 +19,23 @@ function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>("meta[name=style-nonce]")?.content ?? "";
 }
 
-export function common(): Extension {
+/** What an editor shows beside its text, from the beginning. */
+export interface Scenery {
+  readonly hunks: readonly PlacedHunk[];
+  readonly layout: Layout;
+  readonly current: Hunk["id"] | null;
+  readonly gaps: readonly Gap[];
+}
+
+export function common({ hunks, layout, current, gaps }: Scenery): Extension {
   return [
     EditorView.cspNonce.of(styleNonce()),
     lineEndings(),
     lineNumbers(),
     highlightSpecialChars({ specialChars: SPECIAL, render: (code) => markFor(String.fromCodePoint(code)) }),
     syntaxHighlighting(classHighlighter),
-    hunkBlocks(),
-    collapse(),
+    hunkBlocks(hunks, layout, current),
+    collapse(gaps),
     changedLines(),
     drawSelection(),
     EditorState.tabSize.of(4),

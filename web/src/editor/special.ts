@@ -58,7 +58,7 @@ export function markFor(character: string): HTMLElement {
   const name = nameOf(character);
   const kind = code === 0x0d ? "return" : isDirectional(code) ? "direction" : "control";
   mark.className = `special special-${kind}`;
-  mark.textContent = code === 0x0d ? "\u240d" : name;
+  mark.textContent = name;
   mark.title = code === 0x0d ? "Carriage return (CR)" : `Invisible character ${name}`;
   mark.setAttribute("aria-label", code === 0x0d ? "carriage return" : `invisible character ${name}`);
   mark.setAttribute("role", "img");

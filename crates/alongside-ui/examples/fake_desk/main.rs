@@ -21,6 +21,7 @@ use crate::desk::Desk;
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let mut config = Config::default();
+    config.limits.login_links = 24;
     config.port = std::env::args().nth(1).and_then(|port| port.parse().ok());
     let (notifications, _) = broadcast::channel(256);
     let desk = Arc::new(Mutex::new(Desk::new(notifications.clone())));
@@ -28,7 +29,7 @@ async fn main() -> std::io::Result<()> {
         converse(desk.clone(), notifications.clone(), incoming, outgoing)
     })
     .await?;
-    for _ in 0..8 {
+    for _ in 0..24 {
         println!("{}", server.login_link()?);
     }
     std::future::pending().await

@@ -145,20 +145,15 @@ impl Review {
     pub(crate) fn decide(&mut self, id: &Value, accept: bool) -> Option<Value> {
         let index = self.hunks.iter().position(|hunk| *id == hunk.id)?;
         let hunk = self.hunks[index].clone();
-        let base = self.base.clone().unwrap_or_default();
+        let base = self.base.as_deref().unwrap_or_default();
         let (source, range) = if accept {
-            (&self.proposal, hunk.proposal)
+            (&*self.proposal, hunk.proposal)
         } else {
-            (&base, hunk.base)
+            (base, hunk.base)
         };
-        let insert: String = lines(source)[range.start..range.end()].concat();
-        let draft = lines(&self.draft);
-        let from: usize = draft[..hunk.draft.start].iter().map(|line| line.len()).sum();
-        let to = from
-            + draft[hunk.draft.start..hunk.draft.end()]
-                .iter()
-                .map(|line| line.len())
-                .sum::<usize>();
+        let insert = source[line_start(source, range.start)..line_start(source, range.end())].to_owned();
+        let from = line_start(&self.draft, hunk.draft.start);
+        let to = line_start(&self.draft, hunk.draft.end());
         let changes = json!([{"from": utf16_length(&self.draft[..from]), "to": utf16_length(&self.draft[..to]), "insert": insert}]);
         self.draft.replace_range(from..to, &insert);
         let after = range.count;
@@ -253,6 +248,15 @@ impl Review {
         for later in &mut self.hunks[merged + 1..] {
             later.draft.start = (later.draft.start + after).saturating_sub(before);
         }
+    }
+}
+
+/// Where a line begins.
+fn line_start(text: &str, line: usize) -> usize {
+    let mut breaks = text.match_indices('\n');
+    match line.checked_sub(1) {
+        None => 0,
+        Some(before) => breaks.nth(before).map_or(text.len(), |(at, _)| at + 1),
     }
 }
 

@@ -1,0 +1,38 @@
+// Whether the page is in order: its types, its tests, and whether dist/ is what its sources give.
+
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildPage } from "./build.mjs";
+
+function run(program, ...parameters) {
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, program), ...parameters], { cwd: import.meta.dirname, stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+async function contents(folder) {
+  const names = (await readdir(folder)).sort();
+  return Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))]));
+}
+
+run("node_modules/typescript/bin/tsc", "--noEmit");
+run("test/run.mjs");
+
+const fresh = await mkdtemp(join(tmpdir(), "alongside-dist-"));
+await buildPage(fresh);
+const [wanted, found] = [await contents(fresh), await contents(join(import.meta.dirname, "dist"))];
+await rm(fresh, { recursive: true });
+const names = (files) => files.map(([name]) => name).join(" ");
+const isSame = names(wanted) === names(found) && wanted.every(([, bytes], index) => bytes.equals(found[index][1]));
+if (!isSame) {
+  console.error("web/dist is not what the sources give: run `npm run build` and commit it.");
+  process.exit(1);
+}
+
+const lock = await readFile(join(import.meta.dirname, "package-lock.json"), "utf8");
+if (lock.includes('"resolved"')) {
+  console.error("package-lock.json names where packages come from; take the `resolved` fields out.");
+  process.exit(1);
+}
+console.log(`The page is in order: ${found.length} files, fresh.`);

@@ -1,0 +1,40 @@
+// For scripts that drive the page: the fake desk and Debian's Chromium.
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+/** Starts the fake desk and answers its login links. */
+export async function startDesk(port) {
+  const target = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
+  const program = join(target, process.env.PROFILE ?? "debug", "examples/fake_desk");
+  const child = spawn(program, port ? [String(port)] : [], { stdio: ["ignore", "pipe", "inherit"] });
+  const links = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    links.push(line);
+    if (links.length === 16) break;
+  }
+  return { links, stop: () => child.kill("SIGKILL") };
+}
+
+export async function startBrowser() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** A page that is logged in; what goes wrong in it is collected in `problems`. */
+export async function openPage(browser, link, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, ...options });
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") page.problems.push(message.text());
+  });
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  await page.goto(link);
+  await page.waitForSelector("body[data-connection=open]");
+  return page;
+}

@@ -1,0 +1,227 @@
+// Tries the page against the fake desk: node dev/try.mjs [name …]. Each check says what must hold; a failed one ends with an error.
+
+import assert from "node:assert/strict";
+import { openPage, startBrowser, startDesk } from "./browser.mjs";
+
+const desk = await startDesk();
+const browser = await startBrowser();
+let link = 0;
+const wanted = process.argv.slice(2);
+let failed = 0;
+
+async function check(name, act, options) {
+  if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) return;
+  const page = await openPage(browser, desk.links[link++], options);
+  try {
+    const report = await act(page);
+    assert.deepEqual(page.problems, []);
+    console.log("ok  ", name, report ?? "");
+  } catch (error) {
+    failed++;
+    console.log("FAIL", name, error);
+    await page.screenshot({ path: `/tmp/failed-${failed}.png` });
+  }
+  await page.context().close();
+}
+
+/** Speaks the protocol beside the page, as another front end would. */
+function call(page, method, params = {}) {
+  return page.evaluate(
+    ([method, params]) =>
+      new Promise((resolve, reject) => {
+        const socket = new WebSocket(`ws://${location.host}/front`);
+        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "beside", method, params }));
+        socket.onmessage = ({ data }) => {
+          const message = JSON.parse(data);
+          if (message.id !== "beside") return;
+          socket.close();
+          if (message.error) reject(new Error(message.error.message));
+          else resolve(message.result);
+        };
+      }),
+    [method, params],
+  );
+}
+
+async function open(page, sample) {
+  const { review } = await call(page, "dev/open", { sample });
+  await page.click(`[data-testid=review-row][data-review="${review}"]`);
+  await page.waitForSelector(`[data-testid=review][data-review="${review}"][data-armed=true]`);
+  return review;
+}
+
+const draft = async (page, review) => (await call(page, "review/get", { review })).draft;
+const settled = (page) => page.waitForFunction(() => document.querySelector("[data-testid=unsent]")?.hidden === true);
+
+await check("speed of a large review", async (page) => {
+  const { review } = await call(page, "dev/open", { sample: "large" });
+  await page.waitForSelector(`[data-testid=review-row][data-review="${review}"]`);
+  const opened = await page.evaluate(async (review) => {
+    const start = performance.now();
+    document.querySelector(`[data-testid=review-row][data-review="${review}"]`).click();
+    while (!document.querySelector(`[data-testid=review][data-review="${review}"] [data-testid=hunk]`)) await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    await new Promise((resolve) => setTimeout(resolve));
+    return performance.now() - start;
+  }, review);
+  await page.waitForSelector("[data-testid=review][data-armed=true]");
+  const times = [];
+  for (let index = 0; index < 6; index++) {
+    times.push(
+      await page.evaluate(async (reject) => {
+        const start = performance.now();
+        const hunk = document.querySelector("[data-testid=hunk]");
+        hunk.querySelector(`[data-testid=hunk-${reject ? "reject" : "accept"}]`).click();
+        const wanted = reject ? "rejected" : "accepted";
+        while (document.querySelector("[data-testid=hunk]").dataset.state !== wanted) await new Promise((resolve) => setTimeout(resolve));
+        await new Promise(requestAnimationFrame);
+        return performance.now() - start;
+      }, index % 2 === 0),
+    );
+  }
+  const step = await page.evaluate(async () => {
+    const start = performance.now();
+    document.querySelector("[data-testid=next-hunk]").click();
+    await new Promise(requestAnimationFrame);
+    await new Promise((resolve) => setTimeout(resolve));
+    return performance.now() - start;
+  });
+  await call(page, "review/reject", { review });
+  return { open: Math.round(opened), hunk: times.map(Math.round), step: Math.round(step) };
+});
+
+await check("5 MB on one line", async (page) => {
+  const start = Date.now();
+  const review = await open(page, "long");
+  const time = Date.now() - start;
+  await page.keyboard.press("s");
+  await page.keyboard.press("s");
+  await page.keyboard.press("r");
+  await page.waitForSelector("[data-testid=hunk][data-state=rejected]");
+  await page.keyboard.press("R");
+  await page.waitForFunction((review) => !document.querySelector(`[data-review="${review}"]`), review);
+  return { open: time };
+});
+
+await check("typed text arrives byte for byte, CRLF and BOM kept", async (page) => {
+  const review = await open(page, "crlf");
+  await page.keyboard.press("r");
+  await page.waitForSelector("[data-testid=hunk][data-state=rejected]");
+  await page.keyboard.press("e");
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.press("End");
+  await page.keyboard.type(" me\nnext: 1");
+  await settled(page);
+  let text = await draft(page, review);
+  assert.ok(text.startsWith("\ufeffname: build me\r\nnext: 1\r\non: [push]\r\n"), JSON.stringify(text.slice(0, 60)));
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Backspace");
+  await page.keyboard.press("Delete");
+  await settled(page);
+  text = await draft(page, review);
+  assert.ok(text.startsWith("\ufeffname: build meext: 1\r\non: [push]\r\n"), JSON.stringify(text.slice(0, 60)));
+  await page.keyboard.press("Control+z");
+  await page.keyboard.press("Control+z");
+  await page.keyboard.press("Control+z");
+  await settled(page);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("a");
+  await page.waitForFunction(() => document.querySelector("[data-testid=hunk]")?.dataset.state === "accepted");
+  await call(page, "review/reject", { review });
+});
+
+await check("two pages stay in step, also while both type; the first decision wins", async (page) => {
+  const review = await open(page, "rust");
+  const other = await openPage(browser, desk.links[link++]);
+  await other.click(`[data-testid=review-row][data-review="${review}"]`);
+  await other.waitForSelector(`[data-testid=review][data-review="${review}"][data-armed=true]`);
+  await page.keyboard.press("e");
+  await other.keyboard.press("e");
+  await other.keyboard.press("Control+End");
+  await Promise.all([page.keyboard.type("// from the first\n", { delay: 7 }), other.keyboard.type("// from the second", { delay: 5 })]);
+  await settled(page);
+  await settled(other);
+  await page.waitForTimeout(200);
+  const text = await draft(page, review);
+  assert.ok(text.startsWith("// from the first\n") && text.endsWith("// from the second"), text);
+  const shown = (where) => where.evaluate(() => document.querySelector(".pane-draft .cm-content").cmTile?.view?.state?.doc?.toString() ?? document.querySelector(".pane-draft .cm-content").cmView?.view?.state?.doc?.toString());
+  if ((await shown(page)) !== undefined) {
+    assert.equal(await shown(page), text);
+    assert.equal(await shown(other), text);
+  }
+  await other.keyboard.press("Escape");
+  await other.keyboard.press("A");
+  await page.waitForSelector("[data-testid=review][data-over=accepted]");
+  assert.match(await page.textContent("[data-testid=notice]"), /accepted elsewhere/);
+  assert.deepEqual(other.problems, []);
+  await other.context().close();
+});
+
+await check("nothing decides within 400 ms, and a held key decides once", async (page) => {
+  const before = await page.locator("[data-testid=review-row]").count();
+  const { review } = await call(page, "dev/open", { sample: "small" });
+  await page.waitForSelector(`[data-testid=review-row][data-review="${review}"]`);
+  await page.evaluate((review) => document.querySelector(`[data-testid=review-row][data-review="${review}"]`).click(), review);
+  await page.waitForSelector(`[data-testid=review][data-review="${review}"][data-armed=false]`);
+  await page.keyboard.press("A");
+  await page.keyboard.press("r");
+  await page.waitForSelector(`[data-testid=review][data-review="${review}"][data-armed=true]`);
+  assert.equal(await page.locator("[data-testid=review-row]").count(), before + 1);
+  assert.equal(await page.locator("[data-testid=hunk][data-state=rejected]").count(), 0);
+  await page.keyboard.down("A");
+  for (let index = 0; index < 30; index++) await page.keyboard.down("A");
+  await page.waitForTimeout(700);
+  await page.keyboard.down("A");
+  await page.keyboard.up("A");
+  assert.equal(await page.locator("[data-testid=review-row]").count(), before);
+});
+
+await check("a second review steals neither focus nor place", async (page) => {
+  await open(page, "small");
+  await page.keyboard.press("e");
+  const place = () => page.evaluate(() => JSON.stringify([document.activeElement.className, document.querySelector("[data-testid=review]").getBoundingClientRect()]));
+  const before = await place();
+  await call(page, "dev/open", { sample: "new" });
+  await page.waitForTimeout(300);
+  assert.equal(await place(), before);
+});
+
+await check("nothing of a hostile proposal is markup", async (page) => {
+  await open(page, "hostile");
+  await page.keyboard.press("s");
+  assert.equal(await page.locator("[data-testid=review] script, [data-testid=review] img:not(.cm-widgetBuffer)").count(), 0);
+  assert.ok(!(await page.title()).includes("taken"));
+  assert.ok((await page.locator(".special-direction").count()) >= 4);
+  await page.keyboard.press("s");
+});
+
+await check("an emptied text is accepted only when one insists", async (page) => {
+  const review = await open(page, "small");
+  await page.keyboard.press("e");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.press("Delete");
+  await settled(page);
+  await page.keyboard.press("Control+Enter");
+  await page.click("[data-testid=question-yes]");
+  await page.waitForFunction((review) => !document.querySelector(`[data-review="${review}"]`), review);
+});
+
+await check("conflicts keep a change from being accepted", async (page) => {
+  await open(page, "conflict");
+  await page.keyboard.press("A");
+  await page.waitForSelector("[data-testid=notice].problem");
+  await page.keyboard.press("a");
+  await page.waitForFunction(() => !document.querySelector("[data-testid=hunk][data-state=conflict]"));
+  await page.keyboard.press("A");
+  await page.waitForTimeout(200);
+});
+
+await check("all of one agent", async (page) => {
+  await page.locator("[data-testid=agent-group][data-session='41d7'] [data-testid=accept-all]").click();
+  await page.click("[data-testid=question-yes]");
+  await page.waitForFunction(() => !document.querySelector("[data-testid=agent-group][data-session='41d7']"));
+});
+
+await browser.close();
+desk.stop();
+process.exit(failed > 0 ? 1 : 0);
