@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use alongside_core::Token;
+
 /// How the page is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The port to listen on; `None` lets the system choose one.
     pub port: Option<u16>,
+    /// The secret that every browser gets once it is logged in; `None` makes a new one. With the secret and the port of a
+    /// server that has ended, open pages go on as if nothing had happened.
+    pub session: Option<Token>,
     /// How much of everything.
     pub limits: Limits,
     /// How long for everything.
@@ -22,8 +27,6 @@ pub struct Limits {
     pub pages: usize,
     /// Login links that wait to be used; one more makes the oldest useless.
     pub login_links: usize,
-    /// Browsers that are logged in; one more logs out the one that came first.
-    pub sessions: usize,
     /// Bytes of a request's head. Not below 8 KiB.
     pub header_bytes: usize,
     /// Bytes of one message of a page.
@@ -38,7 +41,6 @@ impl Default for Limits {
             connections: 128,
             pages: 32,
             login_links: 16,
-            sessions: 32,
             header_bytes: 16 * 1024,
             // A proposal may have 32 MiB and grows when it is written as JSON.
             message_bytes: 96 * 1024 * 1024,

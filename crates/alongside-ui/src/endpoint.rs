@@ -90,10 +90,8 @@ impl Endpoint {
         let Some(key) = key.filter(|_| head.method == Method::GET) else {
             return page(StatusCode::FORBIDDEN, pages::USED_LINK);
         };
-        let session = match self.keys.log_in(key) {
-            Ok(Some(session)) => session,
-            Ok(None) => return page(StatusCode::FORBIDDEN, pages::USED_LINK),
-            Err(error) => return no_randomness(&error),
+        let Some(session) = self.keys.log_in(key) else {
+            return page(StatusCode::FORBIDDEN, pages::USED_LINK);
         };
         let name = self.guard.cookie_name();
         let cookie = format!("{name}={}; HttpOnly; SameSite=Strict; Path=/", session.reveal());
@@ -140,7 +138,7 @@ impl Endpoint {
         };
         let upgrading = hyper::upgrade::on(&mut request);
         self.conversations
-            .start(upgrading, self.config, self.closing.clone(), place);
+            .start(upgrading, self.config.clone(), self.closing.clone(), place);
         let mut response = sentence(StatusCode::SWITCHING_PROTOCOLS, "");
         let headers = response.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));

@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 struct Secrets {
     entries: VecDeque<(Token, Instant)>,
     most: usize,
-    lifetime: Option<Duration>,
+    lifetime: Duration,
 }
 
 impl Secrets {
-    fn new(most: usize, lifetime: Option<Duration>) -> Self {
+    fn new(most: usize, lifetime: Duration) -> Self {
         let (entries, most) = (VecDeque::new(), most.max(1));
         Self {
             entries,
@@ -47,24 +47,23 @@ impl Secrets {
     }
 
     fn forget_old(&mut self, now: Instant) {
-        if let Some(lifetime) = self.lifetime {
-            self.entries
-                .retain(|(_, since)| now.saturating_duration_since(*since) < lifetime);
-        }
+        let lifetime = self.lifetime;
+        self.entries
+            .retain(|(_, since)| now.saturating_duration_since(*since) < lifetime);
     }
 }
 
-/// The login links that wait and the browsers that are logged in. Both end with the process.
+/// The login links that wait, and the one secret of all browsers that are logged in: they are all the same person's.
 pub(crate) struct Keys {
     links: Mutex<Secrets>,
-    sessions: Mutex<Secrets>,
+    session: Token,
 }
 
 impl Keys {
-    pub(crate) fn new(most_links: usize, link_lifetime: Duration, most_sessions: usize) -> Self {
+    pub(crate) fn new(most_links: usize, link_lifetime: Duration, session: Token) -> Self {
         Self {
-            links: Mutex::new(Secrets::new(most_links, Some(link_lifetime))),
-            sessions: Mutex::new(Secrets::new(most_sessions, None)),
+            links: Mutex::new(Secrets::new(most_links, link_lifetime)),
+            session,
         }
     }
 
@@ -73,21 +72,17 @@ impl Keys {
         self.links.lock().add(Instant::now())
     }
 
-    /// Uses a key up. Gives a session if it was good, `None` if it was unknown, used or too old.
-    pub(crate) fn log_in(&self, presented: &str) -> io::Result<Option<Token>> {
+    /// Uses a key up. Gives the session if it was good, `None` if it was unknown, used or too old.
+    pub(crate) fn log_in(&self, presented: &str) -> Option<Token> {
         let mut links = self.links.lock();
-        let now = Instant::now();
-        let Some(position) = links.position(now, presented) else {
-            return Ok(None);
-        };
-        let session = self.sessions.lock().add(now)?;
+        let position = links.position(Instant::now(), presented)?;
         links.entries.remove(position);
-        Ok(Some(session))
+        Some(self.session.clone())
     }
 
-    /// Whether this is the session of a browser that is logged in.
+    /// Whether this is what a browser that is logged in sends.
     pub(crate) fn knows(&self, presented: &str) -> bool {
-        self.sessions.lock().position(Instant::now(), presented).is_some()
+        self.session.matches(presented)
     }
 }
 
@@ -103,16 +98,16 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        Keys::new(2, Duration::from_mins(10), 2)
+        Keys::new(2, Duration::from_mins(10), Token::from_bytes([9; 32]))
     }
 
     #[test]
     fn a_key_works_once() {
         let keys = keys();
         let link = keys.new_link().unwrap();
-        let session = keys.log_in(link.reveal()).unwrap().unwrap();
+        let session = keys.log_in(link.reveal()).unwrap();
         assert!(keys.knows(session.reveal()));
-        assert_eq!(keys.log_in(link.reveal()).unwrap(), None);
+        assert_eq!(keys.log_in(link.reveal()), None);
     }
 
     #[test]
@@ -120,33 +115,22 @@ mod tests {
         let keys = keys();
         let link = keys.new_link().unwrap();
         assert!(!keys.knows(link.reveal()));
-        let session = keys.log_in(link.reveal()).unwrap().unwrap();
-        assert_eq!(keys.log_in(session.reveal()).unwrap(), None);
+        let session = keys.log_in(link.reveal()).unwrap();
+        assert_eq!(keys.log_in(session.reveal()), None);
     }
 
     #[test]
     fn one_link_too_many_makes_the_oldest_useless() {
         let keys = keys();
         let links = [(); 3].map(|()| keys.new_link().unwrap());
-        assert_eq!(keys.log_in(links[0].reveal()).unwrap(), None);
-        assert!(keys.log_in(links[1].reveal()).unwrap().is_some());
-        assert!(keys.log_in(links[2].reveal()).unwrap().is_some());
-    }
-
-    #[test]
-    fn one_session_too_many_logs_out_the_first() {
-        let keys = keys();
-        let sessions = [(); 3].map(|()| {
-            let link = keys.new_link().unwrap();
-            keys.log_in(link.reveal()).unwrap().unwrap()
-        });
-        assert!(!keys.knows(sessions[0].reveal()));
-        assert!(keys.knows(sessions[1].reveal()) && keys.knows(sessions[2].reveal()));
+        assert_eq!(keys.log_in(links[0].reveal()), None);
+        assert!(keys.log_in(links[1].reveal()).is_some());
+        assert!(keys.log_in(links[2].reveal()).is_some());
     }
 
     #[test]
     fn a_link_expires() {
-        let mut secrets = Secrets::new(4, Some(Duration::from_mins(10)));
+        let mut secrets = Secrets::new(4, Duration::from_mins(10));
         let start = Instant::now();
         let token = secrets.add(start).unwrap();
         let just_before = start + Duration::from_secs(599);

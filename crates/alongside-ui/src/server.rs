@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::guard::Guard;
-use crate::keys::Keys;
+use crate::keys::{Keys, random_token};
 use crate::socket::{Conversations, Converse, Incoming, Outgoing};
 
 /// What somebody who is one too many is told.
@@ -90,7 +90,8 @@ impl PageServer {
         let port = listener.local_addr()?.port();
         let (closing, is_closing) = watch::channel(false);
         let (limits, timing) = (config.limits, config.timing);
-        let keys = Arc::new(Keys::new(limits.login_links, timing.login_link, limits.sessions));
+        let session = config.session.clone().map_or_else(random_token, Ok)?;
+        let keys = Arc::new(Keys::new(limits.login_links, timing.login_link, session));
         let converse: Arc<Converse> = Arc::new(move |incoming, outgoing| Box::pin(converse(incoming, outgoing)));
         let endpoint = Arc::new(Endpoint {
             config,

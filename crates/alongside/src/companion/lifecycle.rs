@@ -78,12 +78,12 @@ impl Running {
 
         sweep(&environment, |_| true);
         let store = Store::open(&places, &identity.name, &workspace)?;
-        let former = store.former();
+        let former = store.former_agents();
         let companion = Arc::new(Companion::new(places.clone(), settings, identity.clone(), store));
         let (server, token) = listen(&companion, former).await?;
         // Nobody can have connected yet who would have to be told something: the token is not written down before this.
         let _ = companion.agents.set(server.agents());
-        companion.store.remember_port(server.port(), &token);
+        companion.store.remember_agents(server.port(), &token);
         companion.with_core(|core, _| {
             core.set_workspace(workspace.clone());
             core.set_privacy(privacy);
@@ -194,11 +194,28 @@ async fn listen(companion: &Shared, former: Option<(u16, Token)>) -> Result<(alo
     Ok((server, token))
 }
 
-/// Serves the built-in page, which speaks the front-end protocol like everybody else.
+/// Serves the built-in page, where it was before if that is free, so that open pages go on by themselves.
 async fn serve_page(companion: &Shared) -> Result<PageServer> {
+    if let Some((port, session)) = companion.store.former_page() {
+        match bind_page(companion, Some(port), session).await {
+            Ok(page) => return Ok(page),
+            Err(error) => tracing::info!(%error, port, "the page's former port is not free"),
+        }
+    }
+    bind_page(companion, None, new_token()?)
+        .await
+        .context("cannot listen on a loopback port for the page")
+}
+
+async fn bind_page(companion: &Shared, port: Option<u16>, session: Token) -> std::io::Result<PageServer> {
     // The page's own tasks must not keep the companion alive.
     let desk = Arc::downgrade(companion);
-    let page = PageServer::bind(alongside_ui::Config::default(), move |incoming, outgoing| {
+    let config = alongside_ui::Config {
+        port,
+        session: Some(session.clone()),
+        ..alongside_ui::Config::default()
+    };
+    let page = PageServer::bind(config, move |incoming, outgoing| {
         let desk = desk.upgrade();
         async move {
             if let Some(desk) = desk {
@@ -206,7 +223,8 @@ async fn serve_page(companion: &Shared) -> Result<PageServer> {
             }
         }
     });
-    let page = page.await.context("cannot listen on a loopback port for the page")?;
+    let page = page.await?;
+    companion.store.remember_page(page.port(), &session);
     let _ = companion.page_links.set(page.login_links());
     Ok(page)
 }

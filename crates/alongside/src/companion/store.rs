@@ -37,10 +37,32 @@ pub(super) struct Store {
 /// What is written down to be taken again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Record {
-    port: u16,
-    token: String,
+    /// The agents' port and token.
+    agents: Option<Door>,
+    /// The page's port and the secret of its logins.
+    page: Option<Door>,
     /// Oldest first.
     clients: VecDeque<(SessionId, ClientInfo)>,
+}
+
+/// A port and the secret that opens it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Door {
+    port: u16,
+    token: String,
+}
+
+impl Door {
+    fn new(port: u16, token: &Token) -> Self {
+        Self {
+            port,
+            token: token.reveal().to_owned(),
+        }
+    }
+
+    fn open(&self) -> Option<(u16, Token)> {
+        Some((self.port, Token::parse(&self.token)?))
+    }
 }
 
 /// Reviews to be written; `None` to be removed. A review that changes faster than the disk is written once.
@@ -100,20 +122,24 @@ impl Store {
         bail!("{SLOTS} companions of {editor} already serve this workspace; `alongside stop` ends one")
     }
 
-    /// The port and token of the companion that had this slot before.
-    pub(super) fn former(&self) -> Option<(u16, Token)> {
-        let record = self.record.lock();
-        Token::parse(&record.token)
-            .filter(|_| record.port != 0)
-            .map(|token| (record.port, token))
+    /// The agents' port and token of the companion that had this slot before.
+    pub(super) fn former_agents(&self) -> Option<(u16, Token)> {
+        self.record.lock().agents.as_ref()?.open()
     }
 
-    /// Writes down where this companion is, to be taken again.
-    pub(super) fn remember_port(&self, port: u16, token: &Token) {
-        self.change(|record| {
-            record.port = port;
-            token.reveal().clone_into(&mut record.token);
-        });
+    /// The page's port and secret of the companion that had this slot before.
+    pub(super) fn former_page(&self) -> Option<(u16, Token)> {
+        self.record.lock().page.as_ref()?.open()
+    }
+
+    /// Writes down where agents find this companion, to be taken again.
+    pub(super) fn remember_agents(&self, port: u16, token: &Token) {
+        self.change(|record| record.agents = Some(Door::new(port, token)));
+    }
+
+    /// Writes down where pages find this companion, to be taken again.
+    pub(super) fn remember_page(&self, port: u16, session: &Token) {
+        self.change(|record| record.page = Some(Door::new(port, session)));
     }
 
     pub(super) fn remember_client(&self, session: &SessionId, client: &ClientInfo) {
@@ -274,12 +300,14 @@ mod tests {
             version: "1.0.0".into(),
         };
         let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(store.former(), None);
-        store.remember_port(1234, &token);
+        assert_eq!(store.former_agents(), None);
+        store.remember_agents(1234, &token);
+        store.remember_page(1235, &token);
         store.remember_client(&session, &client);
         drop(store);
         let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(store.former(), Some((1234, token)));
+        assert_eq!(store.former_agents(), Some((1234, token.clone())));
+        assert_eq!(store.former_page(), Some((1235, token)));
         assert_eq!(store.known_client(&session), Some(client));
     }
 
@@ -287,11 +315,11 @@ mod tests {
     fn two_companions_of_one_workspace_do_not_share_a_slot() {
         let scratch = tempfile::tempdir().unwrap();
         let first = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        first.remember_port(1234, &Token::from_bytes([5; 32]));
+        first.remember_agents(1234, &Token::from_bytes([5; 32]));
         let second = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(second.former(), None);
+        assert_eq!(second.former_agents(), None);
         let elsewhere = Store::open(&places(&scratch), "editor", &["/b".into()]).unwrap();
-        assert_eq!(elsewhere.former(), None);
+        assert_eq!(elsewhere.former_agents(), None);
     }
 
     #[test]

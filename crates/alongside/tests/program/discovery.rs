@@ -92,6 +92,7 @@ fn a_companion_ends_with_its_editor() {
     assert!(sandbox.discovery_files().is_empty());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_somebody_removes_is_written_again() {
     let sandbox = Sandbox::new();
@@ -102,6 +103,10 @@ fn a_file_that_somebody_removes_is_written_again() {
     }
     // Stopped, so that it does not write while we remove.
     serving.signal("STOP");
+    let stat = format!("/proc/{}/stat", serving.pid());
+    wait_for("its stop", || {
+        fs::read_to_string(&stat).unwrap().contains(") T ").then_some(())
+    });
     fs::remove_dir_all(sandbox.path("tmp/gemini")).unwrap();
     serving.signal("CONT");
     wait_for("the directory", || {
