@@ -18,7 +18,10 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use command_line::CommandLine;
 
@@ -43,17 +46,19 @@ fn main() -> ExitCode {
     })
 }
 
-/// Logs go to standard error: standard output belongs to answers and protocols.
+/// Logs go to standard error: standard output belongs to answers and protocols. `ALONGSIDE_LOG` says what is logged, as in
+/// `alongside_mcp=trace,info`.
 fn start_logging(verbose: bool) {
-    let default = if verbose {
-        "alongside=debug,alongside_mcp=debug,alongside_front=debug,info"
+    let default = Targets::new().with_default(if verbose {
+        LevelFilter::DEBUG
     } else {
-        "error"
-    };
-    let filter = EnvFilter::try_from_env("ALONGSIDE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        LevelFilter::ERROR
+    });
+    let asked = std::env::var("ALONGSIDE_LOG").ok().and_then(|text| text.parse().ok());
+    let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_target(false)
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(layer.with_filter(asked.unwrap_or(default)))
         .init();
 }
