@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, Insist, Now, Outcome, ReviewId, SessionId};
 use alongside_front::protocol::{
-    Decided, HunkStates, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary, ReviewTexts,
-    ShownContext, Status, VERSION, Version, Welcome,
+    Decided, Edit, Hello, HunkDecision, HunkStates, NotDecided, Notification, OfAgent, PageLink, Request,
+    ReviewSummary, ReviewTexts, ShownContext, Status, VERSION, Version, Welcome,
 };
 use alongside_front::{Desk, FrontEnd, Refusal};
 use serde::Serialize;
@@ -19,17 +19,7 @@ use crate::doctor;
 impl Desk for Companion {
     async fn call(&self, front_end: &FrontEnd, request: Request) -> Result<Value, Refusal> {
         match request {
-            Request::Hello(hello) => {
-                if hello.trusted.is_some() {
-                    self.with_core(|core, now| core.set_trusted(now, hello.trusted));
-                }
-                value(&Welcome {
-                    protocol: VERSION,
-                    version: env!("CARGO_PKG_VERSION").to_owned(),
-                    pid: std::process::id(),
-                    workspace: self.workspace(),
-                })
-            }
+            Request::Hello(hello) => self.welcome(&hello),
             Request::ContextOpen(file) => self.report(|core, now| core.open_file(now, &file.path)),
             Request::ContextFocus(focus) => {
                 self.report(|core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text))
@@ -51,24 +41,12 @@ impl Desk for Companion {
                 let review = self.decide(|core| core.review(asked.review).cloned())?;
                 value(&ReviewTexts::of(&review))
             }
-            Request::ReviewEdit(edit) => {
-                let review = self.decide(|core| {
-                    core.edit(edit.review, &edit.content)?;
-                    core.review(edit.review).map(ReviewSummary::of)
-                })?;
-                value(&review)
-            }
+            Request::ReviewEdit(edit) => self.edit(&edit),
             Request::ReviewChange(change) => {
                 let version = self.decide(|core| core.change(change.review, change.version, &change.changes))?;
                 value(&Version { version })
             }
-            Request::ReviewHunk(asked) => {
-                let hunks = self.decide(|core| {
-                    core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
-                    core.review(asked.review).map(HunkStates::of)
-                })?;
-                value(&hunks)
-            }
+            Request::ReviewHunk(asked) => self.decide_hunk(asked),
             Request::ReviewAccept(accept) => {
                 let insist = if accept.even_if_empty {
                     Insist::EvenIfEmpty
@@ -99,14 +77,7 @@ impl Desk for Companion {
                 Ok(json!({}))
             }
             Request::Status(_) => value(&self.status()),
-            Request::Doctor(_) => {
-                let workspace = self.workspace();
-                let directory = workspace.first().cloned().unwrap_or_default();
-                let examined = doctor::examine(&directory).await;
-                examined
-                    .map(|found| found.to_json())
-                    .map_err(|error| Refusal::new("failed", format!("{error:#}")))
-            }
+            Request::Doctor(_) => self.examine().await,
             Request::PageLink(_) => {
                 let url = self
                     .page_link()
@@ -150,6 +121,43 @@ impl Companion {
             };
             Refusal::new(kind, error.to_string())
         })
+    }
+
+    fn welcome(&self, hello: &Hello) -> Result<Value, Refusal> {
+        if hello.trusted.is_some() {
+            self.with_core(|core, now| core.set_trusted(now, hello.trusted));
+        }
+        value(&Welcome {
+            protocol: VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            workspace: self.workspace(),
+        })
+    }
+
+    fn edit(&self, edit: &Edit) -> Result<Value, Refusal> {
+        let review = self.decide(|core| {
+            core.edit(edit.review, &edit.content)?;
+            core.review(edit.review).map(ReviewSummary::of)
+        })?;
+        value(&review)
+    }
+
+    fn decide_hunk(&self, asked: HunkDecision) -> Result<Value, Refusal> {
+        let hunks = self.decide(|core| {
+            core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
+            core.review(asked.review).map(HunkStates::of)
+        })?;
+        value(&hunks)
+    }
+
+    async fn examine(&self) -> Result<Value, Refusal> {
+        let workspace = self.workspace();
+        let directory = workspace.first().cloned().unwrap_or_default();
+        let examined = doctor::examine(&directory).await;
+        examined
+            .map(|found| found.to_json())
+            .map_err(|error| Refusal::new("failed", format!("{error:#}")))
     }
 
     /// Decides a review, unless the decision comes from a key that was pressed as it appeared.
