@@ -125,15 +125,14 @@ where
             Ok(None) => return,
             Err(_) => return tracing::debug!("a page has been silent for too long"),
         };
-        match message {
-            Message::Text(text) => {
-                if from_page.send(text.as_str().to_owned()).await.is_err() {
-                    return;
-                }
-            }
+        let text = match message {
+            Message::Text(text) => text.as_str().to_owned(),
             Message::Close(_) => return,
             // Answers to pings count as a sign of life; nothing else has a meaning here.
-            _ => {}
+            _ => continue,
+        };
+        if from_page.send(text).await.is_err() {
+            return;
         }
     }
 }
