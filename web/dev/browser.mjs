@@ -29,6 +29,17 @@ export async function startBrowser() {
 export async function openPage(browser, link, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, ...options });
   const page = await context.newPage();
+  // So that a script can break the connection.
+  await page.addInitScript(() => {
+    const Original = window.WebSocket;
+    window.sockets = [];
+    window.WebSocket = class extends Original {
+      constructor(...parameters) {
+        super(...parameters);
+        window.sockets.push(this);
+      }
+    };
+  });
   page.problems = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") page.problems.push(message.text());

@@ -126,12 +126,12 @@ where
             Err(_) => return tracing::debug!("a page has been silent for too long"),
         };
         let text = match message {
-            Message::Text(text) => text,
+            Message::Text(text) => text.as_str().to_owned(),
             Message::Close(_) => return,
             // Answers to pings count as a sign of life; nothing else has a meaning here.
             _ => continue,
         };
-        if from_page.send(text.as_str().to_owned()).await.is_err() {
+        if from_page.send(text).await.is_err() {
             return;
         }
     }

@@ -392,6 +392,7 @@ async fn a_page_that_does_not_read_is_bounded_and_let_go() {
     let converse = move |_incoming, mut outgoing: Outgoing| {
         let mut taken = Taken(0, told.clone());
         async move {
+            let taken = &mut taken;
             while outgoing.send("x".repeat(1024 * 1024)).await.is_ok() {
                 taken.0 += 1;
             }

@@ -140,7 +140,7 @@ class Bar extends WidgetType {
           class: `decision decision-${decision}`,
           "data-testid": `hunk-${decision}`,
           "aria-pressed": String(pressed),
-          "aria-label": `${label}: part ${this.index + 1}`,
+          "aria-label": `${text}: part ${this.index + 1}`,
           title: label,
           onclick: () => this.around.decide(hunk, decision),
         },

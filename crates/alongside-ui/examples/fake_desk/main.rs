@@ -3,7 +3,6 @@
 //! It speaks the front-end protocol well enough for the page, with a few made-up reviews, hostile ones among them. It is
 //! for development only: nothing of it is in the program.
 #![expect(clippy::print_stdout, reason = "the links are what it is started for")]
-#![expect(clippy::unwrap_used, reason = "a tool for developers may fall over")]
 
 mod desk;
 mod review;

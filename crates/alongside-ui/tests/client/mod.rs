@@ -1,4 +1,10 @@
 //! A small browser for the tests: plain requests over a socket of their own, and a WebSocket.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests use it, and they fail by panicking"
+)]
 
 use std::time::Duration;
 
