@@ -1,5 +1,12 @@
 //! The rules of the page's port, over real sockets; each test is named after the rule that it shows.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod client;
 
 use std::time::Duration;
