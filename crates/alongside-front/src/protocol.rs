@@ -1,8 +1,9 @@
 //! The vocabulary of the front-end protocol.
 
-use alongside_core::context::{Cursor, Hidden, IdeContext};
+use alongside_core::context::{Cursor, Hidden, HiddenBecause, IdeContext};
 use alongside_core::difference::{ChangeSize, invisible_changes};
 use alongside_core::draft::{Choice, Hunk, HunkId};
+use alongside_core::privacy::Rule;
 use alongside_core::{Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -196,7 +197,34 @@ pub struct ShownContext {
     /// Exactly what agents were sent.
     pub context: IdeContext,
     /// Open files that they were not told of.
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenFile>,
+}
+
+/// An open file that agents are not told of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HiddenFile {
+    /// Its absolute path.
+    pub path: String,
+    /// Why, in words.
+    pub because: String,
+    /// The privacy rule that hid it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+}
+
+impl From<Hidden> for HiddenFile {
+    fn from(hidden: Hidden) -> Self {
+        let because = hidden.because.to_string();
+        let rule = match hidden.because {
+            HiddenBecause::Rule(rule) => Some(rule),
+            HiddenBecause::NotOnDisk | HiddenBecause::TooMany => None,
+        };
+        Self {
+            path: hidden.path,
+            because,
+            rule,
+        }
+    }
 }
 
 /// A review.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::ide_context::{Cursor, File, IdeContext, WorkspaceState};
@@ -65,8 +64,7 @@ pub struct Snapshot {
 }
 
 /// An open file that agents do not see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
     /// Which file.
     pub path: String,
@@ -75,8 +73,7 @@ pub struct Hidden {
 }
 
 /// Why an open file is not shown to agents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HiddenBecause {
     /// A privacy rule matched.
     Rule(Rule),

@@ -29,7 +29,7 @@ impl Desk for Companion {
                 let snapshot = self.with_core(|core, _| core.show_context());
                 value(&ShownContext {
                     context: snapshot.context,
-                    hidden: snapshot.hidden,
+                    hidden: snapshot.hidden.into_iter().map(Into::into).collect(),
                 })
             }
             Request::ReviewList(_) => {
