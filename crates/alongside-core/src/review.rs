@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::difference::ChangeSize;
+use crate::difference::{ChangeSize, invisible_changes};
 use crate::draft::Draft;
 use crate::session::SessionId;
 
@@ -28,14 +28,30 @@ pub enum Base {
     Missing,
     /// The text of the file, byte for byte: byte order mark, line endings and all.
     Text(Arc<str>),
+    /// The file holds text, but not in UTF-8. None of it is shown or kept, because it could only come back mangled:
+    /// accepting a proposal replaces the file as a whole.
+    OtherEncoding,
+}
+
+/// What a review knows of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BaseKind {
+    /// It does not exist yet.
+    Missing,
+    /// It is text.
+    Text,
+    /// It is text in another encoding than UTF-8.
+    OtherEncoding,
 }
 
 impl Base {
-    /// The text to compare with; empty for a file that does not exist.
-    pub fn into_text(self) -> Arc<str> {
+    /// What it is, and the text to compare with, which is empty where there is none.
+    pub(crate) fn into_parts(self) -> (BaseKind, Arc<str>) {
         match self {
-            Self::Missing => Arc::from(""),
-            Self::Text(text) => text,
+            Self::Missing => (BaseKind::Missing, Arc::default()),
+            Self::Text(text) => (BaseKind::Text, text),
+            Self::OtherEncoding => (BaseKind::OtherEncoding, Arc::default()),
         }
     }
 }
@@ -44,7 +60,7 @@ impl Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     pub(crate) path: Arc<str>,
-    pub(crate) is_new_file: bool,
+    pub(crate) base: BaseKind,
     pub(crate) draft: Draft,
 }
 
@@ -52,10 +68,11 @@ impl Proposal {
     /// A proposal to make `path`, which holds `base`, hold `text`. The path is kept exactly as the agent wrote it: agents
     /// recognise answers by this very string. Comparing large texts takes a while.
     pub fn new(path: impl Into<Arc<str>>, base: Base, text: impl Into<Arc<str>>) -> Self {
+        let (base, base_text) = base.into_parts();
         Self {
             path: path.into(),
-            is_new_file: base == Base::Missing,
-            draft: Draft::new(base.into_text(), text),
+            base,
+            draft: Draft::new(base_text, text),
         }
     }
 }
@@ -78,8 +95,8 @@ pub struct Review {
     pub revision: u32,
     /// Counts the changes of the draft, over all revisions.
     pub version: u64,
-    /// Whether the file does not exist yet.
-    pub is_new_file: bool,
+    /// What is known of the file.
+    pub base: BaseKind,
     /// When the proposal came.
     pub opened_unix_milliseconds: u64,
     /// Base, proposal and what a person makes of them.
@@ -106,6 +123,14 @@ impl Review {
     /// Whether what would be accepted is not what was proposed.
     pub fn is_edited(&self) -> bool {
         *self.text != **self.draft.proposal()
+    }
+
+    /// What changes and cannot be seen in a comparison, in sentences.
+    pub fn notes(&self) -> Vec<&'static str> {
+        if self.base == BaseKind::OtherEncoding {
+            return vec!["the file is not in UTF-8 and is not shown; accepting replaces it as a whole"];
+        }
+        invisible_changes(self.draft.base(), &self.text)
     }
 
     /// How much accepting it now would change.

@@ -1,10 +1,10 @@
 //! The vocabulary of the front-end protocol.
 
 use alongside_core::context::{Cursor, Hidden, HiddenBecause, IdeContext};
-use alongside_core::difference::{ChangeSize, invisible_changes};
+use alongside_core::difference::ChangeSize;
 use alongside_core::draft::{Choice, Hunk, HunkId};
 use alongside_core::privacy::Rule;
-use alongside_core::{Outcome, Review, ReviewId, TextChange};
+use alongside_core::{BaseKind, Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -414,7 +414,7 @@ impl ReviewSummary {
             session: review.session.to_string(),
             revision: review.revision,
             version: review.version,
-            new_file: review.is_new_file,
+            new_file: review.base == BaseKind::Missing,
             edited: review.is_edited(),
             size: review.size(),
             conflicts: review.conflicts(),
@@ -430,7 +430,7 @@ pub struct ReviewTexts {
     /// The review.
     #[serde(flatten)]
     pub summary: ReviewSummary,
-    /// What the file held; absent for a new file.
+    /// What the file holds; absent if it does not exist or is not in UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Arc<str>>,
     /// What the agent proposed.
@@ -449,11 +449,11 @@ impl ReviewTexts {
         let (base, draft) = (review.draft().base(), review.text());
         Self {
             summary: ReviewSummary::of(review),
-            base: (!review.is_new_file).then(|| base.clone()),
+            base: (review.base == BaseKind::Text).then(|| base.clone()),
             proposal: review.draft().proposal().clone(),
             draft: draft.clone(),
             hunks: review.draft().hunks().collect(),
-            notes: invisible_changes(base, draft).into_iter().map(str::to_owned).collect(),
+            notes: review.notes().into_iter().map(str::to_owned).collect(),
         }
     }
 }

@@ -81,7 +81,7 @@ impl Core {
             path: proposal.path,
             revision: revision + 1,
             version,
-            is_new_file: proposal.is_new_file,
+            base: proposal.base,
             opened_unix_milliseconds: now.unix_milliseconds,
             draft: proposal.draft,
             text: Arc::default(),
@@ -183,12 +183,11 @@ impl Core {
         let Some(review) = self.reviews.get_mut(&id) else {
             return;
         };
-        let is_new_file = base == Base::Missing;
-        let base = base.into_text();
-        if is_new_file == review.is_new_file && base == *review.draft.base() {
+        let (kind, base) = base.into_parts();
+        if kind == review.base && base == *review.draft.base() {
             return;
         }
-        review.is_new_file = is_new_file;
+        review.base = kind;
         let conflicts = review.draft.rebase(base).conflicts;
         review.changed();
         self.effects.push(Effect::ReviewChanged(id));
@@ -354,7 +353,7 @@ impl Core {
 
 /// Whether a proposal asks for what already waits.
 fn is_same(review: &Review, proposal: &Proposal) -> bool {
-    review.is_new_file == proposal.is_new_file
+    review.base == proposal.base
         && review.draft.base() == proposal.draft.base()
         && review.draft.proposal() == proposal.draft.proposal()
 }

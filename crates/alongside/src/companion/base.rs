@@ -57,15 +57,25 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
     fs::File::open(path)
         .and_then(|file| file.take(LARGEST_BASE).read_to_end(&mut bytes))
         .map_err(|error| format!("`{file_path}` cannot be read: {error}."))?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        format!("`{file_path}` does not hold UTF-8 text, so a change to it cannot be reviewed as text.")
-    })?;
-    if text.contains('\0') {
+    if bytes.contains(&0) {
         return Err(format!(
             "`{file_path}` is a binary file, so a change to it cannot be reviewed as text."
         ));
     }
-    Ok(Base::Text(Arc::from(text)))
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Base::Text(Arc::from(text))),
+        Err(error) if looks_like_text(error.as_bytes()) => Ok(Base::OtherEncoding),
+        Err(_) => Err(format!(
+            "`{file_path}` does not hold text, so a change to it cannot be reviewed."
+        )),
+    }
+}
+
+/// Whether bytes that are not UTF-8 are text in an older encoding: mostly ASCII, and without control characters.
+fn looks_like_text(bytes: &[u8]) -> bool {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t' | b'\x0c');
+    let ascii = bytes.iter().filter(|byte| byte.is_ascii()).count();
+    !bytes.iter().any(is_control) && ascii * 2 > bytes.len()
 }
 
 /// Whether a path that need not exist yet leads into one of the folders, links and `..` followed.
@@ -123,14 +133,22 @@ mod tests {
         let sentence = |path: &Path| look(path).unwrap_err();
         assert!(sentence(Path::new("a.txt")).contains("not an absolute path"));
         assert!(sentence(scratch.path()).contains("is a directory"));
-        let latin = scratch.path().join("latin.txt");
-        fs::write(&latin, b"caf\xe9").unwrap();
-        assert!(sentence(&latin).contains("does not hold UTF-8 text"));
+        let noise = scratch.path().join("noise");
+        fs::write(&noise, b"\xff\xfe\xfd").unwrap();
+        assert!(sentence(&noise).contains("does not hold text"));
         let binary = scratch.path().join("binary");
         fs::write(&binary, b"a\0b").unwrap();
         assert!(sentence(&binary).contains("is a binary file"));
-        let below_a_file = latin.join("below");
+        let below_a_file = noise.join("below");
         assert!(sentence(&below_a_file).contains("cannot be looked at"));
+    }
+
+    #[test]
+    fn text_in_another_encoding_is_known_as_such() {
+        let scratch = tempfile::tempdir().unwrap();
+        let latin = scratch.path().join("latin.txt");
+        fs::write(&latin, b"un caf\xe9\r\n").unwrap();
+        assert_eq!(look(&latin), Ok(Base::OtherEncoding));
     }
 
     #[cfg(unix)]

@@ -197,7 +197,7 @@ async fn what_cannot_be_reviewed_is_refused_with_a_sentence() {
     );
     let binary = sandbox.workspace().join("binary");
     fs::write(&binary, b"\xff\xfe\x00").unwrap();
-    assert!(agent.refused(binary.to_str().unwrap(), "").await.contains("UTF-8"));
+    assert!(agent.refused(binary.to_str().unwrap(), "").await.contains("binary"));
     assert_eq!(sandbox.json(&["diff", "list"]), json!([]));
 }
 
@@ -337,4 +337,20 @@ async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
     let late = two.call::<Value>(change(1, "late ")).await;
     assert!(matches!(late, Err(ClientError::Said { kind, .. }) if kind == "stale"));
     assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], "first text");
+}
+
+#[tokio::test]
+async fn a_file_in_another_encoding_is_shown_as_such_and_never_mangled() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    let path = sandbox.write("latin.txt", "");
+    fs::write(&path, b"un caf\xe9\n").unwrap();
+    agent.propose(&path, "un caf\u{e9}\n").await;
+    let shown = sandbox.json(&["diff", "show", "1"]);
+    assert!(shown.get("base").is_none() && shown["newFile"] == false, "{shown}");
+    assert!(shown["notes"][0].as_str().unwrap().contains("not in UTF-8"), "{shown}");
+    sandbox.words(&["diff", "accept", "1"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "un caf\u{e9}\n");
+    assert_eq!(fs::read(&path).unwrap(), b"un caf\xe9\n");
 }
