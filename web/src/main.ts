@@ -144,7 +144,7 @@ class Page {
     this.show();
     const started = performance.now();
     try {
-      const review = await this.connection.request<ReviewTexts>("review/get", { review: id });
+      const review = await this.fetch(id);
       // The person may have gone on to another one meanwhile.
       if (this.opening !== id) return;
       const hadFocus = this.place.contains(document.activeElement);
@@ -155,11 +155,13 @@ class Page {
         toggleLayout: () => this.toggleLayout(),
         nextReview: () => this.stepReview(1),
       });
-      this.view?.destroy();
-      this.view = view;
+      const before = this.view;
       this.place.append(view.element);
-      document.body.dataset["view"] = "review";
       if (hadFocus) view.panes.element.focus();
+      if (before?.id === id) view.panes.resume(before.panes);
+      this.view = view;
+      before?.destroy();
+      document.body.dataset["view"] = "review";
       performance.measure("alongside:open", { start: started, end: performance.now() });
     } catch (error) {
       if (error instanceof Refusal && error.kind !== "offline") this.reviews.delete(id);
@@ -167,6 +169,15 @@ class Page {
     } finally {
       if (this.opening === id) this.opening = null;
       this.show();
+    }
+  }
+
+  /** The review as it is once all that was typed into the open one has arrived. */
+  private async fetch(id: number): Promise<ReviewTexts> {
+    for (;;) {
+      await this.view?.settle();
+      const review = await this.connection.request<ReviewTexts>("review/get", { review: id });
+      if (!this.view?.isAhead || this.connection.state !== "open") return review;
     }
   }
 
@@ -201,6 +212,7 @@ class Page {
     const { title, sentence, yes } = allQuestion(reviews, verb);
     if (reviews.length === 0 || !(await confirmation(title, sentence, yes))) return;
     try {
+      await this.view?.settle();
       await this.connection.request(`review/${verb.toLowerCase()}All`, { session });
       announce(`${verb}ed ${count(reviews.length, "change")}.`);
       if (this.view && !this.reviews.has(this.view.id)) this.goOn(this.view);

@@ -53,7 +53,7 @@ export class Panes {
       decide: (hunk, decision) => this.listener.decide(hunk, decision),
       choose: (hunk) => this.choose(hunk.id),
     };
-    this.hasLongLine = [this.around.base, draft.confirmed].some((text) => text.length / text.lines > 400 && hasLongLine(text.iterLines()));
+    this.hasLongLine = hasLongLine(review.base ?? "") || hasLongLine(review.draft);
     this.gaps = gapsBetween(review.hunks, draft.confirmed.lines);
     this.element = element(
       "div",
@@ -150,6 +150,17 @@ export class Panes {
     const { current } = this;
     if (!current) return;
     this.draftView.dispatch({ effects: EditorView.scrollIntoView(current.draft.from, { y: "center" }) });
+  }
+
+  /** Looks where another look at the same review looked. */
+  resume(before: Panes): void {
+    const { anchor, head } = before.draftView.state.selection.main;
+    const { length } = this.draftView.state.doc;
+    this.draftView.dispatch({ selection: { anchor: Math.min(anchor, length), head: Math.min(head, length) } });
+    const { scrollTop } = before.element;
+    // Once it is in the page and has a height.
+    queueMicrotask(() => (this.element.scrollTop = scrollTop));
+    if (before.draftView.hasFocus) queueMicrotask(() => this.draftView.focus());
   }
 
   unfoldAll(): void {
@@ -266,7 +277,12 @@ export class Panes {
   }
 }
 
-function hasLongLine(lines: Iterable<string>): boolean {
-  for (const line of lines) if (line.length > LONG_LINE) return true;
+function hasLongLine(text: string): boolean {
+  for (let start = 0; start + LONG_LINE < text.length; ) {
+    const end = text.indexOf("\n", start);
+    if ((end < 0 ? text.length : end) - start > LONG_LINE) return true;
+    if (end < 0) return false;
+    start = end + 1;
+  }
   return false;
 }

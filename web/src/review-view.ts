@@ -119,6 +119,11 @@ export class ReviewView {
     return !this.isOver && this.link.draft.isAhead;
   }
 
+  /** Sends all that was typed. Offline it stays where it is. */
+  async settle(): Promise<void> {
+    if (this.isAhead) await this.link.flush().catch(() => undefined);
+  }
+
   update(summary: ReviewSummary): void {
     this.summary = summary;
     const { added, removed } = summary.size;

@@ -11,25 +11,9 @@ mod client;
 
 use std::time::Duration;
 
-use alongside_ui::{Config, Incoming, Outgoing, PageServer};
-use client::{Answer, Page, get, log_in, request};
-use futures_util::{SinkExt, StreamExt};
-
-async fn echo(mut incoming: Incoming, mut outgoing: Outgoing) {
-    while let Some(text) = incoming.next().await {
-        if outgoing.send(format!("echo {text}")).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn server() -> PageServer {
-    PageServer::bind(Config::default(), echo).await.unwrap()
-}
-
-fn key(link: &str) -> &str {
-    link.split_once("/login?key=").unwrap().1
-}
+use alongside_ui::{Config, Outgoing, PageServer};
+use client::{Answer, Page, echo, get, key, log_in, request, server};
+use futures_util::SinkExt;
 
 #[tokio::test]
 async fn a_login_link_is_on_this_machine_and_has_256_bits() {

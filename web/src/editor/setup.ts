@@ -9,6 +9,7 @@ import { classHighlighter } from "@lezer/highlight";
 import { hunkBlocks } from "./blocks";
 import { collapse, type Gap } from "./collapse";
 import type { Layout, PlacedHunk } from "./hunks";
+import { finalNewline } from "./final-newline";
 import { lineEndings } from "./line-endings";
 import { changedLines } from "./lines";
 import type { Hunk } from "../protocol";
@@ -33,6 +34,7 @@ export function common({ hunks, layout, current, gaps }: Scenery): Extension {
     lineEndings(),
     lineNumbers(),
     highlightSpecialChars({ specialChars: SPECIAL, render: (code) => markFor(String.fromCodePoint(code)) }),
+    finalNewline(),
     syntaxHighlighting(classHighlighter),
     hunkBlocks(hunks, layout, current),
     collapse(gaps),

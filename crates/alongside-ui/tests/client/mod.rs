@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use alongside_ui::PageServer;
+use alongside_ui::{Config, Incoming, Outgoing, PageServer};
 use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,6 +16,25 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
+
+/// Answers every message with the same one.
+pub(crate) async fn echo(mut incoming: Incoming, mut outgoing: Outgoing) {
+    while let Some(text) = incoming.next().await {
+        if outgoing.send(format!("echo {text}")).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A server with the usual limits.
+pub(crate) async fn server() -> PageServer {
+    PageServer::bind(Config::default(), echo).await.unwrap()
+}
+
+/// The secret in a login link.
+pub(crate) fn key(link: &str) -> &str {
+    link.split_once("/login?key=").unwrap().1
+}
 
 /// What came back.
 #[derive(Debug)]
