@@ -7,7 +7,7 @@
 //! ```
 //! use alongside_core::{Base, Core, Effect, Insist, Now, Proposal, SessionId, Verdict};
 //!
-//! let mut core = Core::new(Box::new(|path| Some(path.to_owned())));
+//! let mut core = Core::new(Vec::new(), Box::new(|path| Some(path.to_owned())));
 //! let session = SessionId::new("one");
 //! core.session_started(Now::default(), &session, None);
 //! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n");

@@ -43,7 +43,7 @@ pub enum Request {
     /// Change stretches of the draft. Answers [`Version`].
     #[serde(rename = "review/change")]
     ReviewChange(Change),
-    /// Decide one hunk. Answers [`HunkStates`].
+    /// Decide one hunk. Answers [`Version`].
     #[serde(rename = "review/hunk")]
     ReviewHunk(HunkDecision),
     /// Accept the draft, or the given text in its place.
@@ -290,25 +290,6 @@ impl From<HunkChoice> for Choice {
             HunkChoice::Accept => Self::Accepted,
             HunkChoice::Reject => Self::Rejected,
             HunkChoice::Keep => Self::Kept,
-        }
-    }
-}
-
-/// The hunks of a draft.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HunkStates {
-    /// The version of the draft.
-    pub version: u64,
-    /// Its hunks, in order.
-    pub hunks: Vec<Hunk>,
-}
-
-impl HunkStates {
-    /// The hunks of a review.
-    pub fn of(review: &Review) -> Self {
-        Self {
-            version: review.version,
-            hunks: review.draft().hunks().collect(),
         }
     }
 }

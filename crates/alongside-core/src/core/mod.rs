@@ -157,10 +157,10 @@ pub struct Core {
 }
 
 impl Core {
-    /// An empty companion. `resolve` follows a path to the real file on disk.
-    pub fn new(resolve: Box<Resolve>) -> Self {
+    /// A companion that knows nothing but the folders of its workspace. `resolve` follows a path to the real file on disk.
+    pub fn new(workspace: Vec<PathBuf>, resolve: Box<Resolve>) -> Self {
         Self {
-            workspace: Vec::new(),
+            workspace,
             open_files: OpenFiles::default(),
             privacy: Privacy::default(),
             resolve,

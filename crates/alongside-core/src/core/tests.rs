@@ -20,7 +20,7 @@ fn gemini() -> ClientInfo {
 }
 
 fn core() -> Core {
-    Core::new(Box::new(|path| Some(path.to_owned())))
+    Core::new(Vec::new(), Box::new(|path| Some(path.to_owned())))
 }
 
 fn connect(core: &mut Core, session: &str, client: ClientInfo) -> SessionId {

@@ -11,8 +11,8 @@ use alongside_core::difference::unified;
 use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
 use alongside_front::protocol::{
-    Accept, Decided, Edit, HunkChoice, HunkDecision, HunkStates, Nothing, OfAgent, Request, ReviewRef, ReviewSummary,
-    ReviewTexts,
+    Accept, Decided, Edit, HunkChoice, HunkDecision, Nothing, OfAgent, Request, ReviewRef, ReviewSummary, ReviewTexts,
+    Version,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -75,8 +75,12 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 hunk: HunkId(hunk),
                 decision,
             };
-            let hunks: HunkStates = companion.call(Request::ReviewHunk(asked)).await?;
-            output.answer(&hunks, || hunks_in_words(&hunks.hunks));
+            let Version { version } = companion.call(Request::ReviewHunk(asked)).await?;
+            let texts: ReviewTexts = companion
+                .call(Request::ReviewGet(ReviewRef { review: review.id }))
+                .await?;
+            let value = json!({ "version": version, "hunks": texts.hunks });
+            output.answer(&value, || hunks_in_words(&texts.hunks));
         }
         Diff::Edit { review, content_file } => {
             let content = read_content(&content_file)?;

@@ -79,15 +79,18 @@ impl Running {
         sweep(&environment, |_| true);
         let store = Store::open(&places, &identity.name, &workspace)?;
         let former = store.former_agents();
-        let companion = Arc::new(Companion::new(places.clone(), settings, identity.clone(), store));
+        let companion = Arc::new(Companion::new(
+            workspace.clone(),
+            places.clone(),
+            settings,
+            identity.clone(),
+            store,
+        ));
         let (server, token) = listen(&companion, former).await?;
         // Nobody can have connected yet who would have to be told something: the token is not written down before this.
         let _ = companion.agents.set(server.agents());
         companion.store.remember_agents(server.port(), &token);
-        companion.with_core(|core, _| {
-            core.set_workspace(workspace.clone());
-            core.set_privacy(privacy);
-        });
+        companion.with_core(|core, _| core.set_privacy(privacy));
         let restored = companion.store.restore();
         companion.with_core(|core, now| restored.into_iter().for_each(|review| core.restore_review(now, review)));
 

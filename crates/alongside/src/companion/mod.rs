@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use alongside_core::dialect::DIALECTS;
 use alongside_core::{Core, Effect, Now, ReviewId};
 use alongside_front::protocol::{
-    AgentSummary, Agents, HunkStates, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+    AgentSummary, Agents, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
 };
 use alongside_ui::LoginLinks;
 use anyhow::Context;
@@ -93,9 +93,9 @@ struct Wake {
 }
 
 impl Companion {
-    fn new(places: Places, settings: Settings, identity: Identity, store: Store) -> Self {
+    fn new(workspace: Vec<PathBuf>, places: Places, settings: Settings, identity: Identity, store: Store) -> Self {
         Self {
-            core: Mutex::new(Core::new(Box::new(real_file))),
+            core: Mutex::new(Core::new(workspace, Box::new(real_file))),
             clock: Clock::start(),
             agents: OnceLock::new(),
             news: broadcast::channel(NEWS_KEPT).0,
@@ -178,7 +178,7 @@ impl Companion {
             Effect::ReviewEdited { id, changes } => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    let HunkStates { version, hunks } = HunkStates::of(review);
+                    let (version, hunks) = (review.version, review.draft().hunks().collect());
                     self.tell_people(Notification::ReviewEdited(ReviewEdited {
                         review: id,
                         version,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, Insist, Now, Outcome, ReviewId, SessionId};
 use alongside_front::protocol::{
-    Decided, Edit, Hello, HunkDecision, HunkStates, NotDecided, Notification, OfAgent, PageLink, Request,
-    ReviewSummary, ReviewTexts, ShownContext, Status, VERSION, Version, Welcome,
+    Decided, Edit, Hello, HunkDecision, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary,
+    ReviewTexts, ShownContext, Status, VERSION, Version, Welcome,
 };
 use alongside_front::{Desk, FrontEnd, Refusal};
 use serde::Serialize;
@@ -144,11 +144,8 @@ impl Companion {
     }
 
     fn decide_hunk(&self, asked: HunkDecision) -> Result<Value, Refusal> {
-        let hunks = self.decide(|core| {
-            core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
-            core.review(asked.review).map(HunkStates::of)
-        })?;
-        value(&hunks)
+        let version = self.decide(|core| core.decide_hunk(asked.review, asked.hunk, asked.decision.into()))?;
+        value(&Version { version })
     }
 
     async fn examine(&self) -> Result<Value, Refusal> {

@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn review(text: &str) -> Review {
-        let mut core = Core::new(Box::new(|_| None));
+        let mut core = Core::new(Vec::new(), Box::new(|_| None));
         let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text);
         let id = core
             .open_review(Now::default(), &SessionId::new("one"), proposal)
