@@ -305,6 +305,8 @@ async fn keep_announced(
 ) {
     let mut watcher = Watcher::new();
     let changes = watcher.changes.clone();
+    // Somebody may have been faster than the first watch.
+    changes.removed.notify_one();
     loop {
         watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
         tokio::select! {
