@@ -17,7 +17,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::store::Store;
-use super::watcher::Watcher;
+use super::watcher::{Changes, Watcher};
 use super::{Companion, Identity, Shared, editor, ignore_files};
 use crate::places::Places;
 use crate::running::Record;
@@ -28,6 +28,11 @@ const RETURN_TIME: Duration = Duration::from_secs(30);
 
 /// How often a file that is removed again and again is written in one go.
 const ATTEMPTS: usize = 5;
+
+/// How long a file must not have changed to count as written.
+const QUIET: Duration = Duration::from_millis(80);
+/// How long to wait for that.
+const NEVER_QUIET: Duration = Duration::from_secs(2);
 
 /// What can be chosen about a companion.
 #[derive(Debug, Default)]
@@ -344,12 +349,21 @@ async fn keep_announced(
                 continue;
             }
             () = changes.bases.notified() => {
+                settled(&changes).await;
                 companion.refresh_bases().await;
                 continue;
             }
         }
         rewrite(&companion, &announcement, &mut files);
     }
+}
+
+/// Waits until a file that is being written is quiet. Many programs empty a file before they fill it, and merging with an
+/// empty file in between would throw the draft into conflict.
+async fn settled(changes: &Changes) {
+    let writing = async { while tokio::time::timeout(QUIET, changes.bases.notified()).await.is_ok() {} };
+    // A file that is never quiet is looked at all the same.
+    let _ = tokio::time::timeout(NEVER_QUIET, writing).await;
 }
 
 fn rewrite(companion: &Companion, announcement: &Announcement, files: &mut DiscoveryFiles) {
