@@ -68,11 +68,17 @@ outlook:
 for_both_command_lines!(two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not);
 fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not(cli: Cli) {
     let sandbox = Sandbox::new();
-    let report = sandbox.write("report.yaml", BASE);
+    let report = sandbox.file("report.yaml");
     let model = FakeModel::start();
     let companion = Companion::start(&sandbox);
     let agent = Agent::start(&sandbox, cli, &model);
     agent.wait_until_connected();
+    // The agent makes the file itself: Qwen Code changes no file that it has not seen.
+    propose(&agent, &report, BASE);
+    companion.json(&["diff", "accept", &report.to_string_lossy()]);
+    assert_file(&agent, &report, BASE);
+    agent.wait_until_idle();
+
     let edit = json!({"after": "See you next month.", "text": " Or later, perhaps."});
     let mut scenario = Scenario::start(&sandbox, &companion, "decide", json!({"edit": edit}));
     scenario.wait_until("listening");
@@ -82,14 +88,14 @@ fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejecte
     scenario.wait_until("accepted");
     assert_file(&agent, &report, DECIDED);
     agent.wait_until_idle();
-    propose(&agent, &report, "unwanted");
+    let unwanted = sandbox.file("unwanted.txt");
+    propose(&agent, &unwanted, "unwanted");
     scenario.go_on();
     let result = scenario.finish().without_complaints();
     agent.wait_until_idle();
-    let changed = || fs::read_to_string(&report).ok().as_deref() != Some(DECIDED);
     assert!(
-        never_during(Duration::from_secs(1), changed),
-        "the rejected change was written"
+        never_during(Duration::from_secs(1), || unwanted.exists()),
+        "a rejected change was written"
     );
     assert!(companion.reviews().is_empty());
     assert_eq!(result["proposed"], json!(["accepted", "accepted", "accepted"]));
