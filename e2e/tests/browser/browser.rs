@@ -1,7 +1,7 @@
 //! A real browser that plays a scenario of `e2e/browser/`.
 
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -135,6 +135,12 @@ impl Drop for Scenario {
 /// A link that logs a browser in, once.
 pub(crate) fn login_link(companion: &Companion<'_>) -> Value {
     companion.json(&["page"])["url"].clone()
+}
+
+/// Tells the person who runs the tests a figure, also when the test passes.
+pub(crate) fn report(what: &str, figures: &Value) {
+    // Not `eprintln`, which is kept back unless the test fails.
+    let _ = writeln!(io::stderr(), "\n{what}: {figures}");
 }
 
 /// Where screenshots of the running test go.
