@@ -1,0 +1,64 @@
+// How long a very large change takes to open, and one of its parts to decide.
+import { play } from './driver.mjs';
+
+/** Runs in the page: the time at which something has been painted that satisfies `ready`. */
+const PAINTED = `window.painted = (ready) => new Promise((resolve) => {
+  const look = () => {
+    if (!ready()) return false;
+    // The frame that shows it has been handed over once a task after the frame's callbacks runs.
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+    return true;
+  };
+  if (look()) return;
+  const observer = new MutationObserver(() => look() && observer.disconnect());
+  observer.observe(document, { childList: true, subtree: true, attributes: true });
+});
+window.opened = window.painted(() => document.querySelector('[data-testid=pane-draft] [data-testid=hunk]'));`;
+
+const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length / 2)];
+
+await play(async (stage) => {
+  await stage.context.addInitScript(PAINTED);
+  const page = await stage.open(stage.details.url);
+  // The clock of a page starts with its navigation.
+  const first = await page.page.evaluate(() => window.opened);
+  await page.page.reload();
+  const navigation = await page.page.evaluate(() => window.opened);
+  const measures = () => page.page.evaluate(() => performance.getEntriesByName('alongside:open').map(({ duration }) => duration));
+  const [opening] = await measures();
+  await page.armed();
+  const decisions = [];
+  for (let index = 0; index < 9; index += 1) {
+    const decision = index % 2 === 0 ? 'reject' : 'accept';
+    decisions.push(
+      await page.page.evaluate(async (decision) => {
+        const hunk = () => document.querySelector('[data-testid=hunk]');
+        const start = performance.now();
+        hunk().querySelector(`[data-testid=hunk-${decision}]`).click();
+        return (await window.painted(() => hunk()?.dataset.state === `${decision}ed`)) - start;
+      }, decision),
+    );
+  }
+  const typing = await page.page.evaluate(async () => {
+    const line = document.querySelector('[data-testid=pane-draft] .cm-line');
+    document.querySelector('[data-testid=pane-draft] .cm-content').focus();
+    const start = performance.now();
+    document.execCommand('insertText', false, 'typed ');
+    return (await window.painted(() => line.isConnected && document.querySelector('[data-testid=pane-draft]').textContent.includes('typed '))) - start;
+  });
+  const parts = await page.at('progress').textContent();
+  await page.sent();
+  await stage.screenshot(page, 'large');
+  const rounded = (number) => Math.round(number * 10) / 10;
+  return {
+    parts,
+    figures: {
+      firstNavigation: rounded(first),
+      navigation: rounded(navigation),
+      opening: rounded(opening),
+      decision: rounded(median(decisions)),
+      slowestDecision: rounded(Math.max(...decisions)),
+      typing: rounded(typing),
+    },
+  };
+});

@@ -1,0 +1,47 @@
+//! The main states of the page, looked at by axe-core; a picture of each is kept under `e2e/artifacts/`.
+
+use std::fs;
+
+use alongside_e2e::{Companion, Sandbox};
+use serde_json::{Value, json};
+
+use crate::browser::{Scenario, artifacts};
+use crate::pretend_agent::PretendAgent;
+
+/// A file as it could be in anybody's project, and what an agent might make of it.
+const BASE: &str = include_str!("samples/base.rs.txt");
+const PROPOSAL: &str = include_str!("samples/proposal.rs.txt");
+
+#[test]
+fn axe_finds_no_serious_fault_in_any_main_state() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("src/retry.rs", BASE);
+    let readme = sandbox.write("README.md", "# fetch\n\nFetches pages, politely.\n");
+    let secret = sandbox.write(".env", "TOKEN=1\n");
+    let companion = Companion::start(&sandbox);
+    for path in [&readme, &secret, &file] {
+        companion.json(&["context", "open", &path.to_string_lossy()]);
+    }
+    let place = ["context", "focus", &file.to_string_lossy(), "--line", "9", "--select", "attempts"];
+    companion.json(&place);
+    let mut agent = PretendAgent::connect(&companion);
+    let edit = json!({"file": "retry.rs", "after": "pub jitter: bool,", "text": " // on by default"});
+    let mut scenario = Scenario::start(&sandbox, &companion, "states", json!({"edit": edit}));
+    scenario.wait_until("empty");
+    agent.propose(&file, PROPOSAL);
+    agent.propose(&readme, "# fetch\n\nFetches pages, politely: it waits longer after each failure.\n");
+    scenario.go_on();
+    let result = scenario.finish().without_complaints();
+
+    let faults = &result["faults"];
+    let path = artifacts().join("axe.json");
+    fs::write(path, format!("{faults:#}")).expect("keep what axe found");
+    let states = faults.as_object().expect("faults by state");
+    assert!(states.len() >= 12, "only {} states were looked at", states.len());
+    let serious: Vec<(&String, &Value)> = states
+        .iter()
+        .flat_map(|(state, faults)| faults.as_array().into_iter().flatten().map(move |fault| (state, fault)))
+        .filter(|(_, fault)| fault["impact"] == "serious" || fault["impact"] == "critical")
+        .collect();
+    assert!(serious.is_empty(), "{serious:#?}");
+}

@@ -1,0 +1,121 @@
+//! What is decided on the page is what the agent writes.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use alongside_e2e::{
+    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, never_during,
+};
+use serde_json::json;
+
+use crate::browser::Scenario;
+
+const BASE: &str = "\
+title: weekly report
+
+intro:
+  The week in numbers.
+  Written on Friday.
+
+figures:
+  visits: 1200
+  orders: 80
+  returns: 3
+
+outlook:
+  More of the same.
+  See you on Monday.
+";
+
+/// Three parts: a line replaced, a line added, a line replaced.
+const PROPOSAL: &str = "\
+title: monthly report
+
+intro:
+  The week in numbers.
+  Written on Friday.
+
+figures:
+  visits: 1200
+  orders: 80
+  refunds: 1
+  returns: 3
+
+outlook:
+  More of the same.
+  See you next month.
+";
+
+/// The first part, not the second, and the third edited.
+const DECIDED: &str = "\
+title: monthly report
+
+intro:
+  The week in numbers.
+  Written on Friday.
+
+figures:
+  visits: 1200
+  orders: 80
+  returns: 3
+
+outlook:
+  More of the same.
+  See you next month. Or later, perhaps.
+";
+
+for_both_command_lines!(two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not);
+fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let report = sandbox.file("report.yaml");
+    let model = FakeModel::start();
+    let companion = Companion::start(&sandbox);
+    let agent = Agent::start(&sandbox, cli, &model);
+    agent.wait_until_connected();
+    // The agent makes the file itself: Qwen Code changes no file that it has not seen.
+    propose(&agent, &report, BASE);
+    companion.json(&["diff", "accept", &report.to_string_lossy()]);
+    assert_file(&agent, &report, BASE);
+    agent.wait_until_idle();
+
+    let edit = json!({"after": "See you next month.", "text": " Or later, perhaps."});
+    let mut scenario = Scenario::start(&sandbox, &companion, "decide", json!({"edit": edit}));
+    scenario.wait_until("listening");
+    propose(&agent, &report, PROPOSAL);
+    scenario.go_on();
+
+    scenario.wait_until("accepted");
+    assert_file(&agent, &report, DECIDED);
+    agent.wait_until_idle();
+    let unwanted = sandbox.file("unwanted.txt");
+    propose(&agent, &unwanted, "unwanted");
+    scenario.go_on();
+    let result = scenario.finish().without_complaints();
+    agent.wait_until_idle();
+    assert!(
+        never_during(Duration::from_secs(1), || unwanted.exists()),
+        "a rejected change was written"
+    );
+    assert!(companion.reviews().is_empty());
+    assert_eq!(result["proposed"], json!(["accepted", "accepted", "accepted"]));
+    assert_eq!(result["decided"], json!(["accepted", "rejected", "edited"]));
+}
+
+fn propose(agent: &Agent, path: &Path, text: &str) {
+    agent.prompt(&Prompt::WriteFile(&path.to_string_lossy(), text).to_string());
+    agent.wait_for_question();
+}
+
+fn assert_file(agent: &Agent, path: &Path, expected: &str) {
+    let mut found = String::new();
+    let right = eventually(PATIENCE, || {
+        found = fs::read_to_string(path).unwrap_or_default();
+        (found == expected).then_some(())
+    });
+    if right.is_none() {
+        agent
+            .terminal
+            .fail(&format!("{} has {found:?} and not {expected:?}", path.display()));
+    }
+}

@@ -1,0 +1,67 @@
+//! The connection between the page and the companion ends, and nothing of the person's work is lost.
+
+use std::fs;
+
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually};
+use serde_json::json;
+
+use crate::browser::Scenario;
+use crate::pretend_agent::PretendAgent;
+
+#[test]
+fn the_page_recovers_by_itself_from_the_sudden_death_of_the_companion_and_the_draft_is_decided() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("survivor.txt", "one\ntwo\nthree\nfour\nfive\n");
+    let model = FakeModel::start();
+    let mut companion = Companion::start(&sandbox);
+    let agent = Agent::start(&sandbox, Cli::Gemini, &model);
+    agent.wait_until_connected();
+    agent.prompt(&Prompt::WriteFile(&file.to_string_lossy(), "1\ntwo\nthree\nfour\n5\n").to_string());
+    agent.wait_for_question();
+    let edit = json!({
+        "after": "5",
+        "before": ", before the crash",
+        "meanwhile": ", meanwhile",
+        "afterwards": ", afterwards",
+    });
+    let mut scenario = Scenario::start(&sandbox, &companion, "crash", json!({"edit": edit}));
+    scenario.wait_until("half-edited");
+    companion.kill();
+    scenario.go_on();
+    scenario.wait_until("lost");
+    companion.restart();
+    scenario.go_on();
+    let result = scenario.finish().without_complaints();
+
+    let banner = result["banner"].as_str().unwrap_or_default();
+    assert!(banner.contains("connection to the companion is lost"), "{banner:?}");
+    assert_eq!(result["offline"][4], "5, before the crash, meanwhile");
+    assert_eq!(result["online"][4], "5, before the crash, meanwhile, afterwards");
+    assert_eq!(result["states"], json!(["rejected", "edited"]));
+    let expected = "one\ntwo\nthree\nfour\n5, before the crash, meanwhile, afterwards\n";
+    let written = eventually(PATIENCE, || (fs::read_to_string(&file).ok()? == expected).then_some(()));
+    if written.is_none() {
+        agent.terminal.fail("the draft that survived was not written");
+    }
+}
+
+#[test]
+fn a_lost_connection_is_shown_and_recovers_with_what_was_typed_meanwhile() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("file.txt", "one\ntwo\n");
+    let companion = Companion::start(&sandbox);
+    let mut agent = PretendAgent::connect(&companion);
+    agent.propose(&file, "one\n2\n");
+    let edit = json!({"after": "2", "before": ", before", "meanwhile": ", meanwhile"});
+    let mut scenario = Scenario::start(&sandbox, &companion, "lost-connection", json!({"edit": edit}));
+    scenario.wait_until("lost");
+    assert_eq!(companion.reviews().len(), 1, "nothing can be decided without a connection");
+    scenario.go_on();
+    let result = scenario.finish().without_complaints();
+
+    let banner = result["banner"].as_str().unwrap_or_default();
+    assert!(banner.contains("connection to the companion is lost"), "{banner:?}");
+    assert!(!result["refusal"].as_str().unwrap_or_default().is_empty(), "{result:#}");
+    assert_eq!(result["lines"][1], "2, before, meanwhile");
+    assert_eq!(agent.accepted_text(&file), "one\n2, before, meanwhile\n");
+}
