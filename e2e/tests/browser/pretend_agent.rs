@@ -27,8 +27,7 @@ impl PretendAgent {
 
     /// Proposes a text for a file. When this returns, the change waits for a person.
     pub(crate) fn propose(&mut self, path: &Path, text: &str) {
-        self.0
-            .call("openDiff", &json!({"filePath": path, "newContent": text}));
+        self.0.call("openDiff", &json!({"filePath": path, "newContent": text}));
     }
 
     /// Waits until the change of a file was accepted, and gives the text to write.

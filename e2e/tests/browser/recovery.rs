@@ -55,7 +55,11 @@ fn a_lost_connection_is_shown_and_recovers_with_what_was_typed_meanwhile() {
     let edit = json!({"after": "2", "before": ", before", "meanwhile": ", meanwhile"});
     let mut scenario = Scenario::start(&sandbox, &companion, "lost-connection", json!({"edit": edit}));
     scenario.wait_until("lost");
-    assert_eq!(companion.reviews().len(), 1, "nothing can be decided without a connection");
+    assert_eq!(
+        companion.reviews().len(),
+        1,
+        "nothing can be decided without a connection"
+    );
     scenario.go_on();
     let result = scenario.finish().without_complaints();
 

@@ -31,7 +31,10 @@ fn only_a_browser_with_the_cookie_of_a_login_link_gets_in_and_no_foreign_page_sp
     assert_eq!(result["usedLink"], "This link does not work");
     let refusal = result["bodies"]["page without cookie"].as_str().unwrap_or_default();
     assert!(refusal.contains("alongside page"), "it says what to do: {refusal}");
-    assert_eq!(result["fromForeignPage"], json!({"socket": "refused", "read": "refused"}));
+    assert_eq!(
+        result["fromForeignPage"],
+        json!({"socket": "refused", "read": "refused"})
+    );
     assert_eq!(result["framed"], false);
 
     let address = result["address"].as_str().unwrap_or_default();

@@ -17,7 +17,11 @@ fn a_file_of_200_000_lines_with_2_000_changed_places_opens_and_its_parts_can_be_
     let text = |changed: bool| {
         let mut text = String::new();
         for line in 0..LINES {
-            let word = if changed && line % (LINES / CHANGES) == 50 { "replaced" } else { "constant" };
+            let word = if changed && line % (LINES / CHANGES) == 50 {
+                "replaced"
+            } else {
+                "constant"
+            };
             let _ = writeln!(text, "    let value_{line} = {word}({line});");
         }
         text
