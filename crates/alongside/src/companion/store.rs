@@ -9,6 +9,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Review, ReviewId, SessionId, Token};
@@ -236,21 +237,32 @@ impl Queue {
             if reviews.is_empty() {
                 return;
             }
+            let start = Instant::now();
             for (id, review) in reviews {
-                let path = directory.join(format!("{id}.json"));
-                let done = match review {
-                    Some(review) => serde_json::to_vec(&review)
-                        .map_err(Into::into)
-                        .and_then(|text| write_private(&path, &text)),
-                    None => fs::remove_file(&path),
-                };
-                if let Err(error) = done
-                    && error.kind() != std::io::ErrorKind::NotFound
-                {
-                    tracing::error!(%error, path = %path.display(), "a review would not survive a crash now");
-                }
+                write_or_remove(&directory.join(format!("{id}.json")), review.as_ref());
+            }
+            // A large review that is being edited would be written all the time; so half of the time is for others. A
+            // small one is written at once.
+            let rest = start.elapsed();
+            let mut state = self.state.lock();
+            while !state.closed && start.elapsed() < rest * 2 {
+                self.changed.wait_for(&mut state, rest);
             }
         }
+    }
+}
+
+fn write_or_remove(path: &Path, review: Option<&Review>) {
+    let done = match review {
+        Some(review) => serde_json::to_vec(review)
+            .map_err(Into::into)
+            .and_then(|text| write_private(path, &text)),
+        None => fs::remove_file(path),
+    };
+    if let Err(error) = done
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::error!(%error, path = %path.display(), "a review would not survive a crash now");
     }
 }
 
