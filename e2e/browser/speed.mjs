@@ -2,7 +2,8 @@
 import { play } from './driver.mjs';
 
 /** Runs in the page: the time at which something has been painted that satisfies `ready`. */
-const PAINTED = `window.painted = (ready) => new Promise((resolve) => {
+const PAINTED = `window.painted = (ready) => new Promise((resolve, reject) => {
+  setTimeout(() => reject(new Error('it was never painted: ' + ready)), 60000);
   const look = () => {
     if (!ready()) return false;
     // The frame that shows it has been handed over once a task after the frame's callbacks runs.
@@ -39,13 +40,17 @@ await play(async (stage) => {
       }, decision),
     );
   }
-  const typing = await page.page.evaluate(async () => {
-    const line = document.querySelector('[data-testid=pane-draft] .cm-line');
-    document.querySelector('[data-testid=pane-draft] .cm-content').focus();
-    const start = performance.now();
-    document.execCommand('insertText', false, 'typed ');
-    return (await window.painted(() => line.isConnected && document.querySelector('[data-testid=pane-draft]').textContent.includes('typed '))) - start;
+  await page.typeAfter('replaced(50)', ' ');
+  await page.page.evaluate(() => {
+    const typed = () => document.querySelector('[data-testid=pane-draft]').textContent.includes('§');
+    const listen = () => {
+      const start = performance.now();
+      window.typing = window.painted(typed).then((end) => end - start);
+    };
+    document.addEventListener('keydown', listen, { capture: true, once: true });
   });
+  await page.page.keyboard.press('§');
+  const typing = await page.page.evaluate(() => window.typing);
   const parts = await page.at('progress').textContent();
   await page.sent();
   await stage.screenshot(page, 'large');

@@ -7,9 +7,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 await play(async (stage) => {
   const { url, edit } = stage.details;
-  const page = await stage.open(url);
+  const page = await stage.open(url, { width: 1440, height: 860 });
   const faults = {};
   const look = async (name) => {
+    await page.page.mouse.move(0, 0);
     await stage.screenshot(page, name);
     await page.page.evaluate(AXE);
     const violations = await page.page.evaluate(async () => (await window.axe.run()).violations);
@@ -32,12 +33,11 @@ await play(async (stage) => {
   await look('empty');
   await stage.reached('empty');
   await page.armed(edit.file);
-  await page.at('hunk').nth(1).waitFor();
-  await page.decideHunk(1, 'reject');
+  await page.decideHunk(edit.reject, 'reject');
   await page.typeAfter(edit.after, edit.text);
   await page.sent();
+  await page.page.keyboard.press('Home');
   await page.page.keyboard.press('Escape');
-  await page.page.mouse.move(0, 0);
   await look('review-light');
   await page.at('open-keys').click();
   await page.at('keys').waitFor();
@@ -55,7 +55,6 @@ await play(async (stage) => {
   await look('side-by-side-dark');
   await page.at('layout').click();
   await page.page.locator('[data-testid=panes][data-layout=unified]').waitFor();
-  await page.page.mouse.move(0, 0);
   await look('review-dark');
   await page.page.emulateMedia({ colorScheme: 'light' });
   await look('unified');

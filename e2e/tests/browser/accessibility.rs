@@ -33,7 +33,7 @@ fn axe_finds_no_serious_fault_in_any_main_state() {
     ];
     companion.json(&place);
     let mut agent = PretendAgent::connect(&companion);
-    let edit = json!({"file": "retry.rs", "after": "pub jitter: bool,", "text": " // on by default"});
+    let edit = json!({"file": "retry.rs", "reject": 0, "after": "attempts: 5,", "text": " // three were too few"});
     let mut scenario = Scenario::start(&sandbox, &companion, "states", json!({"edit": edit}));
     scenario.wait_until("empty");
     agent.propose(&file, PROPOSAL);
