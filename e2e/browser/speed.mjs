@@ -29,7 +29,7 @@ await play(async (stage) => {
   const [opening] = await measures();
   await page.armed();
   const decisions = [];
-  for (let index = 0; index < 9; index += 1) {
+  for (let index = 0; index < 10; index += 1) {
     const decision = index % 2 === 0 ? 'reject' : 'accept';
     decisions.push(
       await page.page.evaluate(async (decision) => {

@@ -1,4 +1,4 @@
-//! The programs that the tests need from the machine: Node with npm, and tmux.
+//! The programs that the tests need from the machine: Node with npm, tmux and Chromium.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ struct Need {
     package: &'static str,
 }
 
-const NEEDS: [Need; 4] = [
+const NEEDS: [Need; 5] = [
     Need {
         program: "node",
         question: "--version",
@@ -32,6 +32,12 @@ const NEEDS: [Need; 4] = [
         program: "ps",
         question: "--version",
         package: "procps",
+    },
+    // Debian's own, and not one that a test library would download.
+    Need {
+        program: "chromium",
+        question: "--version",
+        package: "chromium",
     },
 ];
 

@@ -18,7 +18,7 @@ const USAGE: &str = "\
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test              run every test: the crates' own, then the end-to-end tests with the real programs
+  test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
   test --only NAME  run only the tests whose name contains NAME
   ci                check formatting, lints and documentation, then run every test";
 
@@ -67,6 +67,7 @@ fn checks(plan: &mut Plan) {
 fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
+    let in_browser = only.clone();
     plan.step("programs of the machine", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("the page", npm::check_page);
@@ -79,13 +80,18 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("end-to-end tests", move || {
-        let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
-        command.args(only);
-        // Each test starts programs that take a processor for themselves for some seconds.
-        command.args(["--", "--test-threads=2"]);
-        command.env("ALONGSIDE_BIN", release_binary()?);
-        run(command)
+        end_to_end(&["--lib", "--test", "real_programs"], &only)
     });
+    plan.step("browser", move || end_to_end(&["--test", "browser"], &in_browser));
+}
+
+fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
+    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
+    command.args(targets).args(only);
+    // Each test starts programs that take a processor for themselves for some seconds.
+    command.args(["--", "--test-threads=2"]);
+    command.env("ALONGSIDE_BIN", release_binary()?);
+    run(command)
 }
 
 /// The cargo that runs us, in the root of the repository.

@@ -106,15 +106,14 @@ impl Scenario {
     fn next(&self) -> Value {
         let event = self.events.recv_timeout(PATIENCE);
         let event = event.unwrap_or_else(|error| panic!("the scenario {} says nothing more: {error}", self.name));
-        if event["event"] == "failed" {
-            panic!(
-                "the scenario {} failed: {}\nthe browser complained: {:#}\nsee {}",
-                self.name,
-                event["message"].as_str().unwrap_or_default(),
-                event["complaints"],
-                artifacts().display()
-            );
-        }
+        assert!(
+            event["event"] != "failed",
+            "the scenario {} failed: {}\nthe browser complained: {:#}\nsee {}",
+            self.name,
+            event["message"].as_str().unwrap_or_default(),
+            event["complaints"],
+            artifacts().display()
+        );
         event
     }
 }
