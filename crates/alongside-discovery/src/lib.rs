@@ -9,7 +9,7 @@
 //!   what a crash left behind, [`terminal_environment`] the same news as environment variables.
 //! - [`process`] knows who is whose parent and who is alive.
 //! - [`lookup`] is the agents' side.
-//! - [`detect`] tells which editor a terminal belongs to.
+//! - [`detect`] tells which editor a terminal belongs to, [`install`] puts the plugins into editors.
 //!
 //! Architecture invariant: this crate speaks no HTTP. It names the ports to dial; somebody else dials them.
 
@@ -21,6 +21,7 @@ mod dotenv;
 mod environment;
 mod error;
 mod files;
+pub mod install;
 pub mod lookup;
 mod node_path;
 mod place;
