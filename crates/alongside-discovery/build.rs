@@ -31,7 +31,7 @@ fn main() -> io::Result<()> {
                 .unwrap_or(&file)
                 .to_string_lossy()
                 .replace('\\', "/");
-            let absolute = file.canonicalize()?;
+            let absolute = file.canonicalize()?.display().to_string();
             source.push_str(&format!("        ({below:?}, include_bytes!({absolute:?})),\n"));
         }
         source.push_str("    ]),\n");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::plan::{Change, Plan};
-use super::{InstallError, Installer, Runner, Setting, State, machine, places};
+use super::{InstallError, Installer, Runner, Setting, State, executables, machine};
 use crate::detect::DetectedIde;
 
 /// The agents' commands and the extensions that their makers publish.
@@ -46,7 +46,7 @@ impl<'a> Extension<'a> {
     fn program(&self) -> Result<PathBuf, InstallError> {
         self.executable.clone().ok_or_else(|| InstallError::NoExecutable {
             editor: self.ide.display_name(),
-            command: places::usual_name(self.ide),
+            command: executables::usual_name(self.ide),
         })
     }
 

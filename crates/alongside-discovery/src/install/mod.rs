@@ -7,6 +7,7 @@
 mod block;
 mod emacs;
 mod error;
+mod executables;
 mod extension;
 mod language_server;
 mod native;
@@ -363,7 +364,7 @@ fn path_remark(setting: &Setting<'_>) -> Option<String> {
 
 fn executable_remark(ide: DetectedIde, executable: Option<&PathBuf>) -> Option<String> {
     executable.is_none().then(|| {
-        let (name, command) = (ide.display_name(), places::usual_name(ide));
+        let (name, command) = (ide.display_name(), executables::usual_name(ide));
         format!("{name} itself was not found: `{command}` is not on the PATH.")
     })
 }

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::executables::EXECUTABLES;
 use crate::detect::DetectedIde;
 use crate::{Environment, Platform};
 
@@ -14,160 +15,6 @@ pub(super) struct Machine<'a> {
     pub(super) environment: &'a Environment,
     pub(super) exists: &'a dyn Fn(&Path) -> bool,
 }
-
-/// Where an editor's command may be.
-struct Executable {
-    ide: DetectedIde,
-    /// Its names on the path, the usual one first.
-    names: &'static [&'static str],
-    /// Where else it is on Linux, macOS and Windows. `~` is the home; `%NAME%` a variable.
-    unix: &'static [&'static str],
-    macos: &'static [&'static str],
-    windows: &'static [&'static str],
-}
-
-const fn executable_rule(
-    ide: DetectedIde,
-    names: &'static [&'static str],
-    unix: &'static [&'static str],
-    macos: &'static [&'static str],
-    windows: &'static [&'static str],
-) -> Executable {
-    Executable {
-        ide,
-        names,
-        unix,
-        macos,
-        windows,
-    }
-}
-
-const EXECUTABLES: &[Executable] = &[
-    executable_rule(
-        DetectedIde::Neovim,
-        &["nvim"],
-        &["/snap/bin/nvim", "~/.local/bin/nvim"],
-        &["/opt/homebrew/bin/nvim", "/usr/local/bin/nvim"],
-        &["%PROGRAMFILES%/Neovim/bin/nvim.exe"],
-    ),
-    executable_rule(
-        DetectedIde::Vim,
-        &["vim", "gvim"],
-        &[],
-        &[
-            "/Applications/MacVim.app/Contents/bin/vim",
-            "/opt/homebrew/bin/vim",
-            "/usr/bin/vim",
-        ],
-        &["%PROGRAMFILES%/Vim/vim91/vim.exe", "%PROGRAMFILES%/Vim/vim90/vim.exe"],
-    ),
-    executable_rule(
-        DetectedIde::Emacs,
-        &["emacs"],
-        &["/snap/bin/emacs"],
-        &[
-            "/Applications/Emacs.app/Contents/MacOS/Emacs",
-            "/opt/homebrew/bin/emacs",
-        ],
-        &["%PROGRAMFILES%/Emacs/emacs-30.1/bin/emacs.exe"],
-    ),
-    executable_rule(
-        DetectedIde::Helix,
-        &["hx", "helix"],
-        &["~/.cargo/bin/hx"],
-        &["/opt/homebrew/bin/hx"],
-        &[],
-    ),
-    executable_rule(DetectedIde::Kakoune, &["kak"], &[], &["/opt/homebrew/bin/kak"], &[]),
-    executable_rule(
-        DetectedIde::VsCode,
-        &["code"],
-        &[
-            "/usr/share/code/bin/code",
-            "/snap/bin/code",
-            "~/.local/share/code/bin/code",
-        ],
-        &[
-            "/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code",
-            "~/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code",
-        ],
-        &[
-            "%PROGRAMFILES%/Microsoft VS Code/bin/code.cmd",
-            "%LOCALAPPDATA%/Programs/Microsoft VS Code/bin/code.cmd",
-        ],
-    ),
-    executable_rule(
-        DetectedIde::VsCodeInsiders,
-        &["code-insiders"],
-        &["/usr/share/code-insiders/bin/code-insiders", "/snap/bin/code-insiders"],
-        &["/Applications/Visual Studio Code - Insiders.app/Contents/Resources/app/bin/code-insiders"],
-        &["%LOCALAPPDATA%/Programs/Microsoft VS Code Insiders/bin/code-insiders.cmd"],
-    ),
-    executable_rule(
-        DetectedIde::VsCodium,
-        &["codium", "vscodium"],
-        &["/usr/share/codium/bin/codium", "/snap/bin/codium"],
-        &["/Applications/VSCodium.app/Contents/Resources/app/bin/codium"],
-        &[
-            "%PROGRAMFILES%/VSCodium/bin/codium.cmd",
-            "%LOCALAPPDATA%/Programs/VSCodium/bin/codium.cmd",
-        ],
-    ),
-    executable_rule(
-        DetectedIde::CodeServer,
-        &["code-server"],
-        &["~/.local/bin/code-server"],
-        &[],
-        &[],
-    ),
-    executable_rule(
-        DetectedIde::Cursor,
-        &["cursor"],
-        &["/usr/share/cursor/bin/cursor"],
-        &["/Applications/Cursor.app/Contents/Resources/app/bin/cursor"],
-        &["%LOCALAPPDATA%/Programs/cursor/resources/app/bin/cursor.cmd"],
-    ),
-    executable_rule(
-        DetectedIde::Windsurf,
-        &["windsurf"],
-        &["/usr/share/windsurf/bin/windsurf"],
-        &["/Applications/Windsurf.app/Contents/Resources/app/bin/windsurf"],
-        &["%LOCALAPPDATA%/Programs/Windsurf/bin/windsurf.cmd"],
-    ),
-    executable_rule(
-        DetectedIde::Trae,
-        &["trae"],
-        &["/usr/share/trae/bin/trae"],
-        &["/Applications/Trae.app/Contents/Resources/app/bin/trae"],
-        &["%LOCALAPPDATA%/Programs/Trae/bin/trae.cmd"],
-    ),
-    executable_rule(
-        DetectedIde::Kiro,
-        &["kiro"],
-        &["/usr/share/kiro/bin/kiro"],
-        &["/Applications/Kiro.app/Contents/Resources/app/bin/code"],
-        &["%LOCALAPPDATA%/Programs/Kiro/bin/kiro.cmd"],
-    ),
-    executable_rule(
-        DetectedIde::Positron,
-        &["positron"],
-        &["/usr/share/positron/bin/positron"],
-        &["/Applications/Positron.app/Contents/Resources/app/bin/positron"],
-        &[
-            "%PROGRAMFILES%/Positron/bin/positron.cmd",
-            "%LOCALAPPDATA%/Programs/Positron/bin/positron.cmd",
-        ],
-    ),
-    executable_rule(
-        DetectedIde::Antigravity,
-        &["agy", "antigravity"],
-        &["/usr/share/antigravity/bin/antigravity"],
-        &["/Applications/Antigravity.app/Contents/Resources/app/bin/antigravity"],
-        &["%LOCALAPPDATA%/Programs/Antigravity/bin/antigravity.cmd"],
-    ),
-    executable_rule(DetectedIde::Codespaces, &["code"], &[], &[], &[]),
-    executable_rule(DetectedIde::FirebaseStudio, &["code"], &[], &[], &[]),
-];
 
 impl Machine<'_> {
     /// The command of an editor, on the path or where it is usually installed.
@@ -300,12 +147,6 @@ impl Machine<'_> {
             None => Some(PathBuf::from(place)),
         }
     }
-}
-
-/// The command that starts an editor, for sentences.
-pub(super) fn usual_name(ide: DetectedIde) -> &'static str {
-    let rule = EXECUTABLES.iter().find(|rule| rule.ide == ide);
-    rule.and_then(|rule| rule.names.first()).copied().unwrap_or(ide.id())
 }
 
 fn is_absolute(platform: Platform, path: &str) -> bool {

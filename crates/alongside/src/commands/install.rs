@@ -41,7 +41,15 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         Ok(installer) => installer.install(mode),
         Err(error) => refusal(*ide, &error),
     });
-    Ok(show_reports(output, &reports.collect::<Vec<_>>()))
+    let reports: Vec<Report> = reports.collect();
+    let code = show_reports(output, &reports);
+    // Of all that were found some may have no plugin yet; that is no failure as long as the others went well.
+    let has_one = reports.iter().any(|report| report.outcome != Outcome::Refused);
+    Ok(if install.yes && has_one {
+        ExitCode::SUCCESS
+    } else {
+        code
+    })
 }
 
 pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCode> {
