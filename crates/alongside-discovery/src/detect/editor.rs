@@ -19,7 +19,7 @@ macro_rules! editors {
         /// An editor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum DetectedIde {
-            $(#[doc = $display_name] $variant,)*
+            $(#[doc = concat!("`", $display_name, "`.")] $variant,)*
         }
 
         impl DetectedIde {

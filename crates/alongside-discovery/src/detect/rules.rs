@@ -1,5 +1,9 @@
 //! The two tables: variables that an editor's terminal leaves, and processes that are an editor.
 
+#[allow(
+    clippy::enum_glob_use,
+    reason = "the tables are about nothing else, and name all of them"
+)]
 use super::DetectedIde::{self, *};
 
 /// What the value of a variable must be.

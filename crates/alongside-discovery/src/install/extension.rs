@@ -1,6 +1,6 @@
 //! VS Code and its makes: the agents' official companions, by the editor's own command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::plan::{Change, Plan};
 use super::{InstallError, Installer, Runner, Setting, State, executables, machine};
@@ -51,7 +51,7 @@ impl<'a> Extension<'a> {
     }
 
     /// The companions that the editor has.
-    fn present(&self, program: &PathBuf) -> Result<Vec<&'static str>, InstallError> {
+    fn present(&self, program: &Path) -> Result<Vec<&'static str>, InstallError> {
         let arguments = ["--list-extensions".to_owned()];
         let listed = self
             .setting

@@ -1,6 +1,7 @@
 //! The editors' plugins, as they were when this program was built.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The files of one plugin, by their paths below the plugin's directory.
 pub type PluginFiles = BTreeMap<String, Vec<u8>>;
@@ -51,7 +52,7 @@ impl Plugins {
 pub(super) fn help_tags(files: &PluginFiles) -> Option<Vec<u8>> {
     let mut tags = Vec::new();
     for (path, content) in files {
-        let Some(name) = path.strip_prefix("doc/").filter(|name| name.ends_with(".txt")) else {
+        let Some(name) = path.strip_prefix("doc/").filter(|name| is_help(name)) else {
             continue;
         };
         let text = String::from_utf8_lossy(content);
@@ -67,6 +68,10 @@ pub(super) fn help_tags(files: &PluginFiles) -> Option<Vec<u8>> {
     tags.sort();
     tags.dedup();
     (!tags.is_empty()).then(|| tags.concat().into_bytes())
+}
+
+fn is_help(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "txt")
 }
 
 #[cfg(test)]

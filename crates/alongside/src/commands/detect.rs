@@ -7,7 +7,6 @@ use alongside_discovery::Environment;
 use alongside_discovery::detect::{Detection, Evidence, Finding, detect};
 use alongside_discovery::lookup::{self, Identity, IdentitySource};
 use alongside_discovery::process::SystemProcesses;
-use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::command_line::Common;
@@ -16,7 +15,7 @@ use crate::printable::printable_line;
 /// Longer command lines are cut for people: an editor made with Electron has a page of them.
 const COMMAND_LENGTH: usize = 80;
 
-pub(crate) fn run(common: &Common) -> Result<ExitCode> {
+pub(crate) fn run(common: &Common) -> ExitCode {
     let directory = common.directory();
     let mut environment = Environment::current();
     environment.working_directory.clone_from(&directory);
@@ -39,7 +38,7 @@ pub(crate) fn run(common: &Common) -> Result<ExitCode> {
     common
         .output()
         .answer(&to_json(&detection, &beliefs), || words(&detection, &beliefs));
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }
 
 /// The editor that an agent, started here, would take itself to be in.

@@ -33,7 +33,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Doctor) => doctor::run(&common).await,
         Some(Command::Demo) => demo::run(&common).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
-        Some(Command::Detect) => detect::run(&common),
+        Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
         Some(Command::McpStdio) => mcp_stdio::run(&common).await,
