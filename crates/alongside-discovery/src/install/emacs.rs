@@ -46,6 +46,7 @@ impl<'a> Emacs<'a> {
             package: Package {
                 directory: directory.join("alongside"),
                 own_parents: 0,
+                program: setting.program.clone(),
                 files: files.cloned().unwrap_or_default(),
             },
             block: ConfigurationBlock {

@@ -15,17 +15,18 @@ mod package;
 mod places;
 mod plan;
 mod plugins;
+mod runner;
 #[cfg(test)]
 mod scene;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 pub use error::InstallError;
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
+pub use runner::{Runner, SystemRunner};
 
 use crate::Environment;
 use crate::detect::{DetectedIde, Family};
@@ -43,38 +44,6 @@ pub struct Setting<'a> {
     pub has_language_server: bool,
     /// Runs the commands of editors.
     pub runner: &'a dyn Runner,
-}
-
-/// Runs commands.
-pub trait Runner {
-    /// Runs a command to its end and gives what it printed; on failure, what it said about it.
-    fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String>;
-}
-
-/// Runs commands for real.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemRunner;
-
-impl Runner for SystemRunner {
-    fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String> {
-        let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
-        let output = output.map_err(|error| error.to_string())?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() {
-            return Ok(printed);
-        }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let said = if said.is_empty() {
-            printed.trim().to_owned()
-        } else {
-            said
-        };
-        Err(if said.is_empty() {
-            output.status.to_string()
-        } else {
-            said
-        })
-    }
 }
 
 /// Whether to do it or to say what would be done.

@@ -43,10 +43,31 @@ impl<'a> Native<'a> {
             package: Package {
                 directory: packages.join("alongside/start/alongside"),
                 own_parents: 2,
+                program: setting.program.clone(),
                 files,
             },
             executable: machine.executable(ide),
             base,
+        })
+    }
+
+    /// A plugin for a newer editor fails in ways that nobody would guess the reason of.
+    fn version_remark(&self) -> Option<String> {
+        let minimum = match self.ide {
+            DetectedIde::Neovim => (0, 10),
+            _ => (9, 0),
+        };
+        let printed = self
+            .setting
+            .runner
+            .run(self.executable.as_ref()?, &["--version".to_owned()]);
+        let version = version(&printed.ok()?)?;
+        (version < minimum).then(|| {
+            let name = self.ide.display_name();
+            format!(
+                "This is {name} {}.{}, and the plugin needs {}.{} or newer.",
+                version.0, version.1, minimum.0, minimum.1
+            )
         })
     }
 
@@ -87,6 +108,7 @@ impl Installer for Native<'_> {
         let mut plan = self.package.plan_install()?;
         plan.remarks
             .extend(executable_remark(self.ide, self.executable.as_ref()));
+        plan.remarks.extend(self.version_remark());
         plan.remarks.extend(path_remark(self.setting));
         plan.remarks.extend(self.plugin_manager_remark());
         Ok(plan)
@@ -99,6 +121,15 @@ impl Installer for Native<'_> {
     fn runner(&self) -> &dyn Runner {
         self.setting.runner
     }
+}
+
+/// The first two numbers of a version: `NVIM v0.10.4`, `VIM - Vi IMproved 9.1 (2024 Jan 02, …)`.
+fn version(printed: &str) -> Option<(u32, u32)> {
+    printed.lines().next()?.split_whitespace().find_map(|word| {
+        let (major, rest) = word.strip_prefix('v').unwrap_or(word).split_once('.')?;
+        let minor = rest.split(|character: char| !character.is_ascii_digit()).next()?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +203,29 @@ mod tests {
         assert_eq!(report.sentence, "This build of alongside has no plugin for Neovim.");
         assert_eq!(installer.status().state, State::Unavailable);
         assert_eq!(scene.count_files(), 0);
+    }
+
+    #[test]
+    fn versions_are_read_as_the_editors_print_them() {
+        assert_eq!(version("NVIM v0.10.4\nBuild type: Release\n"), Some((0, 10)));
+        assert_eq!(version("NVIM v0.12.0-dev-123+gabc\n"), Some((0, 12)));
+        assert_eq!(version("VIM - Vi IMproved 9.0 (2022 Jun 28, compiled)\n"), Some((9, 0)));
+        assert_eq!(version("no version.\n"), None);
+        assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn an_editor_that_is_too_old_is_named() {
+        let scene = Scene::on(Platform::Unix)
+            .with_plugin("neovim", "plugin/alongside.lua", "x")
+            .with_program("nvim")
+            .with_answer("NVIM v0.7.2");
+        let setting = scene.setting();
+        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        assert!(
+            report.remarks[0].contains("Neovim 0.7, and the plugin needs 0.10"),
+            "{report:?}"
+        );
     }
 
     #[test]

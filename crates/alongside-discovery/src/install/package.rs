@@ -22,12 +22,17 @@ pub(super) struct Package {
     /// How many directories above were made for this package alone, and go with it.
     pub(super) own_parents: usize,
     pub(super) files: BTreeMap<String, Vec<u8>>,
+    /// This program, noted for a plugin that does not find it on the path.
+    pub(super) program: PathBuf,
 }
 
 /// What was installed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct List {
     version: String,
+    /// Where the program was that installed this.
+    #[serde(default)]
+    program: PathBuf,
     /// A digest of each file, by its path below the directory.
     files: BTreeMap<String, String>,
 }
@@ -41,7 +46,11 @@ impl Package {
             let path = self.directory.join(name);
             let current = plan::read(&path)?;
             let is_ours = current.is_none_or(|current| list.files.get(name) == Some(&digest(&current)));
-            let change = Change::write(path.clone(), content.clone(), !is_ours)?;
+            let change = if is_ours {
+                Change::write_own(path.clone(), content.clone())?
+            } else {
+                Change::write(path.clone(), content.clone(), true)?
+            };
             if change.is_some() && !is_ours {
                 plan.remarks.push(format!(
                     "{} was not as alongside had left it; it is kept beside the new one.",
@@ -55,6 +64,7 @@ impl Package {
         }
         let new_list = List {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: self.program.clone(),
             files: self
                 .files
                 .iter()
@@ -64,7 +74,7 @@ impl Package {
         let mut content = serde_json::to_vec_pretty(&new_list).unwrap_or_default();
         content.push(b'\n');
         plan.changes
-            .extend(Change::write(self.directory.join(LIST), content, false)?);
+            .extend(Change::write_own(self.directory.join(LIST), content)?);
         Ok(plan)
     }
 
@@ -178,6 +188,7 @@ mod tests {
         Package {
             directory: home.path().join("pack/alongside/start/alongside"),
             own_parents: 2,
+            program: PathBuf::from("/opt/alongside"),
             files: files
                 .iter()
                 .map(|(name, content)| ((*name).to_owned(), content.as_bytes().to_vec()))

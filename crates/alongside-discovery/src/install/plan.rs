@@ -22,6 +22,8 @@ pub(super) enum Change {
         content: Vec<u8>,
         /// Whether what is there must be kept beside it.
         keep: bool,
+        /// Whether a person wants to see what changes in it.
+        is_shown: bool,
     },
     /// Remove a file.
     Remove { path: PathBuf, before: Vec<u8>, keep: bool },
@@ -61,7 +63,7 @@ pub struct Step {
     pub action: Action,
     /// The file, or the command as it would be typed.
     pub subject: String,
-    /// How the file changes, where it was there before.
+    /// How a file changes that a person may have written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
     /// Where what was there before is kept.
@@ -100,8 +102,17 @@ impl Plan {
 }
 
 impl Change {
-    /// A change of a file from what it holds now; none if it holds that already.
+    /// A change of a file that a person may have written; none if it holds that already.
     pub(super) fn write(path: PathBuf, content: Vec<u8>, keep: bool) -> Result<Option<Self>, InstallError> {
+        Self::write_shown(path, content, keep, true)
+    }
+
+    /// A change of a file of ours, of which nobody wants to see every line.
+    pub(super) fn write_own(path: PathBuf, content: Vec<u8>) -> Result<Option<Self>, InstallError> {
+        Self::write_shown(path, content, false, false)
+    }
+
+    fn write_shown(path: PathBuf, content: Vec<u8>, keep: bool, is_shown: bool) -> Result<Option<Self>, InstallError> {
         let before = read(&path)?;
         let keep = keep && before.as_ref().is_some_and(|before| !before.is_empty());
         Ok((before.as_ref() != Some(&content)).then_some(Self::Write {
@@ -109,6 +120,7 @@ impl Change {
             before,
             content,
             keep,
+            is_shown,
         }))
     }
 
@@ -123,14 +135,19 @@ impl Change {
         };
         match self {
             Self::Write {
-                path, before, content, ..
+                path,
+                before,
+                content,
+                is_shown,
+                ..
             } => {
                 let action = if before.is_some() {
                     Action::Change
                 } else {
                     Action::Create
                 };
-                let difference = before.as_ref().map(|before| show_difference(path, before, content));
+                let shown = before.as_ref().filter(|_| *is_shown);
+                let difference = shown.map(|before| show_difference(path, before, content));
                 step(action, path.display().to_string(), difference)
             }
             Self::Remove { path, .. } => step(Action::Remove, path.display().to_string(), None),
@@ -147,6 +164,7 @@ impl Change {
                 before,
                 content,
                 keep,
+                ..
             } => {
                 check_unchanged(path, before.as_deref())?;
                 let backup = before.as_ref().filter(|_| *keep).map(|before| back_up(path, before));

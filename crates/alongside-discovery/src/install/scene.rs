@@ -96,6 +96,12 @@ impl Scene {
         self
     }
 
+    /// What the pretend editor prints when it is asked anything.
+    pub(super) fn with_answer(self, answer: &str) -> Self {
+        self.runner.extensions.borrow_mut().push(answer.to_owned());
+        self
+    }
+
     pub(super) fn with_failing_commands(mut self, failure: &str) -> Self {
         self.runner.failure = Some(failure.to_owned());
         self
