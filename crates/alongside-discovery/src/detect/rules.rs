@@ -49,10 +49,10 @@ const PROGRAM: &str = "TERM_PROGRAM";
 /// Editors inside terminals come first: they run inside the others and seldom the other way round. Among the makes of VS
 /// Code the particular sign comes before the common one.
 ///
-/// `HELIX_RUNTIME` is not here: people set it in their profile for good, so it says nothing about this terminal.
+/// `HELIX_RUNTIME` and `NVIM_LISTEN_ADDRESS` are not here: people set them in their profile for good, so they say nothing
+/// about this terminal.
 pub(super) const VARIABLES: &[VariableRule] = &[
     variable("NVIM", Wanted::Any, Neovim),
-    variable("NVIM_LISTEN_ADDRESS", Wanted::Any, Neovim),
     variable("VIMRUNTIME", Wanted::Has("nvim"), Neovim),
     variable("VIM_TERMINAL", Wanted::Any, Vim),
     variable("VIMRUNTIME", Wanted::Any, Vim),

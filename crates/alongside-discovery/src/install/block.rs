@@ -3,6 +3,7 @@
 //! Everything between the two marks is ours and everything else is not. The opening mark carries a digest of the block, so
 //! that a block somebody has edited is known, and kept, before it is replaced.
 
+use std::fs;
 use std::path::PathBuf;
 
 use super::plan::{self, Change, Plan};
@@ -50,7 +51,9 @@ impl ConfigurationBlock {
         let new = without(&text, &found);
         let path = self.path.clone();
         let mut plan = Plan::default();
-        if new.trim().is_empty() {
+        // A link leads to where somebody keeps their configuration; it must not be taken away from there.
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+        if new.trim().is_empty() && !is_link {
             plan.changes.push(Change::Remove {
                 path,
                 before: text.clone().into_bytes(),
@@ -177,8 +180,6 @@ fn without(text: &str, found: &Found) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::install::scene::NoRunner;
 
@@ -250,6 +251,21 @@ mod tests {
             let steps = plan.carry_out(&NoRunner).unwrap();
             assert_eq!(fs::read_to_string(steps[0].backup.as_ref().unwrap()).unwrap(), edited);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_linked_file_loses_the_block_and_not_the_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let block = block(&directory);
+        let real = directory.path().join("dotfiles.el");
+        fs::write(&real, "").unwrap();
+        std::os::unix::fs::symlink(&real, &block.path).unwrap();
+        block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+        assert!(fs::read_to_string(&real).unwrap().contains("(require"));
+        block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "");
+        assert!(fs::symlink_metadata(&block.path).unwrap().is_symlink());
     }
 
     #[test]

@@ -180,6 +180,28 @@ mod tests {
         assert_eq!(installer.status().state, State::Installed);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn what_was_done_before_a_failure_is_reported_and_trying_again_goes_on() {
+        let scene = scene(Platform::Unix);
+        // A link to nowhere cannot be followed, and must not be replaced.
+        let init = scene.home().join(".emacs.d/init.el");
+        fs::create_dir(scene.home().join(".emacs.d")).unwrap();
+        std::os::unix::fs::symlink(scene.home().join("gone/init.el"), &init).unwrap();
+        let setting = scene.setting();
+        let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+        let report = installer.install(Mode::Real);
+        assert_eq!(report.outcome, Outcome::Failed);
+        assert!(
+            report.sentence.starts_with("Cannot write") && !report.steps.is_empty(),
+            "{report:?}"
+        );
+        assert!(fs::symlink_metadata(&init).unwrap().is_symlink());
+        fs::remove_file(&init).unwrap();
+        assert_eq!(installer.install(Mode::Real).outcome, Outcome::Done);
+        assert_eq!(installer.status().state, State::Installed);
+    }
+
     #[test]
     fn doom_and_spacemacs_are_told_what_to_do_by_hand() {
         for (mark, name, _) in FRAMEWORKS {

@@ -65,8 +65,10 @@ pub enum Outcome {
     Unchanged,
     /// It would be done.
     Planned,
-    /// It was not done.
+    /// It was not done, and nothing has changed.
     Refused,
+    /// It was begun and could not be finished.
+    Failed,
 }
 
 /// What was done, or why not.
@@ -231,7 +233,8 @@ fn report(
         Mode::DryRun => (Outcome::Planned, words.planned, plan.preview()),
         Mode::Real => match plan.carry_out(runner) {
             Ok(steps) => (Outcome::Done, words.done, steps),
-            Err(error) => return refused(&error),
+            Err(interrupted) if interrupted.steps.is_empty() => return refused(&interrupted.error),
+            Err(interrupted) => (Outcome::Failed, capitalised(&interrupted.error), interrupted.steps),
         },
     };
     Report {

@@ -71,6 +71,13 @@ pub struct Step {
     pub backup: Option<PathBuf>,
 }
 
+/// How far a plan got, and what stopped it.
+#[derive(Debug)]
+pub(super) struct Interrupted {
+    pub(super) steps: Vec<Step>,
+    pub(super) error: InstallError,
+}
+
 impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
@@ -91,11 +98,13 @@ impl Plan {
     }
 
     /// Does it. After a failure the rest is left undone; what was done stays, and trying again goes on from there.
-    pub(super) fn carry_out(&self, runner: &dyn Runner) -> Result<Vec<Step>, InstallError> {
+    pub(super) fn carry_out(&self, runner: &dyn Runner) -> Result<Vec<Step>, Interrupted> {
         let mut steps = Vec::new();
         for change in &self.changes {
-            let backup = change.carry_out(runner)?;
-            steps.extend(change.step().map(|step| Step { backup, ..step }));
+            match change.carry_out(runner) {
+                Ok(backup) => steps.extend(change.step().map(|step| Step { backup, ..step })),
+                Err(error) => return Err(Interrupted { steps, error }),
+            }
         }
         Ok(steps)
     }
@@ -322,7 +331,7 @@ mod tests {
         let file = scratch.path().join("init.el");
         let plan = write(&file, "ours", true);
         fs::write(&file, "theirs").unwrap();
-        let error = plan.carry_out(&NoRunner).unwrap_err();
+        let error = plan.carry_out(&NoRunner).unwrap_err().error;
         assert!(matches!(error, InstallError::ChangedMeanwhile { .. }), "{error}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
     }

@@ -44,8 +44,9 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     let reports: Vec<Report> = reports.collect();
     let code = show_reports(output, &reports);
     // Of all that were found some may have no plugin yet; that is no failure as long as the others went well.
+    let has_failed = reports.iter().any(|report| report.outcome == Outcome::Failed);
     let has_one = reports.iter().any(|report| report.outcome != Outcome::Refused);
-    Ok(if install.yes && has_one {
+    Ok(if install.yes && has_one && !has_failed {
         ExitCode::SUCCESS
     } else {
         code
@@ -227,7 +228,8 @@ fn show_reports(output: Output, reports: &[Report]) -> ExitCode {
     output.answer(&json!({ "reports": values }), || {
         reports.iter().map(|report| words(report, output.colours())).collect()
     });
-    if reports.iter().any(|report| report.outcome == Outcome::Refused) {
+    let has_failed = |report: &Report| matches!(report.outcome, Outcome::Refused | Outcome::Failed);
+    if reports.iter().any(has_failed) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
