@@ -9,16 +9,19 @@
 //!   what a crash left behind, [`terminal_environment`] the same news as environment variables.
 //! - [`process`] knows who is whose parent and who is alive.
 //! - [`lookup`] is the agents' side.
+//! - [`detect`] tells which editor a terminal belongs to, [`install`] puts the plugins into editors.
 //!
 //! Architecture invariant: this crate speaks no HTTP. It names the ports to dial; somebody else dials them.
 
 mod announcement;
+pub mod detect;
 mod directory;
 mod document;
 mod dotenv;
 mod environment;
 mod error;
 mod files;
+pub mod install;
 pub mod lookup;
 mod node_path;
 mod place;

@@ -91,6 +91,13 @@ Examples:
   alongside run gemini
   alongside run qwen --approval-mode default")]
     Run(Run),
+    /// Find out which editor this terminal belongs to, and what each agent takes it for
+    #[command(after_help = "Examples:\n  alongside detect\n  alongside detect --json | jq -r .found.editor")]
+    Detect,
+    /// Install the plugin for an editor
+    Install(Install),
+    /// Remove what `install` has installed, and nothing else
+    Uninstall(Uninstall),
     /// Speak MCP on standard input and output, for agents that start their companion as a program
     #[command(after_help = "\
 Relays to the running companion of the workspace. Not for typing: agents start it.
@@ -249,6 +256,43 @@ pub(crate) struct Run {
         value_name = "COMMAND"
     )]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without an editor it lists those that were found, with what would be done for each. Nothing that you wrote is lost: a file
+that is changed is kept beside itself under another name, and unknown files are left alone.
+
+Examples:
+  alongside install
+  alongside install neovim
+  alongside install emacs --dry-run
+  alongside install --yes
+  alongside install --status --json")]
+pub(crate) struct Install {
+    /// The editors, such as neovim, vim, emacs, helix, kakoune, vscode or cursor
+    #[arg(value_name = "EDITOR", conflicts_with = "yes")]
+    pub(crate) editors: Vec<String>,
+    /// Install for every editor that was found
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Say what is installed
+    #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
+    pub(crate) status: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  alongside uninstall neovim\n  alongside uninstall emacs --dry-run")]
+pub(crate) struct Uninstall {
+    /// The editors
+    #[arg(value_name = "EDITOR", required = true)]
+    pub(crate) editors: Vec<String>,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 impl Common {

@@ -2,8 +2,10 @@
 
 mod context;
 mod demo;
+mod detect;
 mod diff;
 mod doctor;
+mod install;
 mod mcp_stdio;
 mod page;
 mod run;
@@ -31,6 +33,9 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Doctor) => doctor::run(&common).await,
         Some(Command::Demo) => demo::run(&common).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
+        Some(Command::Detect) => Ok(detect::run(&common)),
+        Some(Command::Install(install)) => install::install(&common, &install),
+        Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
         Some(Command::McpStdio) => mcp_stdio::run(&common).await,
     }
 }

@@ -8,6 +8,7 @@ mod agents;
 mod context;
 mod decisions;
 mod discovery;
+mod install;
 mod restart;
 mod sandbox;
 mod tidy;

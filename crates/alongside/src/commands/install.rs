@@ -1,0 +1,286 @@
+//! `alongside install` and `alongside uninstall`: plugins into editors, and out again.
+
+use std::process::ExitCode;
+
+use alongside_discovery::Environment;
+use alongside_discovery::detect::{DetectedIde, detect};
+use alongside_discovery::install::{
+    Action, InstallError, Mode, Outcome, Plugins, Report, Setting, State, Status, SystemRunner, installable, installer,
+};
+use alongside_discovery::process::SystemProcesses;
+use anyhow::{Context, Result, bail};
+use clap::CommandFactory;
+use serde_json::{Value, json};
+
+use crate::command_line::{CommandLine, Common, Install, Uninstall};
+use crate::output::Output;
+use crate::printable::{printable_difference, printable_line};
+
+pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
+    let surroundings = Surroundings::current()?;
+    let setting = surroundings.setting();
+    let output = common.output();
+    let named = editors(&install.editors)?;
+    if install.status {
+        let editors = if named.is_empty() {
+            installable().collect()
+        } else {
+            named
+        };
+        return Ok(show_status(output, &editors, &setting, install.editors.is_empty()));
+    }
+    let mode = if install.dry_run { Mode::DryRun } else { Mode::Real };
+    if named.is_empty() && !install.yes {
+        return Ok(offer(output, &setting));
+    }
+    let editors = if named.is_empty() { found(&setting) } else { named };
+    if editors.is_empty() {
+        bail!("no editor was found that alongside has an installer for; name one, as in `alongside install neovim`");
+    }
+    let reports = editors.iter().map(|ide| match installer(*ide, &setting) {
+        Ok(installer) => installer.install(mode),
+        Err(error) => refusal(*ide, &error),
+    });
+    let reports: Vec<Report> = reports.collect();
+    let code = show_reports(output, &reports);
+    // Of all that were found some may have no plugin yet; that is no failure as long as the others went well.
+    let has_failed = reports.iter().any(|report| report.outcome == Outcome::Failed);
+    let has_one = reports.iter().any(|report| report.outcome != Outcome::Refused);
+    Ok(if install.yes && has_one && !has_failed {
+        ExitCode::SUCCESS
+    } else {
+        code
+    })
+}
+
+pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCode> {
+    let surroundings = Surroundings::current()?;
+    let setting = surroundings.setting();
+    let mode = if uninstall.dry_run { Mode::DryRun } else { Mode::Real };
+    let editors = editors(&uninstall.editors)?;
+    let reports = editors.iter().map(|ide| match installer(*ide, &setting) {
+        Ok(installer) => installer.uninstall(mode),
+        Err(error) => refusal(*ide, &error),
+    });
+    Ok(show_reports(common.output(), &reports.collect::<Vec<_>>()))
+}
+
+/// What installers depend on, as it is for this process.
+struct Surroundings {
+    environment: Environment,
+    plugins: Plugins,
+    program: std::path::PathBuf,
+}
+
+impl Surroundings {
+    fn current() -> Result<Self> {
+        Ok(Self {
+            environment: Environment::current(),
+            plugins: Plugins::embedded(),
+            program: std::env::current_exe().context("cannot tell where this program is")?,
+        })
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            environment: &self.environment,
+            plugins: &self.plugins,
+            program: self.program.clone(),
+            has_language_server: CommandLine::command().find_subcommand("lsp").is_some(),
+            runner: &SystemRunner,
+        }
+    }
+}
+
+fn editors(names: &[String]) -> Result<Vec<DetectedIde>> {
+    let mut editors: Vec<DetectedIde> = Vec::new();
+    for name in names {
+        let Some(ide) = DetectedIde::from_name(name) else {
+            let known: Vec<&str> = installable().map(DetectedIde::id).collect();
+            bail!(
+                "no editor is called `{name}`; there are installers for {}",
+                known.join(", ")
+            );
+        };
+        if !editors.contains(&ide) {
+            editors.push(ide);
+        }
+    }
+    Ok(editors)
+}
+
+/// The editors that are there and can be installed for; that of this terminal first.
+fn found(setting: &Setting<'_>) -> Vec<DetectedIde> {
+    let own = own_editor(setting);
+    let mut found: Vec<DetectedIde> = installable()
+        .filter(|ide| {
+            let installer = installer(*ide, setting);
+            let is_there = installer.is_ok_and(|installer| installer.executable().is_some());
+            // These borrow the command of VS Code, so their command alone says nothing.
+            let is_borrowed = matches!(ide, DetectedIde::Codespaces | DetectedIde::FirebaseStudio);
+            is_there && (!is_borrowed || own == Some(*ide))
+        })
+        .collect();
+    found.sort_by_key(|ide| Some(*ide) != own);
+    found
+}
+
+fn own_editor(setting: &Setting<'_>) -> Option<DetectedIde> {
+    detect(setting.environment, &SystemProcesses::default())
+        .found
+        .map(|finding| finding.ide)
+}
+
+/// Lists what could be done, and does nothing.
+fn offer(output: Output, setting: &Setting<'_>) -> ExitCode {
+    let mut reports: Vec<Report> = found(setting)
+        .into_iter()
+        .filter_map(|ide| Some(installer(ide, setting).ok()?.install(Mode::DryRun)))
+        .collect();
+    // The editor that somebody sits in is spoken of even if nothing can be installed for it.
+    if let Some(own) = own_editor(setting)
+        && reports.iter().all(|report| report.editor != own)
+    {
+        let report = match installer(own, setting) {
+            Ok(installer) => installer.install(Mode::DryRun),
+            Err(error) => refusal(own, &error),
+        };
+        reports.insert(0, report);
+    }
+    output.answer(
+        &json!({ "offers": reports.iter().map(to_json).collect::<Vec<_>>() }),
+        || {
+            if reports.is_empty() {
+                return "No editor was found that alongside has an installer for. `alongside` works beside any editor, \
+                    from a terminal.\n"
+                .to_owned();
+            }
+            let mut words = String::new();
+            for report in &reports {
+                words.push_str(&format!(
+                    "{:<18}{}\n",
+                    report.editor.id(),
+                    printable_line(&report.sentence)
+                ));
+                let planned = report.steps.iter().filter(|step| step.action == Action::Run);
+                for step in planned {
+                    words.push_str(&format!("{:<18}  runs {}\n", "", printable_line(&step.subject)));
+                }
+                for remark in &report.remarks {
+                    words.push_str(&format!("{:<18}  {}\n", "", printable_line(remark)));
+                }
+            }
+            if reports.iter().any(|report| report.outcome == Outcome::Planned) {
+                words.push_str(
+                    "\nInstall one with `alongside install <name>`, or all with `alongside install --yes`.\n",
+                );
+            }
+            words
+        },
+    );
+    ExitCode::SUCCESS
+}
+
+fn show_status(output: Output, editors: &[DetectedIde], setting: &Setting<'_>, is_overview: bool) -> ExitCode {
+    let statuses: Vec<Status> = editors
+        .iter()
+        .map(|ide| match installer(*ide, setting) {
+            Ok(installer) => installer.status(),
+            Err(error) => Status {
+                editor: *ide,
+                state: State::Unavailable,
+                sentence: refusal(*ide, &error).sentence,
+                executable: None,
+                place: None,
+            },
+        })
+        // Nobody wants to read about a dozen editors that they do not have.
+        .filter(|status| !is_overview || output.json || status.executable.is_some() || is_present(status.state))
+        .collect();
+    output.answer(&json!({ "editors": statuses }), || {
+        if statuses.is_empty() {
+            return "No editor was found that alongside has an installer for.\n".to_owned();
+        }
+        let lines = statuses
+            .iter()
+            .map(|status| format!("{:<18}{}\n", status.editor.id(), printable_line(&status.sentence)));
+        lines.collect()
+    });
+    ExitCode::SUCCESS
+}
+
+fn is_present(state: State) -> bool {
+    !matches!(state, State::Absent | State::Unavailable)
+}
+
+fn refusal(ide: DetectedIde, error: &InstallError) -> Report {
+    Report {
+        editor: ide,
+        outcome: Outcome::Refused,
+        sentence: format!("{}: {error}.", ide.display_name()),
+        steps: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
+
+fn show_reports(output: Output, reports: &[Report]) -> ExitCode {
+    let values: Vec<Value> = reports.iter().map(to_json).collect();
+    output.answer(&json!({ "reports": values }), || {
+        reports.iter().map(|report| words(report, output.colours())).collect()
+    });
+    let has_failed = |report: &Report| matches!(report.outcome, Outcome::Refused | Outcome::Failed);
+    if reports.iter().any(has_failed) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+fn to_json(report: &Report) -> Value {
+    let mut value = json!(report);
+    value["displayName"] = json!(report.editor.display_name());
+    value
+}
+
+fn words(report: &Report, colours: bool) -> String {
+    let mut words = format!("{}\n", report.sentence);
+    for step in &report.steps {
+        let verb = match (report.outcome, step.action) {
+            (Outcome::Planned, Action::Create) => "would create",
+            (Outcome::Planned, Action::Change) => "would change",
+            (Outcome::Planned, Action::Remove) => "would remove",
+            (Outcome::Planned, Action::Run) => "would run",
+            (_, Action::Create) => "created",
+            (_, Action::Change) => "changed",
+            (_, Action::Remove) => "removed",
+            (_, Action::Run) => "ran",
+        };
+        words.push_str(&format!("  {verb} {}\n", printable_line(&step.subject)));
+        if let Some(backup) = &step.backup {
+            words.push_str(&format!("  as it was: {}\n", backup.display()));
+        }
+        if let Some(difference) = &step.difference {
+            words.push_str(&printable_difference(difference, colours));
+        }
+    }
+    for remark in &report.remarks {
+        words.push_str(&format!("Note: {}\n", printable_line(remark)));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_editor_is_answered_with_the_known_ones() {
+        let error = editors(&["ed".to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.contains("no editor is called `ed`") && error.contains("neovim, vim, emacs"),
+            "{error}"
+        );
+        let names = ["nvim", "Neovim", "emacs"].map(str::to_owned);
+        assert_eq!(editors(&names).unwrap(), [DetectedIde::Neovim, DetectedIde::Emacs]);
+    }
+}

@@ -1,0 +1,186 @@
+//! Which editor a terminal belongs to, and plugins into editors and out again.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// A pretend VS Code: it keeps its extensions in a file and fails when told to.
+const PRETEND_EDITOR: &str = r#"#!/bin/sh
+list="$HOME/extensions"
+touch "$list"
+case "$1" in
+--list-extensions) cat "$list" ;;
+--install-extension) echo "$2" >> "$list" ;;
+--uninstall-extension) grep -v -x "$2" "$list" > "$list.new"; mv "$list.new" "$list" ;;
+*) exit 1 ;;
+esac
+"#;
+
+/// The program, with nothing on the path but the system's own tools and what the sandbox has.
+fn command(sandbox: &Sandbox, arguments: &[&str]) -> Command {
+    let mut command = sandbox.command(arguments);
+    let path = std::env::join_paths([sandbox.path("bin"), PathBuf::from("/bin")]).unwrap();
+    command.env("PATH", path);
+    command
+}
+
+fn run(sandbox: &Sandbox, arguments: &[&str]) -> Output {
+    command(sandbox, arguments).output().unwrap()
+}
+
+fn json_of(sandbox: &Sandbox, arguments: &[&str]) -> Value {
+    let output = run(sandbox, &[arguments, &["--json"]].concat());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn sandbox_with(program: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let bin = sandbox.path("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join(program), PRETEND_EDITOR).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(bin.join(program), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn detect_says_the_editor_the_evidence_and_what_agents_believe() {
+    let sandbox = Sandbox::new();
+    let output = sandbox
+        .command(&["detect", "--json"])
+        .env("NVIM", "/run/nvim.0")
+        .output()
+        .unwrap();
+    let detection: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(detection["found"]["editor"], "neovim");
+    assert_eq!(
+        detection["found"]["evidence"][0],
+        json!({ "kind": "variable", "name": "NVIM", "value": "/run/nvim.0" })
+    );
+    assert_eq!(
+        detection["agents"][0]["believes"],
+        Value::Null,
+        "Neovim means nothing to the agents"
+    );
+    let _serving = sandbox.serve_with(&["--name", "neovim", "--display-name", "Neovim"]);
+    for agent in sandbox.json(&["detect"])["agents"].as_array().unwrap() {
+        assert_eq!(
+            agent["believes"]["displayName"], "Neovim",
+            "a companion's file says so: {agent}"
+        );
+    }
+    let words = sandbox.words(&["detect"]);
+    assert!(
+        words.contains("would take it for Neovim (a companion's file says so)"),
+        "{words}"
+    );
+}
+
+#[test]
+fn extensions_of_the_official_companions_come_and_go() {
+    let sandbox = sandbox_with("cursor");
+    let dry = run(&sandbox, &["install", "cursor", "--dry-run"]);
+    let words = String::from_utf8(dry.stdout).unwrap();
+    assert!(
+        words.contains("would run") && words.contains("google.gemini-cli-vscode-ide-companion"),
+        "{words}"
+    );
+    assert_eq!(fs::read_to_string(sandbox.path("home/extensions")).unwrap(), "");
+    assert_eq!(
+        json_of(&sandbox, &["install", "cursor"])["reports"][0]["outcome"],
+        "done"
+    );
+    assert_eq!(
+        json_of(&sandbox, &["install", "cursor"])["reports"][0]["outcome"],
+        "unchanged"
+    );
+    let status = json_of(&sandbox, &["install", "cursor", "--status"]);
+    assert_eq!(status["editors"][0]["state"], "installed");
+    assert_eq!(
+        json_of(&sandbox, &["uninstall", "cursor"])["reports"][0]["outcome"],
+        "done"
+    );
+    assert_eq!(fs::read_to_string(sandbox.path("home/extensions")).unwrap(), "");
+}
+
+#[test]
+fn without_a_name_what_was_found_is_offered_and_nothing_is_done() {
+    let sandbox = sandbox_with("windsurf");
+    let words = String::from_utf8(run(&sandbox, &["install"]).stdout).unwrap();
+    assert!(
+        words.contains("Would be installed for Windsurf") && words.contains("--yes"),
+        "{words}"
+    );
+    let offers = json_of(&sandbox, &["install"]);
+    let offered = offers["offers"].as_array().unwrap();
+    assert!(offered.iter().any(|offer| offer["editor"] == "windsurf"), "{offers}");
+    assert_eq!(fs::read_to_string(sandbox.path("home/extensions")).unwrap(), "");
+}
+
+#[test]
+fn an_editor_without_an_installer_gets_the_manual_steps() {
+    let sandbox = Sandbox::new();
+    let output = run(&sandbox, &["install", "rustrover"]);
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        words.contains("RustRover: there is no plugin") && words.contains("Run `alongside` in your project"),
+        "{words}"
+    );
+    let mut inside = command(&sandbox, &["install"]);
+    let output = inside.env("TERMINAL_EMULATOR", "JetBrains-JediTerm").output().unwrap();
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.contains("JetBrains IDE: there is no plugin"), "{words}");
+}
+
+#[test]
+fn an_unknown_editor_is_an_error_that_names_the_known_ones() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.failure(&["install", "edlin"]);
+    assert!(
+        error.contains("no editor is called `edlin`") && error.contains("neovim"),
+        "{error}"
+    );
+}
+
+/// Native packages and blocks, each with what this build has for it: installed, or refused in a sentence and untouched.
+#[test]
+fn every_plugin_of_this_build_comes_and_goes_and_every_missing_one_is_named() {
+    for editor in ["neovim", "vim", "emacs", "helix", "kakoune"] {
+        let sandbox = Sandbox::new();
+        let before = sandbox.path("home");
+        let report = json_of(&sandbox, &["install", editor])["reports"][0].clone();
+        match report["outcome"].as_str().unwrap() {
+            "done" => {
+                assert_eq!(
+                    json_of(&sandbox, &["install", editor])["reports"][0]["outcome"],
+                    "unchanged"
+                );
+                let status = json_of(&sandbox, &["install", editor, "--status"]);
+                assert_eq!(status["editors"][0]["state"], "installed", "{status}");
+                assert_eq!(
+                    json_of(&sandbox, &["uninstall", editor])["reports"][0]["outcome"],
+                    "done"
+                );
+            }
+            "refused" => {
+                let sentence = report["sentence"].as_str().unwrap();
+                assert!(sentence.starts_with("This build of alongside has no"), "{sentence}");
+                assert_eq!(fs::read_dir(before).unwrap().count(), 0);
+            }
+            other => panic!("{editor}: {other}"),
+        }
+        let status = json_of(&sandbox, &["install", editor, "--status"]);
+        assert!(
+            matches!(status["editors"][0]["state"].as_str(), Some("absent" | "unavailable")),
+            "{status}"
+        );
+    }
+}
