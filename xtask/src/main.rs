@@ -51,6 +51,7 @@ fn checks(plan: &mut Plan) {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--all-features",
         "--locked",
         "--",
         "-D",
@@ -67,7 +68,7 @@ fn checks(plan: &mut Plan) {
 fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
-    let in_browser = only.clone();
+    let (in_browser, with_agents) = (only.clone(), only.clone());
     plan.step("programs of the machine", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("the page", npm::check_page);
@@ -81,6 +82,16 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     });
     plan.step("end-to-end tests", move || {
         end_to_end(&["--lib", "--test", "real_programs"], &only)
+    });
+    plan.step("agents spoken to directly", move || {
+        let mut command = cargo(&["test", "--locked", "--package", "alongside-agent"]);
+        command
+            .args(["--features", "real-programs", "--test", "real"])
+            .args(with_agents);
+        command.args(["--", "--test-threads=2"]);
+        command.env("ALONGSIDE_NODE", npm::node());
+        command.env("ALONGSIDE_NODE_MODULES", root().join("e2e/node_modules"));
+        run(command)
     });
     plan.step("browser", move || end_to_end(&["--test", "browser"], &in_browser));
 }

@@ -1,7 +1,7 @@
 //! What comes from npm: the real programs under test, in `e2e/`, and what the page is built with, in `web/`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::{machine, root, run};
@@ -24,6 +24,16 @@ pub(crate) fn install() -> Result<(), String> {
         Err(format!(
             "there is no pinned Node for this platform: install Node {NODE} or newer"
         ))
+    }
+}
+
+/// The pinned Node, or the machine's own where there is none for this platform.
+pub(crate) fn node() -> PathBuf {
+    let pinned = root().join("e2e").join(PINNED_NODE);
+    if pinned.is_file() {
+        pinned
+    } else {
+        PathBuf::from("node")
     }
 }
 

@@ -1,0 +1,115 @@
+//! What can go wrong between us and an agent that is our child.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::conversation::{list_of, text_of};
+
+/// The code with which an agent says that somebody has to log in.
+const AUTHENTICATION_REQUIRED: i64 = -32000;
+
+/// The code with which an agent says that it does not know a method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// Why an agent did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AcpError {
+    /// The program could not be started.
+    #[error("{program} could not be started: {source}")]
+    Start {
+        /// What was started.
+        program: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The program ended.
+    #[error("the agent ended ({status}){}", last_words.as_ref().map(|words| format!(": {words}")).unwrap_or_default())]
+    Ended {
+        /// Its exit status, as far as it is known.
+        status: String,
+        /// The last thing it wrote to its error output.
+        last_words: Option<String>,
+    },
+    /// There was no answer in time.
+    #[error("the agent did not answer {method} within {limit:?}")]
+    Timeout {
+        /// What was asked.
+        method: &'static str,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// Another version of the protocol.
+    #[error("the agent speaks version {0} of the protocol, and only version 1 is known here")]
+    Version(Value),
+    /// Somebody has to log in first.
+    #[error("the agent wants a login first; it offers {}", methods.join(", "))]
+    AuthenticationRequired {
+        /// The ways of logging in, by name.
+        methods: Vec<String>,
+    },
+    /// The agent answered with an error.
+    #[error("{message} (code {code})")]
+    Rpc {
+        /// Its code.
+        code: i64,
+        /// What it says.
+        message: String,
+    },
+    /// The agent answered something else than the protocol says.
+    #[error("the agent does not keep to the protocol: {0}")]
+    NotAcp(&'static str),
+    /// Too many prompts wait.
+    #[error("{0} prompts wait already")]
+    QueueFull(usize),
+}
+
+impl AcpError {
+    /// What a person can do about it, if anything.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Start { program, .. } => Some(format!("Is {program} installed, and on the PATH?")),
+            Self::AuthenticationRequired { .. } => {
+                Some("Start the agent once in a terminal and log in there.".to_owned())
+            }
+            Self::Ended { .. } => Some("Start the agent once in a terminal to see what is wrong.".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether the agent does not know the method.
+    pub(super) fn is_unknown_method(&self) -> bool {
+        matches!(self, Self::Rpc { code, .. } if *code == METHOD_NOT_FOUND)
+    }
+
+    /// Whether somebody has to log in first.
+    pub(super) fn wants_login(&self) -> bool {
+        matches!(self, Self::Rpc { code, .. } if *code == AUTHENTICATION_REQUIRED)
+    }
+
+    /// Reads the error of an answer.
+    pub(super) fn read(error: &Value) -> Self {
+        // "Internal error" tells nothing: what happened is in the data, in one shape or another.
+        let data = error.get("data");
+        let details = data.and_then(|data| data.as_str().or_else(|| text_of(data, "details")));
+        let message = details
+            .or_else(|| text_of(error, "message"))
+            .unwrap_or("the agent gives no reason");
+        Self::Rpc {
+            code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
+            message: message.chars().take(1000).collect(),
+        }
+    }
+
+    /// The refusal of an agent that wants a login, with the ways that it offered when it introduced itself.
+    pub(super) fn login_needed(initialized: &Value) -> Self {
+        let methods = list_of(initialized, "authMethods").iter();
+        Self::AuthenticationRequired {
+            methods: methods
+                .filter_map(|method| text_of(method, "name"))
+                .map(str::to_owned)
+                .collect(),
+        }
+    }
+}

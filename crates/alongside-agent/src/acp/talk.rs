@@ -1,0 +1,168 @@
+//! What is being said in a session of an ACP agent: the turn, the queue, the approvals.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+use crate::conversation::{ContentBlock, SessionUpdate, TurnEnd, read_models, read_modes};
+use crate::event::{AgentEvent, EventSender};
+use crate::ide::{Source, Translator};
+
+/// How many prompts may wait. The daemon has the same limit.
+pub(super) const MOST_QUEUED: usize = 5;
+
+/// The state of a session, and where to tell about it. Everything is told while it is locked, so that it is told in order.
+pub(super) struct Talk {
+    events: EventSender,
+    pub(super) session_id: Option<String>,
+    pub(super) translator: Translator,
+    /// What is said while a session is being opened: it is told once the session is there.
+    opening: Option<Opening>,
+    /// The turn that is going on: the id of its request, and of its prompt.
+    pub(super) running: Option<(u64, String)>,
+    pub(super) cancelling: bool,
+    pub(super) queue: VecDeque<(String, Vec<ContentBlock>)>,
+    /// The approvals that wait: by our id, the id that the agent gave.
+    pub(super) asked: HashMap<String, Value>,
+    /// The choices that a session has, for agents that have no other way of switching models.
+    pub(super) config_options: Value,
+    numbers: u64,
+}
+
+struct Opening {
+    source: Source,
+    /// The session, where it is known before it is open.
+    session_id: Option<String>,
+    held: Vec<AgentEvent>,
+}
+
+impl Talk {
+    pub(super) fn new(events: EventSender) -> Self {
+        Self {
+            events,
+            session_id: None,
+            translator: Translator::default(),
+            opening: None,
+            running: None,
+            cancelling: false,
+            queue: VecDeque::new(),
+            asked: HashMap::new(),
+            config_options: Value::Null,
+            numbers: 0,
+        }
+    }
+
+    /// An id that was not used before.
+    pub(super) fn next_id(&mut self, what: &str) -> String {
+        self.numbers += 1;
+        format!("{what}-{}", self.numbers)
+    }
+
+    pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        match &mut self.opening {
+            Some(opening) => opening.held.extend(events),
+            None => events.into_iter().for_each(|event| {
+                // Nobody listens any more: then nobody misses it.
+                let _ = self.events.send(event);
+            }),
+        }
+    }
+
+    /// A session is being opened: hold what is said.
+    pub(super) fn begin_opening(&mut self, source: Source, session_id: Option<&str>) {
+        self.opening = Some(Opening {
+            source,
+            session_id: session_id.map(str::to_owned),
+            held: Vec::new(),
+        });
+        self.translator.forget();
+    }
+
+    /// The session is there, or could not be opened: then what was held is dropped, and the one before goes on.
+    pub(super) fn end_opening(&mut self, connected: Option<AgentEvent>) {
+        let Some(Opening { source, held, .. }) = self.opening.take() else {
+            return;
+        };
+        let Some(connected) = connected else { return };
+        self.tell([connected]);
+        if source == Source::History {
+            let reason = "loaded".to_owned();
+            self.tell([AgentEvent::HistoryStart { reason }]);
+            self.tell(held);
+            self.tell([AgentEvent::HistoryEnd]);
+        } else {
+            self.tell(held);
+        }
+    }
+
+    /// The agent tells about the session.
+    pub(super) fn update(&mut self, params: &Value) {
+        let session = params.get("sessionId").and_then(Value::as_str);
+        let is_ours = match &self.opening {
+            Some(Opening {
+                session_id: Some(id), ..
+            }) => session == Some(id),
+            // A new session has an id that is not known yet.
+            Some(_) => session != self.session_id.as_deref(),
+            None => session == self.session_id.as_deref(),
+        };
+        if !is_ours {
+            tracing::debug!("an update of another session is not shown");
+            return;
+        }
+        let source = self.opening.as_ref().map_or(Source::Stream, |opening| opening.source);
+        let update = SessionUpdate::read(params);
+        if let SessionUpdate::ConfigOptions(options) = &update {
+            let state = serde_json::json!({"configOptions": options});
+            self.take_state(&state);
+            return;
+        }
+        let prompt_id = self.running.as_ref().map(|(_, prompt_id)| prompt_id.clone());
+        let events = self.translator.translate_update(update, prompt_id, source);
+        self.tell(events);
+    }
+
+    /// Takes the models and modes of a session.
+    pub(super) fn take_state(&mut self, state: &Value) {
+        if let Some(options) = state.get("configOptions") {
+            self.config_options = options.clone();
+        }
+        let models = read_models(state).map(AgentEvent::Models);
+        self.tell(models.into_iter().chain(read_modes(state).map(AgentEvent::Modes)));
+    }
+
+    /// Ends the turn that is going on, and says whether one was.
+    pub(super) fn end_turn(&mut self, end: TurnEnd) {
+        if let Some((_, prompt_id)) = self.running.take() {
+            self.cancelling = false;
+            let prompt_id = Some(prompt_id);
+            self.tell([AgentEvent::TurnEnded { prompt_id, end }]);
+        }
+    }
+
+    /// Closes an approval, and gives the id under which the agent waits for it.
+    pub(super) fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Option<Value> {
+        let id = self.asked.remove(request_id)?;
+        let events = self.translator.close_request(request_id, option_id, own);
+        self.tell(events);
+        Some(id)
+    }
+
+    /// The agent is gone: nothing goes on and nobody waits.
+    pub(super) fn end(&mut self, message: &str) {
+        let open: Vec<String> = self.asked.keys().cloned().collect();
+        for request_id in open {
+            self.close(&request_id, None, false);
+        }
+        self.end_turn(TurnEnd::Failed {
+            message: message.to_owned(),
+            code: None,
+        });
+        for (prompt_id, _) in std::mem::take(&mut self.queue) {
+            self.tell([AgentEvent::PromptUnqueued {
+                prompt_id,
+                removed: true,
+            }]);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Updates of a session: `session/update` of an ACP agent, `session_update` of the daemon.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ContentBlock, ToolCallPatch, list_of, owned_text, text_of};
+
+/// One update.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionUpdate {
+    /// A piece of what a person said.
+    UserMessage(ContentBlock),
+    /// A piece of what the agent says.
+    AgentMessage {
+        /// The piece; it may be empty.
+        content: ContentBlock,
+        /// What the answer has cost so far, usually with the last piece.
+        usage: Option<TokenUsage>,
+    },
+    /// A piece of what the agent thinks.
+    AgentThought(ContentBlock),
+    /// Something about a call of a tool.
+    ToolCall(ToolCallPatch),
+    /// The whole plan, as it is now.
+    Plan(Vec<PlanEntry>),
+    /// How full the context is.
+    ContextUsage {
+        /// Tokens in use.
+        used: u64,
+        /// Tokens that fit.
+        size: u64,
+    },
+    /// What may be typed after a slash.
+    Commands {
+        /// The commands.
+        commands: Vec<SlashCommand>,
+        /// The names of the skills, where an agent has them.
+        skills: Vec<String>,
+    },
+    /// The mode is another one.
+    Mode(String),
+    /// The session has a title.
+    Title(String),
+    /// The settings of the session changed: the modes and models are to be read anew.
+    ConfigOptions(Value),
+    /// An update that this program does not know, or that lacks what it needs.
+    Unknown {
+        /// What it calls itself.
+        name: String,
+        /// All of it.
+        data: Value,
+    },
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// `high`, `medium` or `low`.
+    pub priority: String,
+    /// `pending`, `in_progress` or `completed`.
+    pub status: String,
+}
+
+/// A command of the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlashCommand {
+    /// What is typed, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What is typed after it.
+    pub hint: Option<String>,
+}
+
+/// What an answer has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenUsage {
+    /// Tokens that went in.
+    pub input_tokens: u64,
+    /// Tokens that came out.
+    pub output_tokens: u64,
+    /// All of them.
+    pub total_tokens: u64,
+    /// Tokens of thought.
+    pub thought_tokens: u64,
+    /// Tokens that went in for less.
+    pub cached_read_tokens: u64,
+}
+
+/// The models of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Models {
+    /// The one in use.
+    pub current: Option<String>,
+    /// All that may be used.
+    pub available: Vec<ModelInfo>,
+}
+
+/// One model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelInfo {
+    /// What goes back to choose it.
+    pub id: String,
+    /// What a person reads.
+    pub name: String,
+    /// What it is good for.
+    pub description: Option<String>,
+    /// How many tokens fit.
+    pub context_limit: Option<u64>,
+}
+
+/// The modes of a session: how much an agent may do without asking.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Modes {
+    /// The one in force.
+    pub current: Option<String>,
+    /// All that may be chosen.
+    pub available: Vec<ModeInfo>,
+}
+
+/// One mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModeInfo {
+    /// What goes back to choose it.
+    pub id: String,
+    /// What a person reads.
+    pub name: String,
+    /// What it allows.
+    pub description: Option<String>,
+}
+
+impl SessionUpdate {
+    /// Reads an update, whether it comes wrapped in `{sessionId, update}` or by itself.
+    pub fn read(data: &Value) -> Self {
+        let update = data.get("update").filter(|update| update.is_object()).unwrap_or(data);
+        let name = text_of(update, "sessionUpdate").unwrap_or_default();
+        Self::read_known(name, update).unwrap_or_else(|| Self::Unknown {
+            name: name.to_owned(),
+            data: update.clone(),
+        })
+    }
+
+    fn read_known(name: &str, update: &Value) -> Option<Self> {
+        let content = || update.get("content").map(ContentBlock::read);
+        Some(match name {
+            "user_message_chunk" => Self::UserMessage(content()?),
+            "agent_message_chunk" => Self::AgentMessage {
+                content: content()?,
+                usage: update
+                    .get("_meta")
+                    .and_then(|meta| meta.get("usage"))
+                    .map(TokenUsage::read),
+            },
+            "agent_thought_chunk" => Self::AgentThought(content()?),
+            "tool_call" | "tool_call_update" => Self::ToolCall(ToolCallPatch::read(update)?),
+            "plan" => Self::Plan(update.get("entries")?.as_array()?.iter().map(PlanEntry::read).collect()),
+            "usage_update" => Self::ContextUsage {
+                used: update.get("used")?.as_u64()?,
+                size: update.get("size")?.as_u64()?,
+            },
+            "available_commands_update" => {
+                let commands = update.get("availableCommands")?.as_array()?;
+                let skills = update
+                    .get("_meta")
+                    .map_or(&[][..], |meta| list_of(meta, "availableSkills"));
+                Self::Commands {
+                    commands: commands.iter().filter_map(SlashCommand::read).collect(),
+                    skills: skills.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+                }
+            }
+            "current_mode_update" => {
+                let mode = text_of(update, "currentModeId").or_else(|| text_of(update, "modeId"))?;
+                Self::Mode(mode.to_owned())
+            }
+            "session_info_update" => Self::Title(text_of(update, "title")?.to_owned()),
+            "config_option_update" => Self::ConfigOptions(update.get("configOptions")?.clone()),
+            _ => return None,
+        })
+    }
+}
+
+impl PlanEntry {
+    fn read(value: &Value) -> Self {
+        Self {
+            content: owned_text(value, "content"),
+            priority: owned_text(value, "priority"),
+            status: owned_text(value, "status"),
+        }
+    }
+}
+
+impl SlashCommand {
+    fn read(value: &Value) -> Option<Self> {
+        let hint = value.get("input").and_then(|input| text_of(input, "hint"));
+        Some(Self {
+            name: text_of(value, "name")?.to_owned(),
+            description: owned_text(value, "description"),
+            hint: hint.filter(|hint| !hint.is_empty()).map(str::to_owned),
+        })
+    }
+}
+
+impl TokenUsage {
+    fn read(value: &Value) -> Self {
+        let number = |name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
+        Self {
+            input_tokens: number("inputTokens"),
+            output_tokens: number("outputTokens"),
+            total_tokens: number("totalTokens"),
+            thought_tokens: number("thoughtTokens"),
+            cached_read_tokens: number("cachedReadTokens"),
+        }
+    }
+}
+
+/// Reads the models from the state of a session; `None` if it says nothing about them.
+///
+/// Agents list them under `models`; newer ones as a choice among their `configOptions`.
+pub fn read_models(state: &Value) -> Option<Models> {
+    if let Some(models) = state.get("models").filter(|models| models.is_object()) {
+        let model = |value: &Value| {
+            let id = text_of(value, "modelId")?.to_owned();
+            Some(ModelInfo {
+                name: text_of(value, "name").unwrap_or(&id).to_owned(),
+                description: text_of(value, "description").map(str::to_owned),
+                context_limit: value.pointer("/_meta/contextLimit").and_then(Value::as_u64),
+                id,
+            })
+        };
+        return Some(Models {
+            current: text_of(models, "currentModelId").map(str::to_owned),
+            available: list_of(models, "availableModels").iter().filter_map(model).collect(),
+        });
+    }
+    let option = config_option(state, "model")?;
+    Some(Models {
+        current: text_of(option, "currentValue").map(str::to_owned),
+        available: choices(option)
+            .map(|(id, name, description)| ModelInfo {
+                id,
+                name,
+                description,
+                context_limit: None,
+            })
+            .collect(),
+    })
+}
+
+/// Reads the modes from the state of a session; `None` if it says nothing about them.
+pub fn read_modes(state: &Value) -> Option<Modes> {
+    if let Some(modes) = state.get("modes").filter(|modes| modes.is_object()) {
+        let mode = |value: &Value| {
+            let id = text_of(value, "id")?.to_owned();
+            Some(ModeInfo {
+                name: text_of(value, "name").unwrap_or(&id).to_owned(),
+                description: text_of(value, "description").map(str::to_owned),
+                id,
+            })
+        };
+        return Some(Modes {
+            current: text_of(modes, "currentModeId").map(str::to_owned),
+            available: list_of(modes, "availableModes").iter().filter_map(mode).collect(),
+        });
+    }
+    let option = config_option(state, "mode")?;
+    Some(Modes {
+        current: text_of(option, "currentValue").map(str::to_owned),
+        available: choices(option)
+            .map(|(id, name, description)| ModeInfo { id, name, description })
+            .collect(),
+    })
+}
+
+fn config_option<'a>(state: &'a Value, category: &str) -> Option<&'a Value> {
+    let options = list_of(state, "configOptions");
+    options
+        .iter()
+        .find(|option| text_of(option, "category") == Some(category))
+}
+
+fn choices(option: &Value) -> impl Iterator<Item = (String, String, Option<String>)> {
+    list_of(option, "options").iter().filter_map(|value| {
+        let id = text_of(value, "value")?.to_owned();
+        let name = text_of(value, "name").unwrap_or(&id).to_owned();
+        let description = text_of(value, "description").filter(|text| !text.is_empty());
+        Some((id, name, description.map(str::to_owned)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_update_is_read_whether_it_comes_wrapped_or_by_itself() {
+        let flat = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi"}});
+        let expected = SessionUpdate::AgentMessage {
+            content: "Hi".into(),
+            usage: None,
+        };
+        assert_eq!(SessionUpdate::read(&flat), expected);
+        assert_eq!(
+            SessionUpdate::read(&json!({"sessionId": "s", "update": flat})),
+            expected
+        );
+    }
+
+    #[test]
+    fn an_update_that_is_not_known_or_not_whole_keeps_its_name() {
+        for (update, expected) in [
+            (json!({"sessionUpdate": "hologram"}), "hologram"),
+            (json!({"sessionUpdate": "agent_message_chunk"}), "agent_message_chunk"),
+            (json!({"sessionUpdate": "usage_update", "used": "many"}), "usage_update"),
+            (json!({}), ""),
+            (json!(null), ""),
+        ] {
+            let read = SessionUpdate::read(&update);
+            assert!(
+                matches!(&read, SessionUpdate::Unknown { name, .. } if name == expected),
+                "{update}: {read:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn models_and_modes_are_found_in_either_place() {
+        let old = json!({
+            "models": {"currentModelId": "a", "availableModels": [{"modelId": "a", "name": "A", "_meta": {"contextLimit": 9}}]},
+            "modes": {"currentModeId": "auto", "availableModes": [{"id": "auto", "name": "Auto"}]},
+        });
+        let new = json!({"configOptions": [
+            {"id": "m", "category": "model", "currentValue": "a", "options": [{"value": "a", "name": "A", "description": ""}]},
+            {"id": "o", "category": "mode", "currentValue": "auto", "options": [{"value": "auto", "name": "Auto"}]},
+        ]});
+        assert_eq!(read_models(&old).unwrap().available[0].context_limit, Some(9));
+        for state in [&old, &new] {
+            let models = read_models(state).unwrap();
+            assert_eq!(
+                (models.current.as_deref(), models.available[0].name.as_str()),
+                (Some("a"), "A")
+            );
+            let allowed = read_modes(state).unwrap();
+            assert_eq!(
+                (allowed.current.as_deref(), allowed.available[0].name.as_str()),
+                (Some("auto"), "Auto")
+            );
+        }
+        assert_eq!(read_models(&json!({})), None);
+        assert_eq!(read_modes(&json!({"modes": null})), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! A client of `qwen serve`, the HTTP daemon of Qwen Code.
+//!
+//! [`DaemonClient`] has the daemon's routes, [`DaemonSessionClient`] is one session, and [`EventStream`] gives the events of a
+//! session in order and each once, whatever happens to the connection.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), alongside_agent::daemon::DaemonError> {
+//! use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonSessionClient, NewSession, StreamItem};
+//!
+//! let client = DaemonClient::new(DaemonAddress::default(), None)?;
+//! let session = DaemonSessionClient::create_or_attach(&client, &NewSession::default()).await?;
+//! let mut events = session.events()?;
+//! session.prompt(&["What is this project?".into()]).await?;
+//! while let Some(item) = events.next().await {
+//!     if let StreamItem::Event(event) = item? {
+//!         println!("{:?}", event.kind);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod answers;
+mod backoff;
+mod client;
+mod error;
+mod event;
+mod session;
+pub mod sse;
+mod stream;
+mod transport;
+
+pub use address::{AddressError, DaemonAddress, USUAL_PORT};
+pub use answers::{
+    Capabilities, FileText, NewSession, PendingPrompt, PreflightCell, PromptReceipt, SessionHandle, SessionPage,
+    SessionScope, SessionStatus, SessionSummary, TranscriptPage, Workspace,
+};
+pub use backoff::Backoff;
+pub use client::{DaemonClient, USUAL_TIMEOUT};
+pub use error::{DaemonError, ErrorCode, Refusal};
+pub use event::{DaemonEvent, EventError, EventKind};
+pub use session::{Cursor, DaemonSessionClient};
+pub use stream::{EventStream, StreamItem};

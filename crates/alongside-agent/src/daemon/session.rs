@@ -1,0 +1,347 @@
+//! One session of a daemon.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::answers::{NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage};
+use super::client::DaemonClient;
+use super::error::DaemonError;
+use super::stream::EventStream;
+use crate::conversation::{ContentBlock, TurnEnd, Vote};
+
+/// How many ends of turns are remembered for those who ask a little late.
+const MOST_ENDS: usize = 256;
+
+/// How far somebody has read the events of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// The last event that was handled; 0 is before the first, `None` is "from now on".
+    pub last_event_id: Option<u64>,
+    /// The life of the session that the id counts in. Without it a daemon that was restarted cannot know that the id is old.
+    pub epoch: Option<String>,
+}
+
+/// A session that we are in. Clones are the same session.
+#[derive(Clone)]
+pub struct DaemonSessionClient {
+    client: DaemonClient,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    session_id: String,
+    workspace: String,
+    place: Mutex<Place>,
+    subscribed: AtomicBool,
+    renewal: tokio::sync::Mutex<()>,
+    ends: Mutex<Ends>,
+    ended: Notify,
+}
+
+/// Who we are in the session, and how far we have read. Both change when the daemon is restarted.
+struct Place {
+    client_id: Option<String>,
+    cursor: Cursor,
+}
+
+#[derive(Default)]
+struct Ends {
+    recent: VecDeque<(String, TurnEnd)>,
+    /// Why no more will come.
+    closed: Option<String>,
+}
+
+impl fmt::Debug for DaemonSessionClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("DaemonSessionClient")
+            .field("session_id", &self.shared.session_id)
+            .field("cursor", &self.cursor())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DaemonSessionClient {
+    /// Begins a session, or enters the one that the directory has. The events of a new one are read from the first on, those
+    /// of the other from now on.
+    pub async fn create_or_attach(client: &DaemonClient, session: &NewSession) -> Result<Self, DaemonError> {
+        let mut handle = client.create_or_attach(session, None).await?;
+        // What the request itself causes, such as a model that could not be switched to, happens before anyone listens.
+        let from_first = !handle.attached || session.model_service_id.is_some() || session.approval_mode.is_some();
+        if from_first {
+            handle.last_event_id = Some(0);
+        } else if handle.last_event_id.is_none() {
+            // "From now on" is no place to come back to after a cut, so the place is asked for.
+            let resumed = client
+                .resume(&handle.session_id, None, handle.client_id.as_deref())
+                .await;
+            match resumed {
+                Ok(resumed) => {
+                    handle.last_event_id = resumed.last_event_id;
+                    handle.event_epoch = resumed.event_epoch;
+                    handle.client_id = resumed.client_id.or(handle.client_id);
+                }
+                Err(error) => tracing::debug!(%error, "an older daemon does not say where its events are"),
+            }
+        }
+        Ok(Self::from_handle(client, &handle))
+    }
+
+    /// Opens a session with its history.
+    pub async fn load(
+        client: &DaemonClient,
+        session: &str,
+        cwd: Option<&str>,
+    ) -> Result<(Self, SessionHandle), DaemonError> {
+        let mut handle = client.load(session, cwd, None).await?;
+        handle.last_event_id.get_or_insert(0);
+        let this = Self::from_handle(client, &handle);
+        this.remember_ends(handle.turn_ends());
+        Ok((this, handle))
+    }
+
+    /// Opens a session without its history.
+    pub async fn resume(client: &DaemonClient, session: &str, cwd: Option<&str>) -> Result<Self, DaemonError> {
+        let mut handle = client.resume(session, cwd, None).await?;
+        handle.last_event_id.get_or_insert(0);
+        Ok(Self::from_handle(client, &handle))
+    }
+
+    /// A client for a session that was opened by other means.
+    pub fn from_handle(client: &DaemonClient, handle: &SessionHandle) -> Self {
+        let cursor = Cursor {
+            last_event_id: handle.last_event_id,
+            epoch: handle.event_epoch.clone(),
+        };
+        Self {
+            client: client.clone(),
+            shared: Arc::new(Shared {
+                session_id: handle.session_id.clone(),
+                workspace: handle.workspace_cwd.clone(),
+                place: Mutex::new(Place {
+                    client_id: handle.client_id.clone(),
+                    cursor,
+                }),
+                subscribed: AtomicBool::new(false),
+                renewal: tokio::sync::Mutex::default(),
+                ends: Mutex::default(),
+                ended: Notify::new(),
+            }),
+        }
+    }
+
+    /// The daemon.
+    pub fn client(&self) -> &DaemonClient {
+        &self.client
+    }
+
+    /// The id of the session.
+    pub fn session_id(&self) -> &str {
+        &self.shared.session_id
+    }
+
+    /// The directory that it works in, on the daemon's machine.
+    pub fn workspace(&self) -> &str {
+        &self.shared.workspace
+    }
+
+    /// Who we are in the session. The daemon may issue another id after a restart.
+    pub fn client_id(&self) -> Option<String> {
+        self.shared.place.lock().client_id.clone()
+    }
+
+    /// How far the events have been handled.
+    pub fn cursor(&self) -> Cursor {
+        self.shared.place.lock().cursor.clone()
+    }
+
+    /// Goes on reading from another place, for a conversation that was read before.
+    pub fn set_cursor(&self, cursor: Cursor) {
+        self.shared.place.lock().cursor = cursor;
+    }
+
+    /// The events from the cursor on. There is one stream at a time.
+    pub fn events(&self) -> Result<EventStream, DaemonError> {
+        if self.shared.subscribed.swap(true, Ordering::AcqRel) {
+            return Err(DaemonError::AlreadySubscribed);
+        }
+        Ok(EventStream::new(self.clone()))
+    }
+
+    /// Says something. Its end is [`DaemonSessionClient::turn_end`].
+    pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<PromptReceipt, DaemonError> {
+        self.with_identity(
+            |client| async move { self.client.prompt(self.session_id(), blocks, client.as_deref()).await },
+        )
+        .await
+    }
+
+    /// Waits until a turn has ended. Somebody has to read the events meanwhile.
+    pub async fn turn_end(&self, prompt: &str) -> Result<TurnEnd, DaemonError> {
+        loop {
+            let mut changed = std::pin::pin!(self.shared.ended.notified());
+            // Enabled before looking, so that an end between the look and the wait is not missed.
+            changed.as_mut().enable();
+            {
+                let ends = self.shared.ends.lock();
+                if let Some((_, end)) = ends.recent.iter().find(|(own, _)| own == prompt) {
+                    return Ok(end.clone());
+                }
+                if let Some(reason) = &ends.closed {
+                    return Err(DaemonError::SessionEnded(reason.clone()));
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Cancels the turn that is going on, if any.
+    pub async fn cancel(&self) -> Result<(), DaemonError> {
+        self.with_identity(|client| async move { self.client.cancel(self.session_id(), client.as_deref()).await })
+            .await
+    }
+
+    /// Switches the model.
+    pub async fn set_model(&self, model: &str) -> Result<(), DaemonError> {
+        self.with_identity(
+            |client| async move { self.client.set_model(self.session_id(), model, client.as_deref()).await },
+        )
+        .await
+    }
+
+    /// Switches the approval mode.
+    pub async fn set_approval_mode(&self, mode: &str) -> Result<(), DaemonError> {
+        self.with_identity(|client| async move {
+            self.client
+                .set_approval_mode(self.session_id(), mode, client.as_deref())
+                .await
+        })
+        .await
+    }
+
+    /// Answers a request for permission. `false` if it does not wait any more.
+    pub async fn respond_to_permission(&self, request: &str, vote: &Vote) -> Result<bool, DaemonError> {
+        self.with_identity(|client| async move {
+            self.client
+                .respond_to_permission(self.session_id(), request, vote, client.as_deref())
+                .await
+        })
+        .await
+    }
+
+    /// Says that we are still here.
+    pub async fn heartbeat(&self) -> Result<(), DaemonError> {
+        self.with_identity(|client| async move { self.client.heartbeat(self.session_id(), client.as_deref()).await })
+            .await
+    }
+
+    /// The prompts that run or wait.
+    pub async fn pending_prompts(&self) -> Result<Vec<PendingPrompt>, DaemonError> {
+        self.client.pending_prompts(self.session_id()).await
+    }
+
+    /// Takes a prompt out of the queue.
+    pub async fn remove_pending_prompt(&self, prompt: &str) -> Result<bool, DaemonError> {
+        self.with_identity(|client| async move {
+            self.client
+                .remove_pending_prompt(self.session_id(), prompt, client.as_deref())
+                .await
+        })
+        .await
+    }
+
+    /// How the session is.
+    pub async fn status(&self) -> Result<SessionStatus, DaemonError> {
+        self.client.status(self.session_id()).await
+    }
+
+    /// The modes and models.
+    pub async fn context(&self) -> Result<Value, DaemonError> {
+        self.client.context(self.session_id()).await
+    }
+
+    /// A page of the recorded conversation.
+    pub async fn transcript(&self, cursor: Option<&str>, limit: u32) -> Result<TranscriptPage, DaemonError> {
+        self.client.transcript(self.session_id(), cursor, limit).await
+    }
+
+    /// Gives the session a name.
+    pub async fn rename(&self, name: &str) -> Result<(), DaemonError> {
+        self.with_identity(|client| async move { self.client.rename(self.session_id(), name, client.as_deref()).await })
+            .await
+    }
+
+    /// Leaves the session without closing it.
+    pub async fn detach(&self) -> Result<(), DaemonError> {
+        match self.client_id() {
+            Some(client_id) => self.client.detach(self.session_id(), &client_id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the session for everyone.
+    pub async fn close(&self) -> Result<(), DaemonError> {
+        self.client.close(self.session_id(), self.client_id().as_deref()).await
+    }
+
+    /// Acts as who we are; if the daemon has forgotten us, gets to know it again and tries once more. The daemon checks this
+    /// before anything else, so that nothing happens twice.
+    async fn with_identity<T, F>(&self, act: impl Fn(Option<String>) -> F) -> Result<T, DaemonError>
+    where
+        F: Future<Output = Result<T, DaemonError>>,
+    {
+        let identity = self.client_id();
+        match act(identity.clone()).await {
+            Err(error) if error.has_code("invalid_client_id") => {
+                self.renew_identity(identity.as_deref()).await?;
+                act(self.client_id()).await
+            }
+            result => result,
+        }
+    }
+
+    /// Gets another id from the daemon, unless somebody has done so since `forgotten` was used.
+    pub(super) async fn renew_identity(&self, forgotten: Option<&str>) -> Result<(), DaemonError> {
+        let _alone = self.shared.renewal.lock().await;
+        if self.client_id().as_deref() == forgotten {
+            let resumed = self.client.resume(self.session_id(), None, None).await?;
+            self.take_identity(&resumed);
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_identity(&self, handle: &SessionHandle) {
+        if handle.client_id.is_some() {
+            self.shared.place.lock().client_id.clone_from(&handle.client_id);
+        }
+    }
+
+    pub(super) fn remember_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
+        let mut own = self.shared.ends.lock();
+        for end in ends {
+            if own.recent.len() == MOST_ENDS {
+                own.recent.pop_front();
+            }
+            own.recent.push_back(end);
+        }
+        drop(own);
+        self.shared.ended.notify_waiters();
+    }
+
+    /// The stream has ended; whoever waits for a turn waits in vain.
+    pub(super) fn unsubscribe(&self, reason: &str) {
+        self.shared.ends.lock().closed = Some(reason.to_owned());
+        self.shared.ended.notify_waiters();
+        self.shared.subscribed.store(false, Ordering::Release);
+    }
+
+    pub(super) fn begin_reading(&self) {
+        self.shared.ends.lock().closed = None;
+    }
+}

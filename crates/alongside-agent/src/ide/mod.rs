@@ -1,0 +1,325 @@
+//! A conversation with an agent in a daemon, for an editor.
+//!
+//! [`DaemonIdeConnection`] checks that the daemon fits, enters a session, keeps its events coming and turns them into
+//! [`AgentEvent`]s. An approval never holds up the events: it is opened with one event, closed with another,
+//! whoever answered, and found again by whoever comes late.
+
+mod open;
+mod pump;
+mod translator;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::command::{AgentCommand, AgentError, AgentReply};
+use crate::conversation::{ContentBlock, PermissionDecision};
+use crate::daemon::{Cursor, DaemonAddress, DaemonClient, DaemonSessionClient, SessionScope};
+use crate::event::{AgentEvent, ConnectedSession, DisconnectKind, EventReceiver, EventSender};
+use crate::secret::Secret;
+use pump::Pump;
+
+pub use translator::{Source, Translator};
+
+/// What to connect to, and how.
+#[derive(Clone, Debug, Default)]
+pub struct DaemonOptions {
+    /// Where the daemon is.
+    pub address: DaemonAddress,
+    /// Its token.
+    pub token: Option<Secret>,
+    /// The directory to work in; the daemon's first one if `None`.
+    pub workspace: Option<String>,
+    /// The session to enter.
+    pub open: OpenSession,
+    /// The model to begin with.
+    pub model: Option<String>,
+    /// The approval mode to begin with.
+    pub mode: Option<String>,
+    /// How far the session was read before, to go on from there instead of from its history.
+    pub cursor: Option<Cursor>,
+}
+
+/// Which session to enter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OpenSession {
+    /// The one that the directory has, or a new one.
+    #[default]
+    CreateOrAttach,
+    /// A new one of one's own.
+    New,
+    /// A certain one, with its history.
+    Load(String),
+}
+
+/// The connection. Clones are the same connection.
+#[derive(Clone)]
+pub struct DaemonIdeConnection {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    events: EventSender,
+    /// Connecting takes several requests; one connect at a time goes through them.
+    connecting: tokio::sync::Mutex<Option<DaemonOptions>>,
+    current: Mutex<Option<Current>>,
+}
+
+/// The session that we are in. Dropping it stops everything that works for it.
+struct Current {
+    session: DaemonSessionClient,
+    talk: Arc<Mutex<Translator>>,
+    _pump: Pump,
+}
+
+impl std::fmt::Debug for DaemonIdeConnection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("DaemonIdeConnection")
+            .field("session", &self.session_id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DaemonIdeConnection {
+    /// A connection that is not connected, and where its events come from.
+    pub fn new() -> (Self, EventReceiver) {
+        let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+        (Self::with_events(events), receiver)
+    }
+
+    /// A connection whose events go where others go.
+    pub fn with_events(events: EventSender) -> Self {
+        let shared = Shared {
+            events,
+            connecting: tokio::sync::Mutex::default(),
+            current: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Enters a session. A connect while another is under way waits for it, and then takes its place; whether the other one
+    /// succeeded does not matter.
+    pub async fn connect(&self, options: DaemonOptions) -> Result<ConnectedSession, AgentError> {
+        let mut last = self.shared.connecting.lock().await;
+        let connected = self.enter(&options).await;
+        *last = Some(options);
+        connected
+    }
+
+    async fn enter(&self, options: &DaemonOptions) -> Result<ConnectedSession, AgentError> {
+        self.leave("replaced by another connection");
+        let opened = open::open(options).await?;
+        let connected = opened.connected.clone();
+        let talk = Arc::new(Mutex::new(Translator::default()));
+        let session = opened.session.clone();
+        let mut current = self.shared.current.lock();
+        // The pump tells everything, beginning with that there is a session, so that all of it comes in order. It starts only
+        // when there is a current session for it to end.
+        let pump = Pump::start(&Arc::downgrade(&self.shared), opened, Arc::clone(&talk))?;
+        *current = Some(Current {
+            session,
+            talk,
+            _pump: pump,
+        });
+        Ok(connected)
+    }
+
+    /// Leaves the session. Nothing is waited for but the daemon's word that we have left.
+    pub async fn disconnect(&self) {
+        let _alone = self.shared.connecting.lock().await;
+        self.leave("disconnected");
+    }
+
+    fn leave(&self, reason: &str) {
+        let Some(current) = self.shared.current.lock().take() else {
+            return;
+        };
+        let session = current.session.clone();
+        drop(current);
+        self.shared.tell(AgentEvent::Disconnected {
+            kind: DisconnectKind::Requested,
+            reason: reason.to_owned(),
+            reopen: Some(session.session_id().to_owned()),
+        });
+        // It is only polite: the daemon forgets clients by itself. So nobody waits for it.
+        tokio::spawn(async move {
+            if let Err(error) = session.detach().await {
+                tracing::debug!(%error, "the daemon was not told that we left");
+            }
+        });
+    }
+
+    /// Whether there is a session.
+    pub fn is_connected(&self) -> bool {
+        self.shared.current.lock().is_some()
+    }
+
+    /// The id of the session.
+    pub fn session_id(&self) -> Option<String> {
+        self.shared.session().map(|session| session.session_id().to_owned())
+    }
+
+    /// How far the events have been handled, to come back to.
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.shared.session().map(|session| session.cursor())
+    }
+
+    /// Says something, and gives the identity of the turn.
+    pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<String, AgentError> {
+        if blocks.is_empty() {
+            return Err(AgentError::EmptyPrompt);
+        }
+        let (session, talk) = self.shared.session_and_talk().ok_or(AgentError::NotConnected)?;
+        let receipt = session.prompt(blocks).await?;
+        // Its echo may have been here first.
+        self.shared
+            .accept(&talk, &receipt.prompt_id, &ContentBlock::text_of_all(blocks));
+        Ok(receipt.prompt_id)
+    }
+
+    /// Cancels the turn that is going on. Without a session, or a second time for the same turn, nothing happens.
+    pub async fn cancel(&self) -> Result<(), AgentError> {
+        let Some((session, talk)) = self.shared.session_and_talk() else {
+            return Ok(());
+        };
+        {
+            let mut talk = talk.lock();
+            if talk.running.is_some() && talk.running == talk.cancelling {
+                return Ok(());
+            }
+            let running = talk.running.clone();
+            talk.cancelling = running;
+        }
+        let cancelled = session.cancel().await;
+        if cancelled.is_err() {
+            talk.lock().cancelling = None;
+        }
+        Ok(cancelled?)
+    }
+
+    /// Uses another model.
+    pub async fn set_model(&self, model: &str) -> Result<(), AgentError> {
+        let session = self.shared.session().ok_or(AgentError::NotConnected)?;
+        Ok(session.set_model(model).await?)
+    }
+
+    /// Puts another approval mode in force.
+    pub async fn set_mode(&self, mode: &str) -> Result<(), AgentError> {
+        let session = self.shared.session().ok_or(AgentError::NotConnected)?;
+        Ok(session.set_approval_mode(mode).await?)
+    }
+
+    /// Answers an approval or a question. `false` if it was answered before.
+    ///
+    /// If the answer cannot be sent the approval stays open, so that it can be answered again. If the session is another one by
+    /// now, nothing is sent: the approval is not open in that one.
+    pub async fn respond_to_permission(
+        &self,
+        request_id: &str,
+        decision: &PermissionDecision,
+    ) -> Result<bool, AgentError> {
+        let (session, talk) = self.shared.session_and_talk().ok_or(AgentError::NotConnected)?;
+        let vote = {
+            let talk = talk.lock();
+            talk.open
+                .get(request_id)
+                .ok_or(AgentError::NoSuchRequest)?
+                .vote(decision)
+        };
+        let in_time = session.respond_to_permission(request_id, &vote).await?;
+        if !in_time && talk.lock().open.remove(request_id).is_some() {
+            self.shared.tell(AgentEvent::ApprovalClosed {
+                request_id: request_id.to_owned(),
+                option_id: None,
+                own: false,
+            });
+        }
+        Ok(in_time)
+    }
+
+    /// Does what is asked.
+    pub async fn execute(&self, command: AgentCommand) -> Result<AgentReply, AgentError> {
+        let session = || self.shared.session().ok_or(AgentError::NotConnected);
+        Ok(match command {
+            AgentCommand::Prompt { blocks } => AgentReply::Prompt {
+                prompt_id: self.prompt(&blocks).await?,
+            },
+            AgentCommand::Cancel => self.cancel().await.map(|()| AgentReply::Done)?,
+            AgentCommand::Answer { request_id, decision } => {
+                done(self.respond_to_permission(&request_id, &decision).await?)
+            }
+            AgentCommand::RemoveQueued { prompt_id } => done(session()?.remove_pending_prompt(&prompt_id).await?),
+            AgentCommand::SetModel { model_id } => self.set_model(&model_id).await.map(|()| AgentReply::Done)?,
+            AgentCommand::SetMode { mode_id } => self.set_mode(&mode_id).await.map(|()| AgentReply::Done)?,
+            AgentCommand::ListSessions => {
+                let session = session()?;
+                let page = session.client().list(session.workspace(), None).await?;
+                AgentReply::Sessions {
+                    sessions: page.sessions,
+                }
+            }
+            AgentCommand::NewSession => self.reconnect(OpenSession::New).await?,
+            AgentCommand::LoadSession { session_id } => self.reconnect(OpenSession::Load(session_id)).await?,
+            AgentCommand::Rename { title } => session()?.rename(&title).await.map(|()| AgentReply::Done)?,
+            AgentCommand::FindFiles { pattern } => {
+                let client: DaemonClient = session()?.client().clone();
+                AgentReply::Files {
+                    paths: client.find_files(&pattern).await?,
+                }
+            }
+        })
+    }
+
+    /// Connects as before, to another session.
+    async fn reconnect(&self, open: OpenSession) -> Result<AgentReply, AgentError> {
+        let mut last = self.shared.connecting.lock().await;
+        let options = last.as_mut().ok_or(AgentError::NotConnected)?;
+        options.open = open;
+        options.cursor = None;
+        let options = options.clone();
+        self.enter(&options).await.map(|_| AgentReply::Done)
+    }
+}
+
+impl OpenSession {
+    /// A session of one's own is not the one that the directory has.
+    fn scope(&self) -> Option<SessionScope> {
+        (*self == Self::New).then_some(SessionScope::Thread)
+    }
+}
+
+fn done(in_time: bool) -> AgentReply {
+    if in_time { AgentReply::Done } else { AgentReply::TooLate }
+}
+
+impl Shared {
+    fn tell(&self, event: AgentEvent) {
+        // Nobody listens any more: then nobody misses it.
+        let _ = self.events.send(event);
+    }
+
+    fn session(&self) -> Option<DaemonSessionClient> {
+        self.current.lock().as_ref().map(|current| current.session.clone())
+    }
+
+    fn session_and_talk(&self) -> Option<(DaemonSessionClient, Arc<Mutex<Translator>>)> {
+        let current = self.current.lock();
+        current
+            .as_ref()
+            .map(|current| (current.session.clone(), Arc::clone(&current.talk)))
+    }
+
+    /// Tells once that a prompt of ours was accepted.
+    fn accept(&self, talk: &Mutex<Translator>, prompt_id: &str, text: &str) {
+        let mut talk = talk.lock();
+        if talk.accept(prompt_id) {
+            self.tell(AgentEvent::PromptAccepted {
+                prompt_id: prompt_id.to_owned(),
+                text: text.to_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Entering a session of a daemon: does it fit, which session, what is in it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{DaemonOptions, OpenSession};
+use crate::conversation::{PermissionRequest, read_models, read_modes};
+use crate::daemon::{
+    Capabilities, Cursor, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession, PendingPrompt,
+    SessionHandle,
+};
+use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality};
+
+/// What there is no conversation without. Its name, and the tag that says so.
+const NEEDED: [&str; 5] = [
+    "session_create",
+    "session_prompt",
+    "session_events",
+    "session_cancel",
+    "session_permission_vote",
+];
+
+/// A session that was entered, and all that is to be told about it.
+pub(super) struct Opened {
+    pub(super) session: DaemonSessionClient,
+    pub(super) connected: ConnectedSession,
+    pub(super) history: Option<Vec<DaemonEvent>>,
+    pub(super) state: State,
+}
+
+/// What a session is like beside its conversation.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) events: Vec<AgentEvent>,
+    pub(super) open: Option<Vec<PermissionRequest>>,
+    pub(super) prompts: Vec<PendingPrompt>,
+}
+
+pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError> {
+    let client = DaemonClient::new(options.address.clone(), options.token.clone())?;
+    let mut capabilities = client.capabilities().await?;
+    let workspace = options.workspace.as_deref().map(canonical);
+    // While it starts, a daemon does not know all that it can do, nor all directories that it works in.
+    let starting = capabilities.workspaces.is_empty();
+    if !starting {
+        check(&capabilities, workspace.as_deref())?;
+    }
+    let (session, handle, history) = enter(&client, options, workspace.as_deref()).await.map_err(mismatch)?;
+    if starting {
+        capabilities = client.capabilities().await?;
+        check(&capabilities, None)?;
+    }
+    let preflight = client.preflight().await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "the daemon does not say where things are");
+        Vec::new()
+    });
+    let state = state_of(&session).await;
+    let connected = ConnectedSession {
+        session_id: session.session_id().to_owned(),
+        agent: capabilities.qwen_code_version.as_ref().map_or_else(
+            || "Qwen Code (daemon)".to_owned(),
+            |version| format!("Qwen Code {version} (daemon)"),
+        ),
+        attached: handle.attached,
+        workspace: session.workspace().to_owned(),
+        abilities: Abilities {
+            list_sessions: capabilities.has("session_list"),
+            load_sessions: capabilities.has("session_load"),
+            rename_sessions: capabilities.has("session_metadata"),
+            switch_models: capabilities.has("session_set_model"),
+            switch_modes: capabilities.has("session_approval_mode_control"),
+            images: true,
+            shared: true,
+            reviews_writes: false,
+        },
+        locality: Locality::Daemon { preflight },
+    };
+    Ok(Opened {
+        session,
+        connected,
+        history,
+        state,
+    })
+}
+
+/// Whether the daemon can do what is needed, where it is needed.
+fn check(capabilities: &Capabilities, workspace: Option<&str>) -> Result<(), DaemonError> {
+    if let Some(missing) = NEEDED.iter().find(|feature| !capabilities.has(feature)) {
+        return Err(DaemonError::MissingFeature(missing));
+    }
+    let Some(wanted) = workspace else { return Ok(()) };
+    let offered = capabilities.directories();
+    if offered.iter().any(|directory| canonical(directory) == wanted) {
+        return Ok(());
+    }
+    Err(DaemonError::WorkspaceMismatch {
+        wanted: wanted.to_owned(),
+        offered: offered.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+/// A directory as the system knows it, if it does: the daemon is on this machine, though perhaps in a container.
+fn canonical(directory: &str) -> String {
+    let known = Path::new(directory).canonicalize().ok();
+    let known = known.and_then(|path| path.to_str().map(str::to_owned));
+    known.unwrap_or_else(|| directory.trim_end_matches('/').to_owned())
+}
+
+/// What the daemon itself says when the directory is not one of its own.
+fn mismatch(error: DaemonError) -> DaemonError {
+    let Some(refusal) = error.refusal().filter(|_| error.has_code("workspace_mismatch")) else {
+        return error;
+    };
+    DaemonError::WorkspaceMismatch {
+        wanted: refusal.detail("requestedWorkspace").unwrap_or_default().to_owned(),
+        offered: refusal
+            .detail("boundWorkspace")
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+    }
+}
+
+type Entered = (DaemonSessionClient, SessionHandle, Option<Vec<DaemonEvent>>);
+
+async fn enter(
+    client: &DaemonClient,
+    options: &DaemonOptions,
+    workspace: Option<&str>,
+) -> Result<Entered, DaemonError> {
+    if let OpenSession::Load(id) = &options.open {
+        let (session, mut handle) = DaemonSessionClient::load(client, id, workspace).await?;
+        if let Some(cursor) = same_life(options.cursor.as_ref(), &handle) {
+            session.set_cursor(cursor);
+            return Ok((session, handle, None));
+        }
+        let history = handle.take_history();
+        return Ok((session, handle, Some(history)));
+    }
+    let request = NewSession {
+        cwd: workspace.map(str::to_owned),
+        session_scope: options.open.scope(),
+        session_id: None,
+        model_service_id: options.model.clone(),
+        approval_mode: options.mode.clone(),
+    };
+    let mut handle = client.create_or_attach(&request, None).await?;
+    if !handle.attached {
+        // What the request itself causes happens before anyone listens.
+        handle.last_event_id = Some(0);
+        return Ok((DaemonSessionClient::from_handle(client, &handle), handle, None));
+    }
+    // Others were here before: what they said is the history.
+    let mut loaded = client
+        .load(&handle.session_id, None, handle.client_id.as_deref())
+        .await?;
+    loaded.last_event_id.get_or_insert(0);
+    loaded.attached = true;
+    let session = DaemonSessionClient::from_handle(client, &loaded);
+    if let Some(cursor) = same_life(options.cursor.as_ref(), &loaded) {
+        session.set_cursor(cursor);
+        return Ok((session, loaded, None));
+    }
+    let history = loaded.take_history();
+    Ok((session, loaded, Some(history)))
+}
+
+/// A place that was read up to before, if the session is still in the same life.
+fn same_life(cursor: Option<&Cursor>, handle: &SessionHandle) -> Option<Cursor> {
+    let cursor = cursor.filter(|cursor| cursor.last_event_id.is_some())?;
+    (cursor.epoch.is_some() && cursor.epoch == handle.event_epoch).then(|| cursor.clone())
+}
+
+/// Asks for everything beside the conversation. What cannot be had is left out: the events will tell.
+pub(super) async fn state_of(session: &DaemonSessionClient) -> State {
+    let (context, status, prompts) = tokio::join!(session.context(), session.status(), session.pending_prompts());
+    let mut state = State::default();
+    match context {
+        Ok(context) => state.events = models_and_modes(&context),
+        Err(error) => tracing::debug!(%error, "the daemon does not say which models there are"),
+    }
+    match status {
+        Ok(status) => state.open = Some(status.open_requests()),
+        Err(error) => tracing::debug!(%error, "the daemon does not say what waits for an answer"),
+    }
+    state.prompts = prompts.unwrap_or_default();
+    state
+}
+
+fn models_and_modes(context: &Value) -> Vec<AgentEvent> {
+    let models = read_models(context).map(AgentEvent::Models);
+    models
+        .into_iter()
+        .chain(read_modes(context).map(AgentEvent::Modes))
+        .collect()
+}

@@ -1,0 +1,436 @@
+//! From the events of a daemon to those of an agent.
+//!
+//! | the daemon says | people see |
+//! |---|---|
+//! | `session_update` with a piece of the answer, or of thought | the piece |
+//! | `session_update` with a call of a tool, `permission_request` with the same call | one card with all that is known |
+//! | `permission_request` | an approval or questions, unless it was answered while it was missed |
+//! | `permission_resolved`, `permission_already_resolved` | the approval closes, whoever answered |
+//! | `model_switched`, `approval_mode_changed`, `session_snapshot` | the model or the mode in use |
+//! | `turn_complete`, `turn_error` | the end of the turn, and nothing else is |
+//! | `pending_prompt_*` | the queue |
+//! | `session_died`, `session_closed` | the end, with a way back: see the pump |
+//! | what changes the conversation in a way that cannot be shown | a notice that says so |
+//! | anything else | nothing; a line in the debug log |
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::conversation::{ContentBlock, PermissionRequest, SessionUpdate, ToolCallPatch, ToolCards, TurnEnd, list_of};
+use crate::daemon::{DaemonEvent, EventKind, PendingPrompt};
+use crate::event::{AgentEvent, NoticeLevel};
+
+/// How many prompts of ours are remembered.
+const MOST_ACCEPTED: usize = 64;
+
+/// Where an event comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From a loaded session: it happened, and nobody needs to act on it.
+    History,
+    /// From the stream.
+    Stream,
+}
+
+/// What has to be known to understand the next event.
+#[derive(Debug, Default)]
+pub struct Translator {
+    cards: ToolCards,
+    /// The approvals that wait for an answer.
+    pub(crate) open: HashMap<String, PermissionRequest>,
+    /// Approvals that were missed, and may have been answered further on in what was missed.
+    missed: Vec<PermissionRequest>,
+    /// What was missed is still being told.
+    replaying: bool,
+    /// The turn that is going on.
+    pub(super) running: Option<String>,
+    /// The turn that was asked to be cancelled, so that a second click does not hit the next one.
+    pub(super) cancelling: Option<String>,
+    /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for.
+    accepted: Vec<String>,
+    events: Vec<AgentEvent>,
+}
+
+impl Translator {
+    /// A stream begins: first comes what was missed.
+    pub fn stream_begins(&mut self) {
+        self.replaying = true;
+    }
+
+    /// Forgets the conversation.
+    pub fn forget(&mut self) {
+        self.cards.clear();
+        self.open.clear();
+        self.missed.clear();
+        self.running = None;
+        self.cancelling = None;
+    }
+
+    /// Takes note of a prompt of ours; `true` the first time.
+    pub fn accept(&mut self, prompt_id: &str) -> bool {
+        let is_new = self.accepted.iter().all(|known| known != prompt_id);
+        if is_new {
+            if self.accepted.len() == MOST_ACCEPTED {
+                self.accepted.remove(0);
+            }
+            self.accepted.push(prompt_id.to_owned());
+        }
+        is_new
+    }
+
+    /// Takes the approvals that wait for an answer, as the daemon lists them, in place of those that are known.
+    pub fn set_open(&mut self, requests: Vec<PermissionRequest>) -> Vec<AgentEvent> {
+        let gone: Vec<String> = self.open.keys().cloned().collect();
+        for request_id in gone {
+            if requests.iter().all(|request| request.request_id != request_id) {
+                self.close(&request_id, None, false);
+            }
+        }
+        for request in requests {
+            self.open(request);
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    /// Takes the prompts that run or wait, as the daemon lists them.
+    pub fn set_prompts(&mut self, prompts: Vec<PendingPrompt>) -> Vec<AgentEvent> {
+        for prompt in prompts {
+            if prompt.state == "running" {
+                self.start(&prompt.prompt_id);
+            } else {
+                self.events.push(AgentEvent::PromptQueued {
+                    prompt_id: prompt.prompt_id,
+                    text: prompt.text,
+                });
+            }
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    /// What an event means to whoever shows the conversation. `own` is who we are in the session.
+    pub fn translate(&mut self, event: DaemonEvent, source: Source, own: Option<&str>) -> Vec<AgentEvent> {
+        let is_own = own.is_some() && event.originator.as_deref() == own;
+        let prompt_id = event.prompt_id;
+        match event.kind {
+            EventKind::SessionUpdate(update) => self.update(update, prompt_id, is_own, source),
+            EventKind::TurnComplete { stop_reason } => self.end_turn(prompt_id, TurnEnd::Completed { stop_reason }),
+            EventKind::TurnError { message, code } => {
+                let code = code.map(|code| code.to_string());
+                self.end_turn(prompt_id, TurnEnd::Failed { message, code });
+            }
+            // What follows is about what people may do now. In a history there is nothing to do.
+            _ if source == Source::History => {}
+            EventKind::PromptCancelled { .. } => self.events.push(AgentEvent::CancelRequested { prompt_id }),
+            EventKind::PendingPromptAdded { prompt_id, text } => {
+                if is_own {
+                    self.accept_once(&prompt_id, &text);
+                }
+                self.events.push(AgentEvent::PromptQueued { prompt_id, text });
+            }
+            EventKind::PendingPromptStarted { prompt_id, .. } => {
+                let event = AgentEvent::PromptUnqueued {
+                    prompt_id: prompt_id.clone(),
+                    removed: false,
+                };
+                self.events.push(event);
+                self.start(&prompt_id);
+            }
+            EventKind::PendingPromptCompleted { prompt_id, state } => {
+                // One that began has left the queue when it began.
+                if state == "removed" {
+                    self.events.push(AgentEvent::PromptUnqueued {
+                        prompt_id,
+                        removed: true,
+                    });
+                }
+            }
+            EventKind::PermissionRequest(request) => {
+                if self.replaying {
+                    self.missed.push(*request);
+                } else {
+                    self.open(*request);
+                }
+            }
+            EventKind::PermissionResolved {
+                request_id,
+                option_id,
+                voter,
+            } => {
+                let is_own = own.is_some() && voter.as_deref() == own;
+                self.close(&request_id, option_id, is_own);
+            }
+            EventKind::PermissionAlreadyResolved { request_id, option_id } => self.close(&request_id, option_id, false),
+            EventKind::PermissionPartialVote {
+                request_id,
+                received,
+                needed,
+            } => {
+                self.events.push(AgentEvent::ApprovalProgress {
+                    request_id,
+                    received,
+                    needed,
+                });
+            }
+            EventKind::PermissionForbidden { client_id, .. } => {
+                if own.is_some() && client_id.as_deref() == own {
+                    self.notice(NoticeLevel::Warning, "The daemon lets somebody else decide about this.");
+                }
+            }
+            EventKind::ReplayComplete { .. } => {
+                self.replaying = false;
+                for request in std::mem::take(&mut self.missed) {
+                    self.open(request);
+                }
+            }
+            other => self.state(other),
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    /// What an update of an ACP agent means. Such an agent does not repeat our own words.
+    pub(crate) fn translate_update(
+        &mut self,
+        update: SessionUpdate,
+        prompt_id: Option<String>,
+        source: Source,
+    ) -> Vec<AgentEvent> {
+        self.update(update, prompt_id, false, source);
+        std::mem::take(&mut self.events)
+    }
+
+    /// Opens an approval.
+    pub(crate) fn open_request(&mut self, request: PermissionRequest) -> Vec<AgentEvent> {
+        self.open(request);
+        std::mem::take(&mut self.events)
+    }
+
+    /// Closes an approval; none if it is closed.
+    pub(crate) fn close_request(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Vec<AgentEvent> {
+        self.close(request_id, option_id, own);
+        std::mem::take(&mut self.events)
+    }
+
+    /// The conversation went on.
+    fn update(&mut self, update: SessionUpdate, prompt_id: Option<String>, is_own: bool, source: Source) {
+        match update {
+            SessionUpdate::UserMessage(content) => {
+                if source == Source::Stream && is_own {
+                    // Our own words come back to us; they are shown already.
+                    if let Some(prompt_id) = &prompt_id {
+                        self.accept_once(prompt_id, content.as_text().unwrap_or_default());
+                    }
+                } else {
+                    self.events.push(AgentEvent::UserMessage {
+                        prompt_id: prompt_id.clone(),
+                        content,
+                    });
+                }
+                if let Some(prompt_id) = prompt_id.filter(|_| source == Source::Stream) {
+                    self.start(&prompt_id);
+                }
+            }
+            SessionUpdate::AgentMessage { content, usage } => {
+                // The last piece is often empty and carries the cost.
+                if content.as_text() != Some("") {
+                    self.events.push(AgentEvent::AssistantChunk { prompt_id, content });
+                }
+                self.events.extend(usage.map(AgentEvent::TokenUsage));
+            }
+            SessionUpdate::AgentThought(content) => {
+                if content.as_text() != Some("") {
+                    self.events.push(AgentEvent::ThinkingChunk { prompt_id, content });
+                }
+            }
+            SessionUpdate::ToolCall(patch) => self.card(patch, prompt_id),
+            SessionUpdate::Plan(entries) => self.events.push(AgentEvent::Plan { entries }),
+            SessionUpdate::ContextUsage { used, size } => self.events.push(AgentEvent::ContextUsage { used, size }),
+            SessionUpdate::Commands { commands, skills } => {
+                self.events.push(AgentEvent::Commands { commands, skills });
+            }
+            SessionUpdate::Mode(mode_id) => self.events.push(AgentEvent::ModeChanged { mode_id }),
+            SessionUpdate::Title(title) => self.events.push(AgentEvent::Title { title }),
+            // The daemon tells about models and modes with events of their own.
+            SessionUpdate::ConfigOptions(_) => {}
+            SessionUpdate::Unknown { name, data } => self.unknown_update(&name, &data),
+        }
+    }
+
+    /// The session is in another state, or something happened that has no event here.
+    fn state(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::ModelSwitched { model_id } => self.events.push(AgentEvent::ModelChanged { model_id }),
+            EventKind::ModelSwitchFailed { model_id, error } => {
+                self.events.push(AgentEvent::ModelChangeFailed {
+                    model_id,
+                    message: error,
+                });
+            }
+            EventKind::ApprovalModeChanged { mode } => self.events.push(AgentEvent::ModeChanged { mode_id: mode }),
+            EventKind::SessionSnapshot {
+                model_id,
+                mode,
+                recording_degraded,
+            } => {
+                self.events
+                    .extend(model_id.map(|model_id| AgentEvent::ModelChanged { model_id }));
+                self.events
+                    .extend(mode.map(|mode_id| AgentEvent::ModeChanged { mode_id }));
+                if recording_degraded {
+                    self.recording_degraded();
+                }
+            }
+            EventKind::SessionMetadataUpdated {
+                display_name: Some(title),
+            } => {
+                self.events.push(AgentEvent::Title { title });
+            }
+            EventKind::FollowupSuggestion { suggestion } => {
+                self.events.push(AgentEvent::Suggestion { text: suggestion });
+            }
+            EventKind::RecordingDegraded => self.recording_degraded(),
+            EventKind::Unknown { name, data } => self.unknown(&name, &data),
+            other => tracing::debug!(event = ?other, "an event that is not shown"),
+        }
+    }
+
+    fn unknown(&mut self, name: &str, data: &Value) {
+        let unsupported = match name {
+            "permission_request" => {
+                "The agent asks for something in a way that cannot be shown here. Answer it in another client."
+            }
+            "session_rewound" => {
+                "The conversation was taken back to an earlier point. Open the session again to see it as it is."
+            }
+            "session_branched" => "The conversation was continued in another session, which is not shown here.",
+            "user_shell_command" => "Somebody runs a command in this session; its output is not shown here.",
+            "auth_device_flow_started" => "The daemon waits for somebody to log in. Do that where it runs.",
+            "mid_turn_message_injected" => {
+                for message in list_of(data, "messages") {
+                    let text = message.as_str().or_else(|| message.get("text")?.as_str());
+                    let content = ContentBlock::text(text.unwrap_or_default());
+                    self.events.push(AgentEvent::UserMessage {
+                        prompt_id: self.running.clone(),
+                        content,
+                    });
+                }
+                return;
+            }
+            _ => {
+                tracing::debug!(name, "an event that is not known");
+                return;
+            }
+        };
+        self.notice(NoticeLevel::Unsupported, unsupported);
+    }
+
+    fn unknown_update(&mut self, name: &str, data: &Value) {
+        let known = matches!(
+            name,
+            "user_message_chunk"
+                | "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        );
+        if known {
+            self.notice(
+                NoticeLevel::Unsupported,
+                &format!("A part of the conversation cannot be shown here ({name})."),
+            );
+        } else {
+            tracing::debug!(
+                name,
+                fields = data.as_object().map_or(0, serde_json::Map::len),
+                "an update that is not known"
+            );
+        }
+    }
+
+    fn recording_degraded(&mut self) {
+        self.notice(
+            NoticeLevel::Warning,
+            "The daemon cannot record this session any more: it will not be there later.",
+        );
+    }
+
+    fn notice(&mut self, level: NoticeLevel, message: &str) {
+        let message = message.to_owned();
+        self.events.push(AgentEvent::Notice { level, message });
+    }
+
+    fn accept_once(&mut self, prompt_id: &str, text: &str) {
+        if self.accept(prompt_id) {
+            self.events.push(AgentEvent::PromptAccepted {
+                prompt_id: prompt_id.to_owned(),
+                text: text.to_owned(),
+            });
+        }
+    }
+
+    fn start(&mut self, prompt_id: &str) {
+        if self.running.as_deref() != Some(prompt_id) {
+            self.running = Some(prompt_id.to_owned());
+            self.events.push(AgentEvent::TurnStarted {
+                prompt_id: prompt_id.to_owned(),
+            });
+        }
+    }
+
+    fn end_turn(&mut self, prompt_id: Option<String>, end: TurnEnd) {
+        if prompt_id.is_none() || self.running == prompt_id {
+            self.running = None;
+        }
+        if prompt_id.is_none() || self.cancelling == prompt_id {
+            self.cancelling = None;
+        }
+        self.events.push(AgentEvent::TurnEnded { prompt_id, end });
+    }
+
+    fn card(&mut self, patch: ToolCallPatch, prompt_id: Option<String>) {
+        let call = Box::new(self.cards.apply(patch));
+        self.events.push(AgentEvent::ToolCall { prompt_id, call });
+    }
+
+    fn open(&mut self, mut request: PermissionRequest) {
+        if self.open.contains_key(&request.request_id) {
+            return;
+        }
+        // With an approval the arguments and the difference are told here, and only here.
+        let call = &request.tool_call;
+        if call.id != request.request_id {
+            let patch = ToolCallPatch {
+                id: call.id.clone(),
+                title: Some(call.title.clone()),
+                kind: Some(call.kind.clone()),
+                status: Some(call.status.clone()),
+                tool_name: call.tool_name.clone(),
+                input: Some(call.input.clone()).filter(|input| !input.is_null()),
+                output: None,
+                locations: call.locations.clone(),
+                content: call.content.clone(),
+            };
+            request.tool_call = self.cards.apply(patch);
+            self.events.push(AgentEvent::ToolCall {
+                prompt_id: request.prompt_id.clone(),
+                call: Box::new(request.tool_call.clone()),
+            });
+        }
+        self.open.insert(request.request_id.clone(), request.clone());
+        self.events.push(AgentEvent::ApprovalOpened {
+            request: Box::new(request),
+        });
+    }
+
+    fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) {
+        self.missed.retain(|request| request.request_id != request_id);
+        if self.open.remove(request_id).is_some() {
+            self.events.push(AgentEvent::ApprovalClosed {
+                request_id: request_id.to_owned(),
+                option_id,
+                own,
+            });
+        }
+    }
+}

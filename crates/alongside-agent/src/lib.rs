@@ -1,0 +1,45 @@
+//! Agents for `alongside`: those that run in a daemon and those that run as a child.
+//!
+//! | module | what for |
+//! |---|---|
+//! | [`daemon`] | a client of `qwen serve`: its routes, its sessions, and their events, in order and each once |
+//! | [`ide`] | a conversation with an agent in a daemon |
+//! | [`acp`] | a conversation with an agent that is our child, over the Agent Client Protocol |
+//! | [`conversation`] | what both of them say: messages, calls of tools, approvals |
+//! | [`settings`] | whether to use a daemon, and which |
+//!
+//! [`AgentManager`] is one conversation, whichever way. It takes [`AgentCommand`]s and gives [`AgentEvent`]s:
+//!
+//! ```text
+//!                       AgentCommand                      AgentEvent
+//!                            |                                ^
+//!                            v                                |
+//!                       AgentManager -------------------------+
+//!                        |        |
+//!        DaemonIdeConnection    AcpConnection
+//!                |                    |
+//!      DaemonSessionClient     JSON-RPC over pipes ---> ReviewGate ---> files
+//!                |                    |
+//!           qwen serve        qwen --acp, gemini --acp, ...
+//! ```
+//!
+//! *Invariant:* a daemon is on this machine or it is not talked to: see [`daemon::DaemonAddress`].
+//! *Invariant:* an event carries no token, no address and no client id; errors and `Debug` carry no token.
+//! *Invariant:* whoever shows a conversation sees every event once and in order, or is told to begin anew.
+
+pub mod acp;
+mod command;
+pub mod conversation;
+pub mod daemon;
+mod event;
+pub mod ide;
+mod manager;
+mod secret;
+pub mod settings;
+
+pub use command::{AgentCommand, AgentError, AgentReply};
+pub use event::{
+    Abilities, AgentEvent, ConnectedSession, DisconnectKind, EventReceiver, EventSender, Locality, NoticeLevel,
+};
+pub use manager::{AgentManager, AgentTarget};
+pub use secret::Secret;

@@ -1,0 +1,261 @@
+//! Whether to use a daemon, and which.
+//!
+//! Each value is taken from the first place that has it; an empty text counts as none.
+//!
+//! | value | 1. | 2. | 3. | otherwise |
+//! |---|---|---|---|---|
+//! | whether | `daemon.enabled` | `QWEN_IDE_DAEMON_URL` is set: yes | | no |
+//! | address | `daemon.url` | `QWEN_IDE_DAEMON_URL` | | `http://127.0.0.1:4170` |
+//! | token | `daemon.token` | the file `daemon.tokenFile` | `QWEN_SERVER_TOKEN` | none |
+//!
+//! So the daemon is off unless somebody asks for it, `daemon.enabled = false` keeps it off whatever the environment says, and
+//! what a person wrote into their settings is stronger than what a shell happens to carry.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::daemon::{AddressError, DaemonAddress};
+use crate::secret::Secret;
+
+/// The variable with the address of a daemon. Setting it asks for the daemon.
+pub const URL_VARIABLE: &str = "QWEN_IDE_DAEMON_URL";
+
+/// The variable with the token of a daemon: the same that `qwen serve` reads.
+pub const TOKEN_VARIABLE: &str = "QWEN_SERVER_TOKEN";
+
+/// What the settings say about the daemon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DaemonSettings {
+    /// `daemon.enabled`
+    pub enabled: Option<bool>,
+    /// `daemon.url`
+    pub url: Option<String>,
+    /// `daemon.token`
+    pub token: Option<Secret>,
+    /// `daemon.tokenFile`
+    pub token_file: Option<PathBuf>,
+}
+
+/// A daemon to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonTarget {
+    /// Where it is.
+    pub address: DaemonAddress,
+    /// Its token.
+    pub token: Option<Secret>,
+    /// Where the address was written.
+    pub origin: Origin,
+}
+
+/// Where a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In the settings.
+    Settings,
+    /// In the environment.
+    Environment,
+    /// Nowhere.
+    Default,
+}
+
+/// Why there is no daemon although somebody asked for one.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The address breaks the rule.
+    #[error("{origin}: {source}")]
+    Address {
+        /// Where it was written.
+        origin: Origin,
+        /// What is wrong with it.
+        source: AddressError,
+    },
+    /// The file with the token cannot be read.
+    #[error("daemon.tokenFile: {} cannot be read: {source}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Settings => "daemon.url",
+            Self::Environment => URL_VARIABLE,
+            Self::Default => "the default address",
+        })
+    }
+}
+
+/// Decides whether to use a daemon, and which: `None` means that nobody asked for one.
+///
+/// The environment and the file are given as functions, so that this does nothing but decide.
+pub fn resolve_daemon(
+    settings: &DaemonSettings,
+    environment: impl Fn(&str) -> Option<String>,
+    read_file: impl Fn(&Path) -> io::Result<String>,
+) -> Result<Option<DaemonTarget>, SettingsError> {
+    let from_environment = environment(URL_VARIABLE).filter(|url| !url.trim().is_empty());
+    if !settings.enabled.unwrap_or(from_environment.is_some()) {
+        return Ok(None);
+    }
+    let from_settings = settings.url.clone().filter(|url| !url.trim().is_empty());
+    let (url, origin) = match (from_settings, from_environment) {
+        (Some(url), _) => (Some(url), Origin::Settings),
+        (None, Some(url)) => (Some(url), Origin::Environment),
+        (None, None) => (None, Origin::Default),
+    };
+    let address = url
+        .as_deref()
+        .map_or_else(|| Ok(DaemonAddress::default()), DaemonAddress::parse);
+    let address = address.map_err(|source| SettingsError::Address { origin, source })?;
+    let token = match (&settings.token, &settings.token_file) {
+        (Some(token), _) => Some(token.clone()),
+        (None, Some(path)) => {
+            let text = read_file(path).map_err(|source| SettingsError::TokenFile {
+                path: path.clone(),
+                source,
+            })?;
+            Secret::new(&text)
+        }
+        (None, None) => None,
+    };
+    let token = token.or_else(|| environment(TOKEN_VARIABLE).and_then(|token| Secret::new(&token)));
+    Ok(Some(DaemonTarget { address, token, origin }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "http://127.0.0.1:5000/";
+
+    fn resolve(settings: &DaemonSettings, variables: &[(&str, &str)]) -> Result<Option<DaemonTarget>, SettingsError> {
+        let environment = |name: &str| {
+            let mut variables = variables.iter();
+            variables
+                .find(|(own, _)| *own == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        let read_file = |path: &Path| match path.to_str() {
+            Some("/token") => Ok("from the file\n".to_owned()),
+            Some("/empty") => Ok("\n".to_owned()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        resolve_daemon(settings, environment, read_file)
+    }
+
+    fn enabled() -> DaemonSettings {
+        DaemonSettings {
+            enabled: Some(true),
+            ..DaemonSettings::default()
+        }
+    }
+
+    fn token(settings: &DaemonSettings, variables: &[(&str, &str)]) -> Option<String> {
+        resolve(settings, variables)
+            .unwrap()
+            .unwrap()
+            .token
+            .map(|token| token.reveal().to_owned())
+    }
+
+    #[test]
+    fn the_daemon_is_off_unless_somebody_asks_for_it() {
+        assert_eq!(resolve(&DaemonSettings::default(), &[]).unwrap(), None);
+        assert_eq!(
+            resolve(
+                &DaemonSettings::default(),
+                &[(TOKEN_VARIABLE, "x"), (URL_VARIABLE, " ")]
+            )
+            .unwrap(),
+            None
+        );
+        let only_url = DaemonSettings {
+            url: Some(URL.to_owned()),
+            ..DaemonSettings::default()
+        };
+        assert_eq!(resolve(&only_url, &[]).unwrap(), None);
+    }
+
+    #[test]
+    fn the_variable_asks_for_it_and_the_setting_has_the_last_word() {
+        let target = resolve(&DaemonSettings::default(), &[(URL_VARIABLE, URL)])
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (target.address.to_string().as_str(), target.origin),
+            (URL, Origin::Environment)
+        );
+        let off = DaemonSettings {
+            enabled: Some(false),
+            ..DaemonSettings::default()
+        };
+        assert_eq!(resolve(&off, &[(URL_VARIABLE, URL)]).unwrap(), None);
+    }
+
+    #[test]
+    fn the_address_comes_from_the_settings_then_the_environment_then_the_default() {
+        let both = DaemonSettings {
+            url: Some("http://localhost:1".to_owned()),
+            ..enabled()
+        };
+        let target = resolve(&both, &[(URL_VARIABLE, URL)]).unwrap().unwrap();
+        assert_eq!(
+            (target.address.to_string().as_str(), target.origin),
+            ("http://localhost:1/", Origin::Settings)
+        );
+        let target = resolve(&enabled(), &[(URL_VARIABLE, URL)]).unwrap().unwrap();
+        assert_eq!(target.origin, Origin::Environment);
+        let empty = DaemonSettings {
+            url: Some(String::new()),
+            ..enabled()
+        };
+        let target = resolve(&empty, &[]).unwrap().unwrap();
+        assert_eq!(
+            (target.address.to_string().as_str(), target.origin),
+            ("http://127.0.0.1:4170/", Origin::Default)
+        );
+    }
+
+    #[test]
+    fn the_token_comes_from_the_settings_then_the_file_then_the_environment() {
+        let variables = [(TOKEN_VARIABLE, " from the environment ")];
+        let in_file = DaemonSettings {
+            token_file: Some("/token".into()),
+            ..enabled()
+        };
+        let everywhere = DaemonSettings {
+            token: Secret::new("from the settings"),
+            ..in_file.clone()
+        };
+        assert_eq!(token(&everywhere, &variables).as_deref(), Some("from the settings"));
+        assert_eq!(token(&in_file, &variables).as_deref(), Some("from the file"));
+        let empty_file = DaemonSettings {
+            token_file: Some("/empty".into()),
+            ..enabled()
+        };
+        assert_eq!(token(&empty_file, &variables).as_deref(), Some("from the environment"));
+        assert_eq!(token(&enabled(), &variables).as_deref(), Some("from the environment"));
+        assert_eq!(token(&enabled(), &[(TOKEN_VARIABLE, "  ")]), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place_and_without_secrets() {
+        let error = resolve(
+            &DaemonSettings::default(),
+            &[(URL_VARIABLE, "http://me:s3cret@127.0.0.1")],
+        )
+        .unwrap_err();
+        assert!(error.to_string().starts_with(URL_VARIABLE), "{error}");
+        assert!(!format!("{error} {error:?}").contains("s3cret"));
+        let missing = DaemonSettings {
+            token_file: Some("/missing".into()),
+            ..enabled()
+        };
+        assert!(resolve(&missing, &[]).unwrap_err().to_string().contains("/missing"));
+    }
+}
