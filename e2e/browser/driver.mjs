@@ -77,7 +77,8 @@ export class ReviewPage {
 
   /** Types at the end of the line that contains this text. */
   async typeAfter(text, typed) {
-    await this.line(text).click();
+    // At its beginning: a line can be wider than its pane, and a click in its middle would scroll sideways.
+    await this.line(text).click({ position: { x: 2, y: 10 } });
     await this.page.keyboard.press('End');
     await this.page.keyboard.type(typed);
   }

@@ -42,14 +42,14 @@ await play(async (stage) => {
   }
   await page.typeAfter('replaced(50)', ' ');
   await page.page.evaluate(() => {
-    const typed = () => document.querySelector('[data-testid=pane-draft]').textContent.includes('§');
+    const typed = () => document.querySelector('[data-testid=pane-draft]').textContent.includes('~');
     const listen = () => {
       const start = performance.now();
       window.typing = window.painted(typed).then((end) => end - start);
     };
     document.addEventListener('keydown', listen, { capture: true, once: true });
   });
-  await page.page.keyboard.press('§');
+  await page.page.keyboard.press('~');
   const typing = await page.page.evaluate(() => window.typing);
   const parts = await page.at('progress').textContent();
   await page.sent();

@@ -36,8 +36,7 @@ await play(async (stage) => {
   await page.decideHunk(edit.reject, 'reject');
   await page.typeAfter(edit.after, edit.text);
   await page.sent();
-  await page.page.keyboard.press('Home');
-  await page.page.keyboard.press('Escape');
+  await page.page.evaluate(() => document.activeElement.blur());
   await look('review-light');
   await page.at('open-keys').click();
   await page.at('keys').waitFor();
