@@ -14,6 +14,21 @@ const PAINTED = `window.painted = (ready) => new Promise((resolve, reject) => {
   const observer = new MutationObserver(() => look() && observer.disconnect());
   observer.observe(document, { childList: true, subtree: true, attributes: true });
 });
+// How long the companion takes for its part of a decision, from the request to the note with the new parts.
+window.waits = [];
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  if (text.includes('"review/hunk"')) {
+    const start = performance.now();
+    const hear = (event) => {
+      if (!event.data.includes('"review/edited"')) return;
+      this.removeEventListener('message', hear);
+      window.waits.push(event.timeStamp - start);
+    };
+    this.addEventListener('message', hear);
+  }
+  send.call(this, text);
+};
 window.opened = window.painted(() => document.querySelector('[data-testid=pane-draft] [data-testid=hunk]'));`;
 
 const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length / 2)];
@@ -40,6 +55,7 @@ await play(async (stage) => {
       }, decision),
     );
   }
+  const waits = await page.page.evaluate(() => window.waits);
   await page.typeAfter('replaced(50)', ' ');
   await page.page.evaluate(() => {
     const typed = () => document.querySelector('[data-testid=pane-draft]').textContent.includes('~');
@@ -62,6 +78,7 @@ await play(async (stage) => {
       navigation: rounded(navigation),
       opening: rounded(opening),
       decision: rounded(median(decisions)),
+      decisionInCompanion: rounded(median(waits)),
       slowestDecision: rounded(Math.max(...decisions)),
       typing: rounded(typing),
     },
