@@ -372,8 +372,10 @@ impl CheckingDesk {
                 })),
                 _ => None,
             };
-            // Nobody listens if the plugin does not watch.
-            let _ = notification.map(|notification| self.news.send(notification));
+            if let Some(notification) = notification {
+                // Nobody listens if the plugin does not watch.
+                let _ = self.news.send(notification);
+            }
         }
         result
     }
