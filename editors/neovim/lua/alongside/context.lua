@@ -127,6 +127,11 @@ function M.start()
   end)
 end
 
+--- Whether nothing that happened is still to be reported.
+function M.is_reported()
+  return next(waiting) == nil
+end
+
 --- Reports nothing any more.
 function M.stop()
   if group then

@@ -1,0 +1,1 @@
+//! The plugin in a real Vim 9, in a terminal.
