@@ -58,7 +58,7 @@ async fn a_change_is_edited_and_accepted_by_writing_it_and_what_was_not_touched_
     neovim.run(&format!("edit {}", sandbox.write("other.txt", "other\n").display()));
     agent.propose(&path, "\u{feff}one\r\nTWO 🦀\r\nthree").await;
     neovim.show_review();
-    assert_eq!(neovim.eval("getline(1, '$')"), "one\nTWO 🦀\nthree");
+    assert_eq!(neovim.eval("getline(1, '$')->join(',')"), "one,TWO 🦀,three");
     neovim.press("ggjA edited<Esc>");
     neovim.wait_for("getline(2) == 'TWO 🦀 edited'");
     let decision = agent
@@ -195,7 +195,7 @@ async fn several_changes_are_offered_in_a_list_and_the_statusline_counts_them() 
     neovim.run("lua vim.ui.select = function(items, options, choose) Listed = vim.tbl_map(options.format_item, items); choose(items[2]) end");
     neovim.run("AlongsideReview");
     neovim.wait_for("&buftype == 'acwrite' && getline(1) == 'b'");
-    let listed = neovim.eval("luaeval('Listed')");
+    let listed = neovim.eval("luaeval('Listed')->join(';')");
     assert!(listed.contains("a.txt (+1 −0), Gemini CLI 0.61.0"), "{listed}");
 }
 
@@ -210,7 +210,8 @@ async fn the_agent_is_told_when_neovim_is_killed_or_ends() {
         if end == "kill" {
             neovim.kill();
         } else {
-            neovim.press("<Cmd>qall!<CR>");
+            // Later, so that this very request is answered.
+            neovim.run("call timer_start(0, {-> execute('qall!')})");
         }
         assert_eq!(agent.decision().await["method"], "ide/diffRejected", "{end}");
         wait_for_no_announcement(&sandbox);
