@@ -16,10 +16,15 @@ struct Vim<'a> {
 impl<'a> Vim<'a> {
     fn start(sandbox: &'a Sandbox, file: &Path) -> Self {
         let terminal = Terminal::open(sandbox, "vim", &sandbox.workspace(), &[]);
-        let plugin = plugin("vim");
+        let settings = sandbox.path("vimrc");
+        let lines = format!(
+            "set nocompatible encoding=utf-8 ttimeoutlen=5 runtimepath^={}\n",
+            plugin("vim").display()
+        );
+        std::fs::write(&settings, lines).expect("write Vim's settings");
         terminal.type_line(&format!(
-            "vim -Nu NONE -i NONE -n --cmd 'set encoding=utf-8 runtimepath^={} noesckeys' --cmd 'filetype plugin on' '{}'",
-            plugin.display(),
+            "vim -u '{}' -i NONE -n '{}'",
+            settings.display(),
             file.display()
         ));
         let vim = Self { sandbox, terminal };

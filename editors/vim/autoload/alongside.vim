@@ -45,7 +45,8 @@ export def Start()
   endif
   const command = get(g:, 'alongside_command', 'alongside')
   if !executable(command)
-    return Say('`' .. command .. '` is not on the PATH')
+    Say('`' .. command .. '` is not on the PATH')
+    return
   endif
   # The same after a restart: by these the companion finds its former port.
   arguments = [command, 'bridge', '--name', 'vim', '--display-name', 'Vim', '--pid', string(getpid()),
@@ -76,7 +77,8 @@ def Launch(news: string)
   })
   Request('hello', {protocol: 1, name: 'vim', watch: true, interactive: true}, (answer) => {
     if has_key(answer, 'error')
-      return Say(answer.error.message)
+      Say(answer.error.message)
+      return
     endif
     Request('terminal/environment', {}, (told) => {
       for [name, value] in items(get(get(told, 'result', {}), 'variables', {}))
@@ -98,11 +100,13 @@ def OnExit(code: number)
   endif
   running = false
   if code == 0
-    return Say('the companion was ended; :AlongsideStart starts it again')
+    Say('the companion was ended; :AlongsideStart starts it again')
+    return
   endif
   restarts = filter(restarts, (_, moment) => localtime() - moment < 60) + [localtime()]
   if len(restarts) > MOST_RESTARTS
-    return Say('the companion keeps ending, with code ' .. code)
+    Say('the companion keeps ending, with code ' .. code)
+    return
   endif
   Launch('the companion had ended and was started again')
 enddef
@@ -273,9 +277,11 @@ enddef
 export def Review()
   const waiting = sort(values(reviews), (one, other) => one.id - other.id)
   if !empty(view)
-    return Say('first decide about the change that is shown')
+    Say('first decide about the change that is shown')
+    return
   elseif empty(waiting)
-    return Say('no change waits')
+    Say('no change waits')
+    return
   endif
   var choice = 1
   if len(waiting) > 1
@@ -345,7 +351,8 @@ enddef
 
 export def Accept(insist: bool)
   if empty(view)
-    return Say('no change is shown; :AlongsideReview shows one')
+    Say('no change is shown; :AlongsideReview shows one')
+    return
   endif
   Decide('review/accept', {content: Draft(), evenIfEmpty: insist})
 enddef
@@ -359,7 +366,8 @@ enddef
 
 export def Reject()
   if empty(view)
-    return Say('no change is shown; :AlongsideReview shows one')
+    Say('no change is shown; :AlongsideReview shows one')
+    return
   endif
   Decide('review/reject', {})
 enddef

@@ -1,18 +1,15 @@
-vim9script
-# Puts terminal coding agents alongside Vim 9: commands, and the start. See :help alongside.
-if exists('g:loaded_alongside') || !has('channel') || !has('job') || !has('diff')
+" Puts terminal coding agents alongside Vim 9: commands, and the start. See :help alongside.
+if exists('g:loaded_alongside') || v:version < 900 || !has('channel') || !has('job') || !has('diff')
   finish
 endif
-g:loaded_alongside = 1
+let g:loaded_alongside = 1
 
-import autoload 'alongside.vim'
+command! AlongsideStart call alongside#Start()
+command! AlongsideStop call alongside#Stop()
+command! AlongsideReview call alongside#Review()
+command! -bang AlongsideAccept call alongside#Accept(<bang>0)
+command! AlongsideReject call alongside#Reject()
 
-command! AlongsideStart alongside.Start()
-command! AlongsideStop alongside.Stop()
-command! AlongsideReview alongside.Review()
-command! -bang AlongsideAccept alongside.Accept(<bang>false)
-command! AlongsideReject alongside.Reject()
-
-if get(g:, 'alongside_autostart', true)
-  autocmd VimEnter * ++once alongside.Start()
+if get(g:, 'alongside_autostart', 1)
+  autocmd VimEnter * ++once call alongside#Start()
 endif
