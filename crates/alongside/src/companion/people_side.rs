@@ -117,15 +117,6 @@ impl Companion {
         })
     }
 
-    /// Whether each command line would connect.
-    async fn examine(&self) -> Result<Value, Refusal> {
-        let directory = self.workspace().into_iter().next().unwrap_or_default();
-        let examined = doctor::examine(&directory).await;
-        examined
-            .map(|found| found.to_json())
-            .map_err(|error| Refusal::new("failed", format!("{error:#}")))
-    }
-
     fn report(&self, input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>) -> Result<Value, Refusal> {
         self.with_core(input).map(|()| json!({})).map_err(|error| {
             let kind = match error {

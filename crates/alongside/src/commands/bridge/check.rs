@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use alongside_core::{Core, Effect, Insist, Now, Proposal, ReviewId, SessionId};
 use alongside_front::protocol::{
-    HunkStates, Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome,
+    Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome,
 };
 use alongside_front::{Desk, FrontEnd, Refusal, stdio};
 use anyhow::{Context, Result};
@@ -341,7 +341,10 @@ struct CheckingDesk {
 impl CheckingDesk {
     fn new(folder: &Path, refusals: Refusals) -> Self {
         Self {
-            core: Mutex::new(Core::new(Box::new(|path| path.canonicalize().ok()))),
+            core: Mutex::new(Core::new(
+                vec![folder.to_owned()],
+                Box::new(|path| path.canonicalize().ok()),
+            )),
             news: broadcast::channel(64).0,
             folder: folder.to_owned(),
             refusals,
@@ -422,8 +425,8 @@ impl CheckingDesk {
                 Ok::<_, alongside_core::DecideError>(Version { version })
             })),
             Request::ReviewHunk(asked) => answer(self.with_core(|core| {
-                core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
-                core.review(asked.review).map(HunkStates::of)
+                let version = core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
+                Ok::<_, alongside_core::DecideError>(Version { version })
             })),
             Request::ReviewAccept(accept) => {
                 answer(self.with_core(|core| core.accept(accept.review, accept.content, Insist::No)))
