@@ -23,7 +23,7 @@ mod waiting;
 pub use cli::{Agent, Cli, Launch};
 pub use companion::{Companion, Outcome, Review};
 pub use fake_model::{FakeModel, Prompt};
-pub use programs::{alongside, node, npm_package, typescript};
+pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
 pub use proxy::AuthorizingProxy;
 pub use sandbox::Sandbox;
 pub use sdk::{Sdk, SdkClient};

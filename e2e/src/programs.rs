@@ -43,6 +43,24 @@ pub fn npm_package(name: &str) -> PathBuf {
     modules.join(name)
 }
 
+/// A plugin of `editors/`.
+pub fn plugin(editor: &str) -> PathBuf {
+    e2e_directory().with_file_name("editors").join(editor)
+}
+
+/// An editor that `cargo xtask test` has put beside the build.
+pub fn editor(name: &str) -> PathBuf {
+    let own = env::current_exe().expect("a test knows where it is");
+    let target = own.ancestors().nth(3).expect("a test is in a target directory");
+    let editor = target.join("editors").join(name);
+    assert!(
+        editor.is_file(),
+        "{} is missing: run these tests with `cargo xtask test`",
+        editor.display()
+    );
+    editor
+}
+
 /// A script of `e2e/typescript/`.
 pub fn typescript(script: &str) -> PathBuf {
     e2e_directory().join("typescript").join(script)

@@ -1,4 +1,4 @@
-//! The programs that the tests need from the machine: Node with npm, tmux and Chromium.
+//! The programs that the tests need from the machine: Node with npm, tmux, Chromium and Vim.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ struct Need {
     package: &'static str,
 }
 
-const NEEDS: [Need; 5] = [
+const NEEDS: [Need; 6] = [
     Need {
         program: "node",
         question: "--version",
@@ -39,6 +39,11 @@ const NEEDS: [Need; 5] = [
         question: "--version",
         package: "chromium",
     },
+    Need {
+        program: "vim",
+        question: "--version",
+        package: "vim",
+    },
 ];
 
 /// Makes sure that everything is there. Installs what is missing when we may; otherwise says what to install.
@@ -58,17 +63,27 @@ pub(crate) fn prepare() -> Result<(), String> {
             "install these first: sudo apt-get update && sudo apt-get install {packages}"
         ));
     }
-    eprintln!("xtask: installing {packages}");
-    run(apt_get(&["update"]))?;
-    let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
-    install.args(&missing);
-    run(install)?;
+    install(&missing)?;
     let missing = self::missing();
     if missing.is_empty() {
         Ok(())
     } else {
         Err(format!("still missing after its installation: {}", missing.join(" ")))
     }
+}
+
+/// Whether packages can be installed here.
+pub(crate) fn may_install() -> bool {
+    is_root() && answers("apt-get", "--version")
+}
+
+/// Installs packages.
+pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
+    eprintln!("xtask: installing {}", packages.join(" "));
+    run(apt_get(&["update"]))?;
+    let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
+    install.args(packages);
+    run(install)
 }
 
 /// The version of Node on the path, its first number.

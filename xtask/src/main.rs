@@ -4,6 +4,7 @@
 //! what is missing where it may not, and leaves nothing out in silence. It has no dependencies, so that it starts at once.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod editors;
 mod machine;
 mod npm;
 mod plan;
@@ -68,7 +69,7 @@ fn checks(plan: &mut Plan) {
 fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
-    let (in_browser, with_agents) = (only.clone(), only.clone());
+    let (in_browser, in_editors, with_agents) = (only.clone(), only.clone(), only.clone());
     plan.step("programs of the machine", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("the page", npm::check_page);
@@ -94,6 +95,10 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(command)
     });
     plan.step("browser", move || end_to_end(&["--test", "browser"], &in_browser));
+    plan.step("editors", move || {
+        editors::prepare()?;
+        end_to_end(&["--test", "editors"], &in_editors)
+    });
 }
 
 fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
@@ -124,11 +129,15 @@ fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// Beside our own build, wherever cargo was told to put that.
 fn release_binary() -> Result<PathBuf, String> {
+    Ok(target_directory()?.join("release").join("alongside"))
+}
+
+/// Where our own build is, wherever cargo was told to put that.
+fn target_directory() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("cannot tell where xtask is: {error}"))?;
     let target = own.ancestors().nth(2).ok_or("xtask is not in a target directory")?;
-    Ok(target.join("release").join("alongside"))
+    Ok(target.to_owned())
 }
 
 /// The root of the repository. Cargo tells where we are at run time too, which stays right when the repository moves.

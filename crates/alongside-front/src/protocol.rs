@@ -6,6 +6,7 @@ use alongside_core::draft::{Choice, Hunk, HunkId};
 use alongside_core::privacy::Rule;
 use alongside_core::{BaseKind, Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -73,6 +74,9 @@ pub enum Request {
     /// A link that opens the built-in page, good for one use. Answers [`PageLink`].
     #[serde(rename = "page/link")]
     PageLink(Nothing),
+    /// The variables for terminals that the editor opens. Answers [`Variables`]; only over a bridge.
+    #[serde(rename = "terminal/environment")]
+    TerminalEnvironment(Nothing),
     /// End the companion.
     #[serde(rename = "stop")]
     Stop(Nothing),
@@ -99,6 +103,7 @@ pub const METHODS: &[&str] = &[
     "status",
     "doctor",
     "page/link",
+    "terminal/environment",
     "stop",
 ];
 
@@ -334,6 +339,13 @@ pub struct Buffer {
 pub struct PageLink {
     /// Good for one use.
     pub url: String,
+}
+
+/// Environment variables.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variables {
+    /// Their values by their names.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// A decision.

@@ -48,6 +48,8 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Start the companion and serve until it is stopped
     Serve(Serve),
+    /// Be the companion of an editor whose plugin speaks on standard input and output
+    Bridge(Bridge),
     /// Tell agents what is open, or see what they see
     #[command(subcommand)]
     Context(Context),
@@ -130,6 +132,33 @@ pub(crate) struct Serve {
     /// Open the review page in the browser
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Not for typing: editor plugins start it. It speaks the front-end protocol, one message a line, and ends when its standard
+input closes or the editor's process is gone. With --check it starts a plugin instead, plays the companion for it, and
+says what the plugin does not do yet.
+
+Examples:
+  alongside bridge --name neovim --display-name Neovim --pid 4711 --workspace /home/me/project
+  alongside bridge --check -- lua my_plugin.lua")]
+pub(crate) struct Bridge {
+    /// A short lowercase name for the editor, as agents are given it
+    #[arg(long, value_name = "ID", required_unless_present = "check")]
+    pub(crate) name: Option<String>,
+    /// The editor's name, as agents show it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) display_name: Option<String>,
+    /// The editor's process; the companion ends with it
+    #[arg(long, value_name = "N", required_unless_present = "check")]
+    pub(crate) pid: Option<u32>,
+    /// Check a plugin: start COMMAND and speak with it
+    #[arg(long, requires = "command", conflicts_with_all = ["name", "display_name", "pid"])]
+    pub(crate) check: bool,
+    /// The plugin to check, and its arguments
+    #[arg(last = true, requires = "check", value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! A file for each command.
 
+mod bridge;
 mod context;
 mod demo;
 mod detect;
@@ -25,6 +26,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
     match command {
         None => serve::run(&common, Serve::default()).await,
         Some(Command::Serve(serve)) => serve::run(&common, serve).await,
+        Some(Command::Bridge(bridge)) => bridge::run(&common, bridge).await,
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
         Some(Command::Status) => status::run(&common).await,

@@ -341,6 +341,7 @@ async fn keep_announced(
             // Watched first, then looked at once more: what happened in between is not missed.
             () = companion.wake.reviews.notified() => {
                 watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
+                settled(&changes).await;
                 companion.refresh_bases().await;
                 continue;
             }

@@ -84,6 +84,11 @@ impl Desk for Companion {
                     .map_err(|error| Refusal::new("noPage", format!("{error:#}")))?;
                 value(&PageLink { url })
             }
+            // They hold the agents' token, which is the editor's business and no page's: the bridge answers it.
+            Request::TerminalEnvironment(_) => Err(Refusal::new(
+                "onlyOverABridge",
+                "only the editor that started this companion is told these variables",
+            )),
             Request::Stop(_) => {
                 self.wake.stop.notify_one();
                 Ok(json!({}))

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod agents;
+mod bridge;
 mod context;
 mod decisions;
 mod discovery;

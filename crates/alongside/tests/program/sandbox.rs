@@ -233,9 +233,15 @@ impl Agent {
     }
 
     pub(crate) async fn connect_as(serving: &Serving, name: &str, version: &str) -> Self {
-        let client = Client::connect("127.0.0.1", serving.port, &serving.token())
-            .await
-            .unwrap();
+        Self::connect_to_as(serving.port, &serving.token(), name, version).await
+    }
+
+    pub(crate) async fn connect_to(port: u16, token: &str) -> Self {
+        Self::connect_to_as(port, token, "streamable-http-client", "0.61.0").await
+    }
+
+    async fn connect_to_as(port: u16, token: &str, name: &str, version: &str) -> Self {
+        let client = Client::connect("127.0.0.1", port, token).await.unwrap();
         let me = ClientInfo {
             name: name.to_owned(),
             version: version.to_owned(),

@@ -1,0 +1,81 @@
+//! `alongside bridge`: the companion of one editor, whose plugin speaks on standard input and output.
+//!
+//! It is the same companion as that of `serve`, with one more conversation, and it ends with that conversation: when the
+//! plugin hangs up, the editor is gone, or somebody says so.
+
+mod check;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use alongside_discovery::{Announcement, Environment, terminal_environment};
+use alongside_front::protocol::{Notification, Request, Variables};
+use alongside_front::{Desk, FrontEnd, Refusal, stdio};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tokio::io::BufReader;
+use tokio::sync::broadcast;
+
+use crate::command_line::{Bridge, Common, Serve};
+use crate::commands::serve;
+use crate::companion::{Companion, Running};
+use crate::signals::EndSignals;
+
+pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
+    if bridge.check {
+        return check::run(common, &bridge.command).await;
+    }
+    let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let options = Serve {
+        name: bridge.name,
+        display_name: bridge.display_name,
+        pid: bridge.pid,
+        open: false,
+    };
+    let running = Running::start(serve::options(common, options)).await?;
+    let desk = Arc::new(EditorsDesk {
+        companion: running.companion().clone(),
+        announcement: running.announcement().clone(),
+    });
+    // A task of its own, so that the plugin hears of the end too.
+    let mut conversation = tokio::spawn(stdio::serve(
+        desk,
+        BufReader::new(tokio::io::stdin()),
+        tokio::io::stdout(),
+    ));
+    tokio::select! {
+        () = signals.received() => {}
+        () = running.stopped() => {}
+        _ = &mut conversation => tracing::info!("the plugin has hung up"),
+    }
+    running.end().await;
+    conversation.abort();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The companion as its own editor sees it: with what no other front end is told.
+struct EditorsDesk {
+    companion: Arc<Companion>,
+    announcement: Announcement,
+}
+
+impl Desk for EditorsDesk {
+    async fn call(&self, front_end: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+        if !matches!(request, Request::TerminalEnvironment(_)) {
+            return self.companion.call(front_end, request).await;
+        }
+        let announcement = Announcement {
+            workspace: self.companion.workspace(),
+            ..self.announcement.clone()
+        };
+        let variables = terminal_environment(&announcement, &Environment::current());
+        serde_json::to_value(Variables {
+            variables: variables.into_iter().collect(),
+        })
+        .map_err(|error| Refusal::new("internal", error.to_string()))
+    }
+
+    fn watch(&self) -> broadcast::Receiver<Notification> {
+        self.companion.watch()
+    }
+}

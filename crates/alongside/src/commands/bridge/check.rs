@@ -1,0 +1,445 @@
+//! `alongside bridge --check`: plays the companion for a plugin and says what the plugin does not do yet.
+//!
+//! What the program under check has to do on its own is in `docs/PROTOCOL.md`. Everything that it says and is told passes
+//! through here, so that the list is about what is on the wire and not about what a parser made of it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alongside_core::{Core, Effect, Insist, Now, Proposal, ReviewId, SessionId};
+use alongside_front::protocol::{
+    Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome,
+};
+use alongside_front::{Desk, FrontEnd, Refusal, stdio};
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::command_line::Common;
+
+/// How long the plugin may take for each thing.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Texts in which everything is that gets lost easily: a byte order mark, Windows line endings, characters beyond the
+/// basic plane, and no newline at the end.
+const BASE: &str = "\u{feff}first\r\nsecond 🦀\r\nthird";
+const PROPOSAL: &str = "\u{feff}first\r\nchanged 🦀\r\nthird";
+
+pub(super) async fn run(common: &Common, command: &[OsString]) -> Result<ExitCode> {
+    let report = examine(command).await?;
+    let missing = report.iter().any(|finding| finding.required && !finding.fulfilled);
+    common.output().answer(&report, || words(&report));
+    Ok(if missing { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// One line of the list.
+#[derive(Debug, Serialize)]
+struct Finding {
+    rule: &'static str,
+    required: bool,
+    fulfilled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
+}
+
+impl Finding {
+    fn required(rule: &'static str, fulfilled: bool) -> Self {
+        Self {
+            rule,
+            required: true,
+            fulfilled,
+            remark: None,
+        }
+    }
+
+    fn optional(rule: &'static str, fulfilled: bool) -> Self {
+        Self {
+            required: false,
+            ..Self::required(rule, fulfilled)
+        }
+    }
+
+    /// Adds what was seen instead.
+    fn but(mut self, remark: impl FnOnce() -> Option<String>) -> Self {
+        self.remark = if self.fulfilled { None } else { remark() };
+        self
+    }
+}
+
+fn words(report: &[Finding]) -> String {
+    let mut words = String::new();
+    for finding in report {
+        let mark = match (finding.fulfilled, finding.required) {
+            (true, _) => "ok      ",
+            (false, true) => "MISSING ",
+            (false, false) => "optional",
+        };
+        words.push_str(&format!("{mark}  {}\n", finding.rule));
+        if let Some(remark) = &finding.remark {
+            words.push_str(&format!("          {remark}\n"));
+        }
+    }
+    words
+}
+
+async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
+    let scratch = tempfile::Builder::new().prefix("alongside check ").tempdir()?;
+    let folder = scratch.path().canonicalize()?;
+    let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    for name in ["open.txt", "accept.txt", "reject.txt"] {
+        std::fs::write(folder.join(name), BASE)?;
+    }
+    let mut plugin = Plugin::start(command, &folder)?;
+
+    let hello = plugin.says(|_| true).await;
+    let is_hello = hello.as_ref().is_some_and(|hello| {
+        hello["method"] == "hello" && hello["params"]["protocol"] == VERSION && hello["params"]["name"].is_string()
+    });
+    let asks_to = |what: &str| hello.as_ref().is_some_and(|hello| hello["params"][what] == true);
+    let (watches, interactive) = (asks_to("watch"), asks_to("interactive"));
+
+    let focus = plugin.says(|message| message["method"] == "context/focus").await;
+    let path = focus
+        .as_ref()
+        .and_then(|focus| focus["params"]["path"].as_str())
+        .map(str::to_owned);
+    let position = |part: &str| {
+        focus
+            .as_ref()
+            .and_then(|focus| focus["params"]["cursor"][part].as_u64())
+    };
+    let from_one = [position("line"), position("character")]
+        .iter()
+        .all(|position| position.is_some_and(|position| position >= 1));
+
+    let unknown = json!({ "jsonrpc": "2.0", "method": "check/unheardOf", "params": { "a": [1] } });
+    plugin.tell(&unknown.to_string());
+    let to_accept = plugin.desk.propose(&file("accept.txt"));
+    let accepted = plugin.decides("review/accept", to_accept).await;
+    let asked = plugin.heard.iter().any(|heard| heard["method"] == "review/get");
+    let content = accepted
+        .as_ref()
+        .and_then(|accepted| accepted["params"]["content"].as_str())
+        .map(str::to_owned);
+    let to_reject = plugin.desk.propose(&file("reject.txt"));
+    let rejected = plugin.decides("review/reject", to_reject).await;
+    let lives_on = plugin.is_running() && (accepted.is_some() || rejected.is_some());
+    let ended = plugin.hang_up().await;
+
+    let sent = |method: &str| plugin.heard.iter().any(|heard| heard["method"] == method);
+    let malformed = plugin.heard.iter().find(|heard| heard["jsonrpc"] != "2.0");
+    let refused = plugin.refusals.lock().first().cloned();
+    Ok(vec![
+        Finding::required("says hello first, with protocol 1 and a name", is_hello).but(|| {
+            Some(
+                hello
+                    .as_ref()
+                    .map_or("it said nothing".to_owned(), |hello| format!("it said {hello}")),
+            )
+        }),
+        Finding::required("asks for notifications (`watch`)", watches),
+        Finding::required("sends nothing but JSON-RPC messages, one a line", malformed.is_none())
+            .but(|| malformed.map(|line| format!("it sent {line}"))),
+        Finding::required(
+            "reports the file with the focus by its absolute path",
+            path == Some(file("open.txt")),
+        )
+        .but(|| path.map(|path| format!("it named {path:?}"))),
+        Finding::required("reports where the cursor is, from line 1 and character 1 on", from_one)
+            .but(|| focus.map(|focus| format!("it sent {focus}"))),
+        Finding::required("asks for the texts of a review", asked),
+        Finding::required("accepts a review, with the text that the person has", content.is_some()),
+        Finding::required(
+            "leaves byte order mark, line endings and a missing final newline as they were",
+            content.as_deref().is_some_and(is_exact),
+        )
+        .but(|| content.map(|content| format!("it sent {content:?}"))),
+        Finding::required("rejects a review", rejected.is_some()),
+        Finding::required("goes on after a notification that it does not know", lives_on),
+        Finding::required("sends nothing that has to be refused", refused.is_none())
+            .but(|| refused.map(|refused| format!("it was told: {refused}"))),
+        Finding::required("ends when it is hung up on", ended),
+        Finding::optional(
+            "decides by keys or clicks (`interactive`), which are safe from accidents",
+            interactive,
+        ),
+        Finding::optional(
+            "reports files that are open without the focus (`context/open`)",
+            sent("context/open"),
+        ),
+        Finding::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
+        Finding::optional(
+            "gives its terminals the variables (`terminal/environment`)",
+            sent("terminal/environment"),
+        ),
+    ])
+}
+
+/// Whether an accepted text kept all that the person cannot see. The words themselves may have been edited.
+fn is_exact(content: &str) -> bool {
+    let bare = content.replace("\r\n", "");
+    content.starts_with("\u{feff}first\r\n") && content.ends_with("\r\nthird") && !bare.contains(['\r', '\n'])
+}
+
+/// The program under check.
+struct Plugin {
+    child: Child,
+    desk: Arc<CheckingDesk>,
+    /// What it has said, in order. A line that is no JSON is a string.
+    heard: Vec<Value>,
+    incoming: mpsc::UnboundedReceiver<Value>,
+    /// What it is told. Dropping this hangs up.
+    outgoing: Option<mpsc::UnboundedSender<String>>,
+    refusals: Refusals,
+}
+
+/// Sentences with which the plugin was refused something, whether it wanted an answer or not.
+type Refusals = Arc<Mutex<Vec<String>>>;
+
+impl Plugin {
+    fn start(command: &[OsString], folder: &Path) -> Result<Self> {
+        let mut parts = command.iter();
+        let name = parts.next().context("name the plugin's program after `--`")?;
+        let mut child = Command::new(name)
+            .args(parts)
+            .env("ALONGSIDE_CHECK", folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start `{}`", name.display()))?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (stdin, stdout) = stdin.zip(stdout).context("the plugin has no pipes")?;
+        let refusals = Refusals::default();
+        let desk = Arc::new(CheckingDesk::new(folder, refusals.clone()));
+
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (questions, answers) = tokio::io::split(ours);
+        tokio::spawn(stdio::serve(desk.clone(), BufReader::new(questions), answers));
+        let (answers, questions) = tokio::io::split(theirs);
+        let (tell, told) = mpsc::unbounded_channel();
+        let (hear, incoming) = mpsc::unbounded_channel();
+        tokio::spawn(listen(BufReader::new(stdout), questions, hear));
+        tokio::spawn(pass_on(BufReader::new(answers), tell.downgrade(), refusals.clone()));
+        tokio::spawn(speak(stdin, told));
+        Ok(Self {
+            child,
+            desk,
+            heard: Vec::new(),
+            incoming,
+            outgoing: Some(tell),
+            refusals,
+        })
+    }
+
+    /// Waits for a message; one that was heard before counts too.
+    async fn says(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        if let Some(heard) = self.heard.iter().find(|heard| is_wanted(heard)) {
+            return Some(heard.clone());
+        }
+        tokio::time::timeout(PATIENCE, async {
+            loop {
+                let message = self.incoming.recv().await?;
+                self.heard.push(message.clone());
+                if is_wanted(&message) {
+                    return Some(message);
+                }
+            }
+        })
+        .await
+        .ok()
+        .flatten()
+    }
+
+    /// Waits for a decision about one review.
+    async fn decides(&mut self, method: &str, review: ReviewId) -> Option<Value> {
+        self.says(|message| message["method"] == method && message["params"]["review"] == review.0)
+            .await
+    }
+
+    fn tell(&self, line: &str) {
+        if let Some(outgoing) = &self.outgoing {
+            // Whether it still listens is asked later.
+            let _ = outgoing.send(line.to_owned());
+        }
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Closes its input and gives whether it ended then. A rest that it said meanwhile is heard.
+    async fn hang_up(&mut self) -> bool {
+        let was_running = self.is_running();
+        self.outgoing = None;
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.is_ok();
+        if !ended {
+            // It would keep its pipe open.
+            let _ = self.child.kill().await;
+        }
+        while let Some(message) = self.incoming.recv().await {
+            self.heard.push(message);
+        }
+        was_running && ended
+    }
+}
+
+/// Passes what the plugin says on to the desk, and tells us.
+async fn listen(
+    plugin: impl AsyncBufReadExt + Unpin,
+    mut desk: impl AsyncWrite + Unpin,
+    hear: mpsc::UnboundedSender<Value>,
+) {
+    let mut lines = plugin.lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.as_str()));
+        let gone = hear.send(message).is_err();
+        if gone || desk.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// Passes what the desk says on to the plugin, and notes what is refused.
+async fn pass_on(desk: impl AsyncBufReadExt + Unpin, tell: mpsc::WeakUnboundedSender<String>, refusals: Refusals) {
+    let mut lines = desk.lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        if let Some(sentence) = message["error"]["message"].as_str() {
+            refusals.lock().push(sentence.to_owned());
+        }
+        let Some(tell) = tell.upgrade() else { break };
+        if tell.send(line).is_err() {
+            break;
+        }
+    }
+}
+
+async fn speak(mut plugin: impl AsyncWrite + Unpin, mut told: mpsc::UnboundedReceiver<String>) {
+    while let Some(line) = told.recv().await {
+        if plugin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// A companion with nothing around it but the plugin under check.
+struct CheckingDesk {
+    core: Mutex<Core>,
+    news: broadcast::Sender<Notification>,
+    folder: PathBuf,
+    refusals: Refusals,
+}
+
+impl CheckingDesk {
+    fn new(folder: &Path, refusals: Refusals) -> Self {
+        Self {
+            core: Mutex::new(Core::new(
+                vec![folder.to_owned()],
+                Box::new(|path| path.canonicalize().ok()),
+            )),
+            news: broadcast::channel(64).0,
+            folder: folder.to_owned(),
+            refusals,
+        }
+    }
+
+    /// Lets an agent propose a change.
+    fn propose(&self, path: &str) -> ReviewId {
+        let proposal = Proposal::new(path, alongside_core::Base::Text(BASE.into()), PROPOSAL);
+        self.with_core(|core| core.open_review(Now::default(), &SessionId::new("check"), proposal))
+            // Only a hundredth one is refused.
+            .unwrap_or(ReviewId(0))
+    }
+
+    fn with_core<R>(&self, input: impl FnOnce(&mut Core) -> R) -> R {
+        let mut core = self.core.lock();
+        let result = input(&mut core);
+        for effect in core.take_effects() {
+            let notification = match effect {
+                Effect::ReviewOpened(id) => core
+                    .review(id)
+                    .ok()
+                    .map(|review| Notification::ReviewOpened(ReviewSummary::of(review))),
+                Effect::ReviewClosed { id, path, outcome } => Some(Notification::ReviewClosed(ReviewClosed {
+                    review: id,
+                    path,
+                    outcome,
+                })),
+                _ => None,
+            };
+            if let Some(notification) = notification {
+                // Nobody listens if the plugin does not watch.
+                let _ = self.news.send(notification);
+            }
+        }
+        result
+    }
+}
+
+impl Desk for CheckingDesk {
+    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+        self.answer(request)
+            .inspect_err(|refusal| self.refusals.lock().push(refusal.message.clone()))
+    }
+
+    fn watch(&self) -> broadcast::Receiver<Notification> {
+        self.news.subscribe()
+    }
+}
+
+impl CheckingDesk {
+    fn answer(&self, request: Request) -> Result<Value, Refusal> {
+        let now = Now::default();
+        match request {
+            Request::Hello(_) => answer(Ok::<_, Refusal>(Welcome {
+                protocol: VERSION,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: std::process::id(),
+                workspace: vec![self.folder.clone()],
+            })),
+            Request::ContextOpen(file) => answer(self.with_core(|core| core.open_file(now, &file.path))),
+            Request::ContextFocus(focus) => {
+                answer(self.with_core(|core| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text)))
+            }
+            Request::ContextClose(file) => answer(self.with_core(|core| core.close_file(now, &file.path))),
+            Request::ReviewList(_) => {
+                answer(Ok::<_, Refusal>(self.with_core(|core| {
+                    core.reviews().map(ReviewSummary::of).collect::<Vec<_>>()
+                })))
+            }
+            Request::ReviewGet(asked) => answer(self.with_core(|core| core.review(asked.review).map(ReviewTexts::of))),
+            Request::ReviewEdit(edit) => answer(self.with_core(|core| {
+                core.edit(edit.review, &edit.content)?;
+                core.review(edit.review).map(ReviewSummary::of)
+            })),
+            Request::ReviewChange(change) => answer(self.with_core(|core| {
+                let version = core.change(change.review, change.version, &change.changes)?;
+                Ok::<_, alongside_core::DecideError>(Version { version })
+            })),
+            Request::ReviewHunk(asked) => answer(self.with_core(|core| {
+                let version = core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
+                Ok::<_, alongside_core::DecideError>(Version { version })
+            })),
+            Request::ReviewAccept(accept) => {
+                answer(self.with_core(|core| core.accept(accept.review, accept.content, Insist::No)))
+            }
+            Request::ReviewReject(asked) => answer(self.with_core(|core| core.reject(asked.review))),
+            Request::TerminalEnvironment(_) => Ok(json!({ "variables": {} })),
+            _ => Ok(json!({})),
+        }
+    }
+}
+
+fn answer<T: Serialize, E: std::fmt::Display>(result: Result<T, E>) -> Result<Value, Refusal> {
+    let refuse = |message| Refusal::new("refused", message);
+    let value = result.map_err(|error| refuse(error.to_string()))?;
+    serde_json::to_value(value).map_err(|error| refuse(error.to_string()))
+}

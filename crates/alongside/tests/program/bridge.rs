@@ -1,0 +1,296 @@
+//! The companion of an editor, whose plugin speaks on standard input and output.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+
+use alongside_front::client::{Client, ClientError};
+use alongside_front::protocol::{Nothing, Request};
+use serde_json::{Value, json};
+
+use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};
+
+/// A pretend editor: a process that is only there, and a conversation.
+struct Plugin {
+    editor: Child,
+    bridge: Child,
+    input: Option<ChildStdin>,
+    lines: mpsc::Receiver<Value>,
+    last: u64,
+}
+
+impl Plugin {
+    fn start(sandbox: &Sandbox) -> Self {
+        let editor = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = editor.id().to_string();
+        let arguments = ["bridge", "--name", "ed", "--display-name", "The Editor", "--pid", &pid];
+        let mut bridge = sandbox
+            .command(&arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = read(bridge.stdout.take().unwrap());
+        Self {
+            input: bridge.stdin.take(),
+            editor,
+            bridge,
+            lines,
+            last: 0,
+        }
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        self.hear(|message| message["id"] == id)
+    }
+
+    fn hello(&mut self) -> Value {
+        self.ask("hello", &json!({ "protocol": 1, "name": "ed", "watch": true }))
+    }
+
+    fn hear(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.lines.recv_timeout(PATIENCE).unwrap();
+            if is_wanted(&message) {
+                return message;
+            }
+        }
+    }
+
+    fn token(&mut self) -> (u16, String) {
+        let status = self.ask("status", &json!({}));
+        let file = status["result"]["files"][0].as_str().unwrap().to_owned();
+        let file: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        let port = u16::try_from(file["port"].as_u64().unwrap()).unwrap();
+        (port, file["authToken"].as_str().unwrap().to_owned())
+    }
+
+    fn ended(&mut self) -> Option<i32> {
+        wait_for("the bridge's end", || self.bridge.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Plugin {
+    fn drop(&mut self) {
+        for child in [&mut self.editor, &mut self.bridge] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn read(output: ChildStdout) -> mpsc::Receiver<Value> {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            // Whatever is printed there has to be a message.
+            let _ = tell.send(serde_json::from_str(&line).unwrap());
+        }
+    });
+    told
+}
+
+#[tokio::test]
+async fn a_bridge_is_the_companion_of_its_editor() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("a b \"ü\".txt", "one\n");
+    let mut plugin = Plugin::start(&sandbox);
+    let hello = plugin.hello();
+    assert_eq!(hello["result"]["workspace"], json!([sandbox.workspace()]));
+    let editor = format!("-{}-", plugin.editor.id());
+    let files = sandbox.discovery_files();
+    assert_eq!(files.len(), 3);
+    let named = files.iter().filter(|file| file.to_str().unwrap().contains(&editor));
+    assert_eq!(named.count(), 2, "named after the editor: {files:?}");
+
+    let (port, token) = plugin.token();
+    let mut agent = Agent::connect_to(port, &token).await;
+    let cursor = json!({ "line": 1, "character": 2 });
+    let focus = json!({ "path": file, "cursor": cursor, "selectedText": "n" });
+    assert_eq!(plugin.ask("context/focus", &focus)["result"], json!({}));
+    let seen = agent.sees_active(&file).await;
+    assert_eq!(seen["workspaceState"]["openFiles"][0]["cursor"], cursor);
+
+    agent.propose(&file, "one\r\ntwo").await;
+    let opened = plugin.hear(|message| message["method"] == "review/opened");
+    let review = &opened["params"]["id"];
+    let accept = json!({ "review": review, "content": "one\r\n2" });
+    assert_eq!(plugin.ask("review/accept", &accept)["result"]["outcome"], "accepted");
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "one\r\n2");
+}
+
+#[tokio::test]
+async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_is_told_them() {
+    let sandbox = Sandbox::new();
+    let mut plugin = Plugin::start(&sandbox);
+    plugin.hello();
+    let (port, token) = plugin.token();
+    let variables = &plugin.ask("terminal/environment", &json!({}))["result"]["variables"];
+    assert_eq!(variables["GEMINI_CLI_IDE_SERVER_PORT"], port.to_string());
+    assert_eq!(variables["QWEN_CODE_IDE_SERVER_PORT"], port.to_string());
+    assert_eq!(variables["GEMINI_CLI_IDE_AUTH_TOKEN"], token);
+    assert_eq!(variables["GEMINI_CLI_IDE_PID"], plugin.editor.id().to_string());
+
+    let companions = sandbox.path("home/.local/state/alongside/companions");
+    let record = fs::read(companions.join(format!("{}.json", plugin.bridge.id()))).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
+    let token = alongside_core::Token::parse(record["frontToken"].as_str().unwrap()).unwrap();
+    let (mut other, _) = Client::connect(port, &token, "other", false).await.unwrap();
+    let refused = other.call::<Value>(Request::TerminalEnvironment(Nothing {})).await;
+    assert!(
+        matches!(&refused, Err(ClientError::Said { kind, .. }) if kind == "onlyOverABridge"),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn it_ends_with_its_input_its_editor_or_a_signal_and_rejects_what_waits() {
+    let hang_up: fn(&mut Plugin) = |plugin| plugin.input = None;
+    let end_the_editor: fn(&mut Plugin) = |plugin| {
+        plugin.editor.kill().unwrap();
+        plugin.editor.wait().unwrap();
+    };
+    let signal: fn(&mut Plugin) = |plugin| {
+        let pid = plugin.bridge.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    };
+    let ask: fn(&mut Plugin) = |plugin| {
+        plugin.ask("stop", &json!({}));
+    };
+    for end in [hang_up, end_the_editor, signal, ask] {
+        let sandbox = Sandbox::new();
+        let mut plugin = Plugin::start(&sandbox);
+        plugin.hello();
+        let (port, token) = plugin.token();
+        let mut agent = Agent::connect_to(port, &token).await;
+        agent.propose("/a", "text").await;
+        plugin.hear(|message| message["method"] == "review/opened");
+        end(&mut plugin);
+        assert_eq!(agent.decision().await.0, "ide/diffRejected");
+        assert_eq!(plugin.ended(), Some(0));
+        assert!(sandbox.discovery_files().is_empty());
+    }
+}
+
+#[test]
+fn a_plugin_that_talks_nonsense_is_told_so_and_may_go_on() {
+    let sandbox = Sandbox::new();
+    let mut plugin = Plugin::start(&sandbox);
+    plugin.send("nonsense");
+    assert_eq!(plugin.hear(|_| true)["error"]["code"], -32700);
+    let early = plugin.ask("review/list", &json!({}));
+    assert_eq!(early["error"]["data"]["kind"], "noHello");
+    plugin.hello();
+    let relative = plugin.ask("context/focus", &json!({ "path": "a" }));
+    assert_eq!(relative["error"]["data"]["kind"], "notAbsolute");
+}
+
+#[tokio::test]
+async fn a_killed_bridge_comes_back_with_the_same_port_and_its_reviews() {
+    let sandbox = Sandbox::new();
+    let mut plugin = Plugin::start(&sandbox);
+    plugin.hello();
+    let before = plugin.token();
+    let agent = Agent::connect_to(before.0, &before.1).await;
+    agent.propose("/a", "text").await;
+    wait_for("the review on disk", || {
+        let slots = fs::read_dir(sandbox.path("home/.local/state/alongside/reviews")).ok()?;
+        let saved = slots
+            .flatten()
+            .flat_map(|slot| fs::read_dir(slot.path()).into_iter().flatten());
+        saved.flatten().next()
+    });
+    plugin.bridge.kill().unwrap();
+    plugin.bridge.wait().unwrap();
+    drop(plugin);
+    let mut plugin = Plugin::start(&sandbox);
+    plugin.hello();
+    assert_eq!(plugin.token(), before);
+    assert_eq!(plugin.ask("review/list", &json!({}))["result"][0]["path"], "/a");
+}
+
+#[test]
+fn a_plugin_that_does_all_it_should_passes_the_check() {
+    let sandbox = Sandbox::new();
+    let plugin = script(&sandbox, &model_plugin(""));
+    let report = sandbox.json(&["bridge", "--check", "--json", "--", "sh", plugin.to_str().unwrap()]);
+    let missing: Vec<&Value> = list(&report)
+        .filter(|finding| finding["required"] == true && finding["fulfilled"] == false)
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let words = sandbox.words(&["bridge", "--check", "--", "sh", plugin.to_str().unwrap()]);
+    assert!(words.contains("ok        rejects a review"), "{words}");
+}
+
+#[test]
+fn the_check_says_what_a_plugin_does_not_do() {
+    let failing = |plugin: &str| -> Vec<String> {
+        let sandbox = Sandbox::new();
+        let plugin = script(&sandbox, plugin);
+        let output = sandbox.output(&["bridge", "--check", "--json", "--", "sh", plugin.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        list(&report)
+            .filter(|finding| finding["required"] == true && finding["fulfilled"] == false)
+            .map(|finding| finding["rule"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let silent = failing("exit 0");
+    assert!(
+        silent.iter().any(|rule| rule.starts_with("says hello first")),
+        "{silent:?}"
+    );
+    assert!(silent.iter().any(|rule| rule.starts_with("ends when")), "{silent:?}");
+    let loses_carriage_returns = failing(&model_plugin("| sed 's/\\\\r//g'"));
+    assert_eq!(
+        loses_carriage_returns,
+        ["leaves byte order mark, line endings and a missing final newline as they were"]
+    );
+    let counts_from_nought = failing(&model_plugin("").replace("\"character\":1", "\"character\":0"));
+    assert_eq!(
+        counts_from_nought,
+        [
+            "reports where the cursor is, from line 1 and character 1 on",
+            "sends nothing that has to be refused"
+        ]
+    );
+}
+
+fn list(report: &Value) -> impl Iterator<Item = &Value> {
+    report.as_array().unwrap().iter()
+}
+
+fn script(sandbox: &Sandbox, text: &str) -> PathBuf {
+    let path: &Path = &sandbox.path("plugin.sh");
+    fs::write(path, text).unwrap();
+    path.to_owned()
+}
+
+/// A whole plugin, as small as it can be. `mangle` is a filter on the text that it accepts.
+fn model_plugin(mangle: &str) -> String {
+    r#"
+say() { printf '%s\n' "$1"; }
+say '{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1,"name":"sh","watch":true}}'
+say '{"jsonrpc":"2.0","method":"context/focus","params":{"path":"'"$ALONGSIDE_CHECK"'/open.txt","cursor":{"line":1,"character":1}}}'
+while read -r line; do
+  review=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\),"path".*/\1/p')
+  case $line in
+    *review/opened*accept.txt*) accept=$review; say '{"jsonrpc":"2.0","id":2,"method":"review/get","params":{"review":'"$review"'}}' ;;
+    *review/opened*reject.txt*) say '{"jsonrpc":"2.0","id":3,"method":"review/reject","params":{"review":'"$review"'}}' ;;
+    *'"id":2,'*) draft=$(printf '%s' "$line" | sed 's/.*"draft":"\([^"]*\)".*/\1/' MANGLE)
+      say '{"jsonrpc":"2.0","id":4,"method":"review/accept","params":{"review":'"$accept"',"content":"'"$draft"'"}}' ;;
+  esac
+done
+"#
+    .replace("MANGLE", mangle)
+}

@@ -1,0 +1,131 @@
+//! A pretend command line, which finds the companion as a real one does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alongside_core::dialect::ClientInfo;
+use alongside_e2e::{PATIENCE, Sandbox, eventually};
+use alongside_mcp::client::{Client, Events};
+use serde_json::{Value, json};
+
+pub(crate) struct Agent {
+    client: Client,
+    events: Events,
+}
+
+/// The discovery files that Gemini CLI would find.
+pub(crate) fn discovery_files(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let entries = fs::read_dir(sandbox.path("tmp/gemini/ide")).into_iter().flatten();
+    entries.flatten().map(|entry| entry.path()).collect()
+}
+
+/// Waits for the companion of a process to announce itself; gives its port and token.
+pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
+    let name = format!("-{pid}-");
+    let found = eventually(PATIENCE, || {
+        let files = discovery_files(sandbox);
+        let file = files.iter().find(|file| file.to_string_lossy().contains(&name))?;
+        serde_json::from_slice::<Value>(&fs::read(file).ok()?).ok()
+    });
+    let file = found.unwrap_or_else(|| panic!("the companion of {pid} never announced itself"));
+    let port = file["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+    let token = file["authToken"].as_str().map(str::to_owned);
+    port.zip(token).expect("a discovery file has a port and a token")
+}
+
+/// Waits until no companion is announced.
+pub(crate) fn wait_for_no_announcement(sandbox: &Sandbox) {
+    let gone = eventually(PATIENCE, || discovery_files(sandbox).is_empty().then_some(()));
+    assert!(gone.is_some(), "{:?} are still there", discovery_files(sandbox));
+}
+
+impl Agent {
+    pub(crate) async fn connect((port, token): &(u16, String)) -> Self {
+        let client = Client::connect("127.0.0.1", *port, token).await.expect("connect");
+        let me = ClientInfo {
+            name: "streamable-http-client".to_owned(),
+            version: "0.61.0".to_owned(),
+        };
+        client.initialize(&me).await.expect("initialize");
+        let events = client.events(None).await.expect("listen");
+        Self { client, events }
+    }
+
+    /// Listens again after the companion was gone. It may take a moment to be back.
+    pub(crate) async fn reconnect(&mut self) {
+        let again = async {
+            loop {
+                match self.client.events(None).await {
+                    Ok(events) => return events,
+                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+                }
+            }
+        };
+        self.events = tokio::time::timeout(PATIENCE, again).await.expect("reconnect in time");
+    }
+
+    pub(crate) async fn propose(&self, path: &Path, content: &str) {
+        let arguments = json!({ "filePath": path, "newContent": content });
+        let call = json!({ "name": "openDiff", "arguments": arguments });
+        let answer = self.client.request("tools/call", call).await.expect("propose");
+        assert_eq!(answer, json!({ "content": [] }));
+    }
+
+    /// Waits for an event; `None` if none came in the time.
+    async fn next(&mut self, is_wanted: impl Fn(&Value) -> bool, limit: std::time::Duration) -> Option<Value> {
+        let wait = async {
+            loop {
+                let event = self
+                    .events
+                    .next()
+                    .await
+                    .expect("read events")
+                    .expect("the stream ended");
+                if is_wanted(&event) {
+                    return event;
+                }
+            }
+        };
+        tokio::time::timeout(limit, wait).await.ok()
+    }
+
+    /// Waits until the first of the open files satisfies a condition.
+    pub(crate) async fn sees(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        let file = |event: &Value| event["params"]["workspaceState"]["openFiles"][0].clone();
+        let event = self
+            .next(
+                |event| event["method"] == "ide/contextUpdate" && is_wanted(&file(event)),
+                PATIENCE,
+            )
+            .await;
+        file(&event.expect("the context came in time"))
+    }
+
+    /// The next decision.
+    pub(crate) async fn decision(&mut self) -> Value {
+        self.decision_within(PATIENCE).await.expect("a decision came in time")
+    }
+
+    /// Decides with `act` until it counts: a key that comes too soon after a proposal does not.
+    pub(crate) async fn decision_by(&mut self, mut act: impl FnMut()) -> Value {
+        for _ in 0..20 {
+            act();
+            if let Some(decision) = self.decision_within(std::time::Duration::from_millis(500)).await {
+                return decision;
+            }
+        }
+        panic!("no decision came")
+    }
+
+    async fn decision_within(&mut self, limit: std::time::Duration) -> Option<Value> {
+        self.next(
+            |event| {
+                event["method"]
+                    .as_str()
+                    .is_some_and(|method| method.starts_with("ide/diff"))
+            },
+            limit,
+        )
+        .await
+    }
+}

@@ -1,0 +1,8 @@
+//! The plugins in the real editors, each with the real companion; a module for each editor.
+#![allow(missing_docs, clippy::expect_used, clippy::panic)]
+
+mod agent;
+mod neovim;
+mod neovim_with_cli;
+mod nvim;
+mod vim;

@@ -1,0 +1,125 @@
+//! A Neovim without a screen, driven over its own socket.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use alongside_e2e::{PATIENCE, Sandbox, editor, eventually, plugin};
+
+pub(crate) struct Neovim<'a> {
+    sandbox: &'a Sandbox,
+    child: Child,
+    socket: PathBuf,
+}
+
+impl<'a> Neovim<'a> {
+    /// Starts Neovim in the workspace, with nothing but the plugin, and waits until the plugin has its companion.
+    pub(crate) fn start(sandbox: &'a Sandbox) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let socket = sandbox.path(&format!("{}.nvim", NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let path = format!("set runtimepath^={}", plugin("neovim").display());
+        let mut command = command(sandbox);
+        command
+            .args(["--headless", "--clean", "--cmd", &path, "--listen"])
+            .arg(&socket)
+            .args(["-c", "AlongsideStart"]);
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("start Neovim");
+        let neovim = Self { sandbox, child, socket };
+        neovim.wait_for("luaeval('require(\"alongside.bridge\").welcome ~= nil')");
+        neovim
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What an expression gives, as text.
+    pub(crate) fn eval(&self, expression: &str) -> String {
+        self.try_eval(expression)
+            .unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    /// Runs a command line.
+    pub(crate) fn run(&self, line: &str) -> String {
+        self.eval(&format!("execute('{}')", line.replace('\'', "''")))
+    }
+
+    /// Types keys.
+    pub(crate) fn press(&self, keys: &str) {
+        let output = self.remote("--remote-send", keys);
+        assert!(output.is_ok(), "{keys}: {output:?}");
+    }
+
+    /// Waits until an expression is true.
+    pub(crate) fn wait_for(&self, expression: &str) {
+        let question = format!("{expression} ? 'yes' : 'no'");
+        let mut last = Ok(String::new());
+        let reached = eventually(PATIENCE, || {
+            last = self.try_eval(&question);
+            let is_wrong = last.as_ref().is_err_and(|error| error.contains("E15"));
+            assert!(!is_wrong, "{last:?}");
+            (last.as_deref() == Ok("yes")).then_some(())
+        });
+        assert!(
+            reached.is_some(),
+            "{expression} never became true: {last:?}; {:?}",
+            self.try_eval("execute('messages')")
+        );
+    }
+
+    /// Shows the one change that waits.
+    pub(crate) fn show_review(&self) {
+        self.wait_for("len(v:lua.require'alongside.reviews'.waiting()) == 1");
+        assert_eq!(self.eval("tabpagenr('$')"), "1", "nothing opens by itself");
+        self.run("AlongsideReview");
+        self.wait_for("&buftype == 'acwrite' && &diff");
+    }
+
+    /// Kills it without warning.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("kill Neovim");
+        self.child.wait().expect("wait for Neovim");
+    }
+
+    fn try_eval(&self, expression: &str) -> Result<String, String> {
+        self.remote("--remote-expr", expression)
+    }
+
+    fn remote(&self, how: &str, what: &str) -> Result<String, String> {
+        let mut command = command(self.sandbox);
+        command
+            .args(["--headless", "--clean", "--server"])
+            .arg(&self.socket)
+            .args([how, what]);
+        let output = command.output().map_err(|error| error.to_string())?;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() && errors.is_empty() {
+            Ok(String::from_utf8_lossy(&output.stdout)
+                .trim_end_matches('\n')
+                .to_owned())
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+impl Drop for Neovim<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(sandbox: &Sandbox) -> Command {
+    let mut command = Command::new(editor("nvim"));
+    command
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(sandbox.workspace())
+        .stdin(Stdio::null());
+    command
+}

@@ -1,0 +1,39 @@
+--- `:checkhealth alongside`
+local M = {}
+
+function M.check()
+  local health, bridge = vim.health, require('alongside.bridge')
+  health.start('alongside')
+  local command = require('alongside').options().command
+  if vim.fn.executable(command) == 0 then
+    health.error('`' .. command .. '` is not on the PATH', 'Install alongside, or set vim.g.alongside = { command = … }')
+    return
+  end
+  health.ok(vim.trim(vim.fn.system({ command, '--version' })))
+  if not bridge.welcome then
+    local said = bridge.errors and bridge.errors ~= '' and { 'It said: ' .. bridge.errors } or nil
+    health.warn('the companion does not run; `:AlongsideStart` starts it', said)
+    return
+  end
+  health.ok('the companion serves ' .. table.concat(bridge.welcome.workspace, ', '))
+  local report
+  bridge.request('doctor', nil, function(error, result)
+    report = result or { agents = { { displayName = 'doctor', connects = false, hint = error.message } } }
+  end)
+  vim.wait(15000, function()
+    return report ~= nil
+  end, 20)
+  for _, agent in ipairs(report and report.agents or {}) do
+    local name = agent.displayName or 'an agent'
+    if agent.connects then
+      health.ok(name .. ' would connect')
+    else
+      health.warn(name .. ' would not connect', agent.hint)
+    end
+  end
+  for _, agent in ipairs(bridge.agents) do
+    health.info(agent.name .. ' is connected')
+  end
+end
+
+return M

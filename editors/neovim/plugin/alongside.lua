@@ -1,0 +1,40 @@
+-- Puts terminal coding agents alongside Neovim: commands, and the start.
+if vim.g.loaded_alongside then
+  return
+end
+vim.g.loaded_alongside = true
+
+if vim.fn.has('nvim-0.10') == 0 then
+  vim.notify('alongside needs Neovim 0.10 or newer', vim.log.levels.WARN)
+  return
+end
+
+local function command(name, options, action)
+  vim.api.nvim_create_user_command(name, action, options)
+end
+
+command('AlongsideStart', { desc = 'Start the companion' }, function()
+  require('alongside').start()
+end)
+command('AlongsideStop', { desc = 'End the companion' }, function()
+  require('alongside').stop()
+end)
+command('AlongsideReview', { nargs = '?', desc = 'Show a change that an agent proposes' }, function(typed)
+  require('alongside.reviews').choose(tonumber(typed.args))
+end)
+command('AlongsideAccept', { bang = true, desc = 'Accept the change that is shown' }, function(typed)
+  require('alongside.reviews').accept(nil, typed.bang)
+end)
+command('AlongsideReject', { desc = 'Reject the change that is shown' }, function()
+  require('alongside.reviews').reject()
+end)
+
+-- Not for scripts that run without anybody looking.
+vim.api.nvim_create_autocmd('UIEnter', {
+  once = true,
+  callback = function()
+    if (vim.g.alongside or {}).autostart ~= false then
+      vim.schedule(require('alongside').start)
+    end
+  end,
+})
