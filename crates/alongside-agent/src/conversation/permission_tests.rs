@@ -1,3 +1,5 @@
+//! What a person may answer, and what that means.
+
 use serde_json::json;
 
 use super::*;
