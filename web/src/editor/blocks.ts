@@ -118,8 +118,11 @@ class Bar extends WidgetType {
         role: "group",
         "aria-label": `${title}, ${STATES[hunk.state]}`,
         onmousedown: (event: MouseEvent) => {
+          // A button chooses the part when it decides it: choosing here would build the bar anew under the pointer, and
+          // the click would be lost.
+          if (event.target instanceof Element && event.target.closest("button")) return;
           // The editor's cursor stays where it is.
-          if (!(event.target instanceof HTMLButtonElement)) event.preventDefault();
+          event.preventDefault();
           this.around.choose(hunk);
         },
       },
