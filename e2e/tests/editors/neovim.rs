@@ -210,8 +210,7 @@ async fn the_agent_is_told_when_neovim_is_killed_or_ends() {
         if end == "kill" {
             neovim.kill();
         } else {
-            // Later, so that this very request is answered.
-            neovim.run("call timer_start(0, {-> execute('qall!')})");
+            neovim.quit();
         }
         assert_eq!(agent.decision().await["method"], "ide/diffRejected", "{end}");
         wait_for_no_announcement(&sandbox);

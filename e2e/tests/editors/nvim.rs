@@ -79,6 +79,14 @@ impl<'a> Neovim<'a> {
         self.wait_for("&buftype == 'acwrite' && &diff");
     }
 
+    /// Ends it as a person does.
+    pub(crate) fn quit(mut self) {
+        // It may be gone before it can say that it has understood.
+        let _ = self.remote("--remote-send", "<Cmd>qall!<CR>");
+        let ended = eventually(PATIENCE, || self.child.try_wait().expect("wait for Neovim"));
+        assert!(ended.is_some(), "Neovim did not end");
+    }
+
     /// Kills it without warning.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("kill Neovim");
