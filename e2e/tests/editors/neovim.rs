@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use alongside_e2e::{PATIENCE, Sandbox, Terminal, editor, eventually};
+use alongside_e2e::{PATIENCE, Sandbox, eventually};
 use serde_json::json;
 
-use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
+use crate::agent::{Agent, announced, wait_for_no_announcement};
 use crate::nvim::Neovim;
 
 #[tokio::test]
@@ -270,27 +270,4 @@ async fn two_neovims_on_one_workspace_have_a_companion_each_and_health_is_good()
     );
     other.kill();
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
-}
-
-#[tokio::test]
-async fn a_new_user_installs_the_plugin_opens_a_file_and_agents_know_it() {
-    let sandbox = Sandbox::new();
-    let path = sandbox.write("a.txt", "text\n");
-    let neovim = editor("nvim");
-    let directory = neovim.parent().expect("it is in a directory").display();
-    let variables = sandbox.environment().into_iter();
-    let search = variables.filter(|(name, _)| name == "PATH").map(|(_, value)| value);
-    let search = format!("{directory}:{}", search.collect::<String>());
-    let terminal = Terminal::open(&sandbox, "nvim", &sandbox.workspace(), &[("PATH".to_owned(), search)]);
-    terminal.type_line("alongside install neovim && nvim a.txt");
-    let found = eventually(PATIENCE, || discovery_files(&sandbox).pop());
-    let Some(file) = found else {
-        terminal.fail("no companion announced itself");
-    };
-    let name = file.file_name().expect("it has a name").to_string_lossy().into_owned();
-    let pid = name.split('-').rev().nth(1).and_then(|pid| pid.parse().ok());
-    let mut agent = Agent::connect(&announced(&sandbox, pid.expect("its name has the process in it"))).await;
-    agent.sees(|file| file["path"] == json!(path)).await;
-    terminal.type_line(":AlongsideStop");
-    wait_for_no_announcement(&sandbox);
 }
