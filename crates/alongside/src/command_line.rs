@@ -102,7 +102,8 @@ Examples:
     Uninstall(Uninstall),
     /// Speak MCP on standard input and output, for agents that start their companion as a program
     #[command(after_help = "\
-Relays to the running companion of the workspace. Not for typing: agents start it.
+Relays to the running companion of the workspace. Not for typing: agents start it. They pass on few variables, so a state
+directory other than the usual one (XDG_STATE_HOME) is not found this way.
 
 Example:
   export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
