@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::{Core, Effect, Now, ReviewId};
+use alongside_core::{Core, Effect, Now, Review, ReviewId, TextChange};
 use alongside_front::protocol::{
-    AgentSummary, Agents, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+    AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
 };
 use alongside_ui::LoginLinks;
 use anyhow::Context;
@@ -37,7 +37,9 @@ pub(crate) use editor::ended as process_ended;
 pub(crate) use lifecycle::{Options, Running};
 
 /// How many notifications a front end may be behind before it has to ask again.
-const NEWS_KEPT: usize = 256;
+const NEWS_KEPT: usize = 128;
+/// An edit with more bytes than this is not told.
+const LARGEST_NEWS: usize = 1024 * 1024;
 
 /// One running companion.
 pub(crate) struct Companion {
@@ -178,13 +180,7 @@ impl Companion {
             Effect::ReviewEdited { id, changes } => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    let (version, hunks) = (review.version, review.draft().hunks().collect());
-                    self.tell_people(Notification::ReviewEdited(ReviewEdited {
-                        review: id,
-                        version,
-                        changes,
-                        hunks,
-                    }));
+                    self.tell_people(edited(review, changes));
                 }
             }
             Effect::ReviewRebased { id, conflicts } => {
@@ -261,6 +257,20 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
             since: agent.since_unix_milliseconds,
         })
         .collect()
+}
+
+/// How people hear of an edit. Every front end that is behind keeps a copy, so a very large one is not told but asked for.
+fn edited(review: &Review, changes: Vec<TextChange>) -> Notification {
+    let inserted: usize = changes.iter().map(|change| change.insert.len()).sum();
+    if inserted > LARGEST_NEWS {
+        return Notification::Resync(Nothing {});
+    }
+    Notification::ReviewEdited(ReviewEdited {
+        review: review.id,
+        version: review.version,
+        changes,
+        hunks: review.draft().hunks().collect(),
+    })
 }
 
 /// The names of the files in which a workspace says what agents shall not see.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use alongside_core::{ReviewId, TextChange};
 use alongside_front::client::ClientError;
-use alongside_front::protocol::{Buffer, Change, Notification, Request};
+use alongside_front::protocol::{Buffer, Change, Edit, Notification, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, Sandbox, wait_for};
@@ -353,4 +353,22 @@ async fn a_file_in_another_encoding_is_shown_as_such_and_never_mangled() {
     sandbox.words(&["diff", "accept", "1"]);
     assert_eq!(agent.told("ide/diffAccepted").await["content"], "un caf\u{e9}\n");
     assert_eq!(fs::read(&path).unwrap(), b"un caf\xe9\n");
+}
+
+#[tokio::test]
+async fn a_very_large_edit_is_not_told_but_asked_for() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    let mut watching = serving.front_end(&sandbox).await;
+    let mut editing = serving.front_end(&sandbox).await;
+    let content = "line\n".repeat(300_000);
+    let edit = Edit {
+        review: ReviewId(1),
+        content: content.as_str().into(),
+    };
+    editing.call::<Value>(Request::ReviewEdit(edit)).await.unwrap();
+    while !matches!(watching.notification().await.unwrap(), Notification::Resync(_)) {}
+    assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], content);
 }
