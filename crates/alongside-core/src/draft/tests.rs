@@ -142,6 +142,13 @@ fn an_unknown_hunk_is_an_error() {
 }
 
 #[test]
+fn one_of_several_equal_lines_that_both_removed_is_removed_once() {
+    let mut draft = draft("a\n\n\n", "c\na\n\n");
+    assert!(draft.rebase("a\n\n").clean);
+    assert_eq!(draft.text(), "c\na\n\n");
+}
+
+#[test]
 fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\n");
