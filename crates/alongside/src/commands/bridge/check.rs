@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{Notify, broadcast, mpsc};
 
 use crate::command_line::Common;
 
@@ -119,6 +119,10 @@ async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
         .iter()
         .all(|position| position.is_some_and(|position| position >= 1));
 
+    if watches {
+        // What it says is heard here before the desk has dealt with it, and who does not watch yet is told nothing.
+        let _ = tokio::time::timeout(PATIENCE, plugin.desk.watched.notified()).await;
+    }
     let unknown = json!({ "jsonrpc": "2.0", "method": "check/unheardOf", "params": { "a": [1] } });
     plugin.tell(&unknown.to_string());
     let to_accept = plugin.desk.propose(&file("accept.txt"));
@@ -336,6 +340,8 @@ struct CheckingDesk {
     news: broadcast::Sender<Notification>,
     folder: PathBuf,
     refusals: Refusals,
+    /// The plugin hears notifications from now on.
+    watched: Notify,
 }
 
 impl CheckingDesk {
@@ -348,6 +354,7 @@ impl CheckingDesk {
             news: broadcast::channel(64).0,
             folder: folder.to_owned(),
             refusals,
+            watched: Notify::new(),
         }
     }
 
@@ -391,7 +398,9 @@ impl Desk for CheckingDesk {
     }
 
     fn watch(&self) -> broadcast::Receiver<Notification> {
-        self.news.subscribe()
+        let news = self.news.subscribe();
+        self.watched.notify_one();
+        news
     }
 }
 
