@@ -2,7 +2,7 @@
 
 use alongside_core::context::{Cursor, Hidden, HiddenBecause, IdeContext};
 use alongside_core::difference::ChangeSize;
-use alongside_core::draft::{Choice, Hunk, HunkId};
+use alongside_core::draft::{Choice, Hunk, HunkChange, HunkId};
 use alongside_core::privacy::Rule;
 use alongside_core::{BaseKind, Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
@@ -460,8 +460,8 @@ pub struct ReviewEdited {
     pub version: u64,
     /// What leads there from the version before.
     pub changes: Vec<TextChange>,
-    /// The hunks as they are now.
-    pub hunks: Vec<Hunk>,
+    /// Which hunks are others now.
+    pub hunks: HunkChange,
 }
 
 /// A draft that was carried over to what its file holds now.

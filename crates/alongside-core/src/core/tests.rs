@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::context::Cursor;
-use crate::draft::Choice;
+use crate::draft::{Choice, HunkChange};
 use crate::review::{Base, Proposal};
+use crate::text_change::TextChange;
 
 fn at(milliseconds: u64) -> Now {
     Now {
@@ -453,12 +454,21 @@ fn a_hunk_is_decided_and_everybody_hears_the_change_of_the_text() {
     core.take_effects();
     let version = core.decide_hunk(id, hunks[0].id, Choice::Rejected).unwrap();
     assert_eq!(version, 2);
-    let changes = vec![TextChange {
-        from: 0,
-        to: 3,
-        insert: "1".into(),
-    }];
-    assert_eq!(core.take_effects(), [Effect::ReviewEdited { id, changes }]);
+    let now: Vec<_> = core.review(id).unwrap().draft().hunks().take(1).collect();
+    let change = DraftChange {
+        text: Some(TextChange {
+            from: 0,
+            to: 3,
+            insert: "1".into(),
+        }),
+        hunks: HunkChange {
+            at: 0,
+            removed: 1,
+            now,
+            shift: 0,
+        },
+    };
+    assert_eq!(core.take_effects(), [Effect::ReviewEdited { id, change }]);
     core.accept(id, None, Insist::No).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", "1\n2\n3\n4\nfive\n"))]);
 }
