@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::difference::{ChangeSize, invisible_changes};
-use crate::draft::{Draft, DraftChange, Hunk, HunkChange};
+use crate::draft::{BrokenDraft, Draft, DraftChange, DraftOutline, Hunk, HunkChange};
 use crate::session::SessionId;
 use crate::text_change::TextChange;
 
@@ -81,8 +81,7 @@ impl Proposal {
 /// A proposal while it waits for its decision.
 ///
 /// Its identity is (session, path, revision): the session that asked is the only one that is ever told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     /// Its number.
     pub id: ReviewId,
@@ -104,14 +103,59 @@ pub struct Review {
     pub(crate) draft: Draft,
     /// The text of the draft once somebody has asked for it. A decision about one hunk asks for nothing, and so stays quick
     /// in a text of any size.
-    #[serde(skip)]
     pub(crate) text: Kept,
     /// When it appeared before people's eyes, on the clock that never jumps.
-    #[serde(skip)]
     pub(crate) appeared: Duration,
 }
 
+/// All of a review but the texts that it began with: what is stored with each change, and is small however large they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewOutline {
+    id: ReviewId,
+    session: SessionId,
+    agent: String,
+    path: Arc<str>,
+    revision: u32,
+    version: u64,
+    base: BaseKind,
+    opened_unix_milliseconds: u64,
+    draft: DraftOutline,
+}
+
 impl Review {
+    /// All of it but the texts of its [draft](Self::draft), to be stored.
+    pub fn outline(&self) -> ReviewOutline {
+        ReviewOutline {
+            id: self.id,
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            path: self.path.clone(),
+            revision: self.revision,
+            version: self.version,
+            base: self.base,
+            opened_unix_milliseconds: self.opened_unix_milliseconds,
+            draft: self.draft.outline(),
+        }
+    }
+
+    /// Puts a stored review together again.
+    pub fn restore(outline: ReviewOutline, base: Arc<str>, proposal: Arc<str>) -> Result<Self, BrokenDraft> {
+        Ok(Self {
+            id: outline.id,
+            session: outline.session,
+            agent: outline.agent,
+            path: outline.path,
+            revision: outline.revision,
+            version: outline.version,
+            base: outline.base,
+            opened_unix_milliseconds: outline.opened_unix_milliseconds,
+            draft: Draft::restore(base, proposal, outline.draft)?,
+            text: Kept::default(),
+            appeared: Duration::ZERO,
+        })
+    }
+
     /// Base, proposal and hunks.
     pub fn draft(&self) -> &Draft {
         &self.draft

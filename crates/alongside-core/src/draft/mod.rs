@@ -45,23 +45,21 @@ mod words;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::change::{DraftChange, HunkChange};
 use self::compare::line_changes;
 pub use self::hunk::{Choice, Hunk, HunkError, HunkId, HunkKind, HunkState, HunkTexts, LineRange};
 use self::lines::Text;
 pub use self::rebase::Rebased;
 use self::segment::{Builder, Originals, Proposed, Segment, Sides};
-pub use self::stored::BrokenDraft;
+pub use self::stored::{BrokenDraft, DraftOutline};
 pub use self::words::{WordChange, WordChangeKind};
 use crate::text_change::{TextChange, utf16_length};
 
 /// The base, the proposal and what a person makes of them.
 ///
-/// It is stored and restored exactly; what does not hang together is refused with [`BrokenDraft`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "stored::StoredDraft", into = "stored::StoredDraft")]
+/// It is stored as its texts and its [outline](Self::outline), and [restored](Self::restore) exactly; what does not hang
+/// together is refused with [`BrokenDraft`].
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     originals: Originals,
     segments: Vec<Segment>,

@@ -9,6 +9,7 @@ mod base;
 mod buffers;
 mod clock;
 mod editor;
+mod kept_reviews;
 mod lifecycle;
 mod people_side;
 mod store;
