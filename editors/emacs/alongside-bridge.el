@@ -98,15 +98,19 @@ By these it finds its former port.")
 
 (defun alongside-bridge--decode (line)
   "Return the message in LINE: plists and lists; false and null are nil."
-  (if (json-available-p)
-      (json-parse-string line :object-type 'plist :array-type 'list
-                         :null-object nil :false-object nil)
-    (let ((json-object-type 'plist)
-          (json-array-type 'list)
-          (json-key-type 'keyword)
-          (json-null nil)
-          (json-false nil))
-      (json-read-from-string line))))
+  (condition-case nil
+      (if (json-available-p)
+          (json-parse-string line :object-type 'plist :array-type 'list
+                             :null-object nil :false-object nil)
+        (signal 'json-error nil))
+    ;; Before Emacs 30, the one that is built in refuses a null character.
+    (json-error
+     (let ((json-object-type 'plist)
+           (json-array-type 'list)
+           (json-key-type 'keyword)
+           (json-null nil)
+           (json-false nil))
+       (json-read-from-string line)))))
 
 (defun alongside-bridge--parameters (plist)
   "Return PLIST without what is nil, as parameters of a message."

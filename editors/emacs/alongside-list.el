@@ -30,7 +30,7 @@
 (define-derived-mode alongside-list-mode tabulated-list-mode "Reviews"
   "Major mode of the list of changes that wait.
 \\{alongside-list-mode-map}"
-  (setq tabulated-list-format [("File" 50 t) ("Size" 24 nil) ("Agent" 24 t)]
+  (setq tabulated-list-format [("File" 34 t) ("Size" 20 nil) ("Agent" 20 t)]
         tabulated-list-padding 1
         tabulated-list-entries #'alongside-list--entries)
   (tabulated-list-init-header))
@@ -39,7 +39,7 @@
   "Return a line for each change that waits."
   (mapcar (lambda (review)
             (list (plist-get review :id)
-                  (vector (abbreviate-file-name (plist-get review :path))
+                  (vector (alongside-review-name (plist-get review :path))
                           (concat (alongside-review-size review)
                                   (when (plist-get review :newFile) ", new file")
                                   (when (plist-get review :edited) ", edited"))

@@ -70,6 +70,15 @@ Only those without unsaved changes."
   "Return the reviews that wait, oldest first: a list of plists."
   (mapcar #'cdr alongside-review--waiting))
 
+(defun alongside-review-name (path)
+  "Return PATH as short as it is clear: below a folder of the workspace."
+  (let ((folder (seq-find (lambda (folder)
+                            (string-prefix-p (file-name-as-directory folder) path))
+                          (plist-get alongside-bridge-welcome :workspace))))
+    (if folder
+        (file-relative-name path folder)
+      (abbreviate-file-name path))))
+
 (defun alongside-review-size (review)
   "Return the size of REVIEW in words."
   (let ((size (plist-get review :size))
@@ -79,7 +88,7 @@ Only those without unsaved changes."
 
 (defun alongside-review--describe (review)
   "Return what REVIEW is, in words."
-  (format "%s (%s), %s" (abbreviate-file-name (plist-get review :path))
+  (format "%s (%s), %s" (alongside-review-name (plist-get review :path))
           (alongside-review-size review) (plist-get review :agent)))
 
 ;;;; Drafts
@@ -487,7 +496,7 @@ After a restart, and when notifications were missed."
       (run-at-time 0 nil #'alongside-review--hide view))
     (when (equal outcome "accepted")
       (alongside-review--revert-soon path))
-    (alongside-say "%s: %s" (abbreviate-file-name path)
+    (alongside-say "%s: %s" (alongside-review-name path)
                    (pcase outcome
                      ("closedByAgent" "decided in the terminal")
                      ("orphaned" "its agent has gone away")

@@ -15,7 +15,7 @@
 (defconst alongside-text--mark "\ufeff"
   "The byte order mark.")
 
-(defconst alongside-text--not-unicode "[\ud800-\udfff\x110000-\x3fffff]"
+(defconst alongside-text--not-unicode "[^\0-\ud7ff\ue000-\U0010ffff]"
   "Matches what no UTF-8 file has: surrogates and raw bytes.")
 
 (defun alongside-text-split (text)

@@ -123,6 +123,11 @@ impl<'a> Emacs<'a> {
         }
     }
 
+    /// Waits until the companion has heard everything that it was told.
+    pub(crate) fn wait_until_heard(&self) {
+        self.eval("(progn (alongside-bridge-ask \"status\") nil)");
+    }
+
     /// Opens a file, as `C-x C-f` does.
     pub(crate) fn open(&self, path: &Path) {
         self.eval(&format!("(progn (find-file {}) nil)", quoted(path)));
