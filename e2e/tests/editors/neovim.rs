@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use alongside_e2e::{PATIENCE, Sandbox, eventually};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, eventually};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, wait_for_no_announcement};
-use crate::nvim::Neovim;
+use crate::nvim::{Neovim, proves};
 
 #[tokio::test]
 async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agents() {
@@ -28,6 +28,7 @@ async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agent
     agent.sees(|file| file.get("selectedText").is_none()).await;
     neovim.run("bdelete");
     agent.sees(serde_json::Value::is_null).await;
+    proves(Capability::Context);
 }
 
 #[tokio::test]
@@ -75,6 +76,7 @@ async fn a_change_is_edited_and_accepted_by_writing_it_and_what_was_not_touched_
         base,
         "the agent writes the file, nobody else"
     );
+    proves(Capability::Edit);
 }
 
 #[tokio::test]
@@ -123,6 +125,7 @@ async fn a_change_is_rejected_by_closing_its_tab_or_by_a_command() {
         })
         .await;
     assert_eq!(decision["method"], "ide/diffRejected");
+    proves(Capability::Review);
 }
 
 #[tokio::test]
@@ -158,6 +161,7 @@ async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
     neovim.wait_for("getline(3) == '3'");
     let decision = agent.decision_by(|| neovim.press("\\A")).await;
     assert_eq!(decision["params"]["content"], lines(&[12]));
+    proves(Capability::Hunk);
 }
 
 #[tokio::test]
