@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, eventually};
+use alongside_e2e::{Capability, Cli, Launch, PATIENCE, Sandbox, eventually};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, wait_for_no_announcement};
@@ -254,6 +254,29 @@ async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews()
         })
         .await;
     assert_eq!(decision["params"]["content"], "two\n");
+}
+
+#[test]
+fn of_two_neovims_the_one_that_was_used_last_is_found() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\ntwo\n");
+    let (one, other) = (Neovim::start(&sandbox), Neovim::start(&sandbox));
+    let wait_until_found = |neovim: &Neovim<'_>| {
+        let found = eventually(PATIENCE, || {
+            let outcome = Launch::plain(&sandbox, Cli::Gemini).doctor(&sandbox);
+            let diagnosis: serde_json::Value = serde_json::from_str(&outcome.stdout).ok()?;
+            let agents = diagnosis["agents"].as_array()?;
+            let is_found = |agent: &serde_json::Value| agent["found"]["companion"]["editorPid"] == neovim.pid();
+            agents.iter().all(is_found).then_some(())
+        });
+        assert!(found.is_some(), "Neovim {} is never found", neovim.pid());
+    };
+    wait_until_found(&other);
+    one.run(&format!("edit {}", path.display()));
+    one.press("j");
+    wait_until_found(&one);
+    other.press("<Cmd>terminal<CR>");
+    wait_until_found(&other);
 }
 
 #[tokio::test]
