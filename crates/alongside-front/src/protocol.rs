@@ -26,6 +26,9 @@ pub enum Request {
     /// A file got the focus, or its cursor or selection changed.
     #[serde(rename = "context/focus")]
     ContextFocus(Focus),
+    /// The editor got the focus, or is used in a way that no file shows.
+    #[serde(rename = "window/focus")]
+    WindowFocus(Nothing),
     /// A file was closed.
     #[serde(rename = "context/close")]
     ContextClose(FilePath),
@@ -87,6 +90,7 @@ pub const METHODS: &[&str] = &[
     "hello",
     "context/open",
     "context/focus",
+    "window/focus",
     "context/close",
     "context/show",
     "review/list",

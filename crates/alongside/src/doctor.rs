@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS};
+use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS, Dialect};
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::{self, Dial, Lookup, Outcome, Refusal, Secret, Target};
 use alongside_discovery::process::SystemProcesses;
@@ -11,7 +11,10 @@ use alongside_mcp::client::{Client, ClientError};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use crate::places::Places;
 use crate::printable::printable_line;
+use crate::running;
+use crate::who::Found;
 
 /// Both command lines wait longer, but a companion on this machine answers at once or never.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,23 +30,35 @@ pub(crate) async fn examine(directory: &Path) -> Result<Diagnosis> {
     let directory = directory
         .canonicalize()
         .with_context(|| format!("{} is not a directory", directory.display()))?;
-    let mut environment = Environment::current();
-    environment.working_directory.clone_from(&directory);
     let mut findings = Vec::new();
-    for dialect in &DIALECTS {
-        let processes = SystemProcesses::default();
-        let lookup = match dialect.kind {
-            AgentKind::Gemini => lookup::gemini(&environment, &processes, &directory),
-            AgentKind::Qwen => lookup::qwen(&environment, &processes, &directory),
-        };
+    for (display_name, lookup, found) in look_up(&directory)? {
         let end = dial(&lookup).await;
         findings.push(Finding {
-            display_name: dialect.display_name,
+            display_name,
             lookup,
+            found,
             end,
         });
     }
     Ok(Diagnosis { directory, findings })
+}
+
+/// What each command line would find from a directory, by its name, and which companion of ours that is.
+pub(crate) fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<Found>)>> {
+    let records = running::all(&Places::of_user()?);
+    let mut environment = Environment::current();
+    directory.clone_into(&mut environment.working_directory);
+    let terminal = running::ports_of_terminal(&environment);
+    let processes = SystemProcesses::default();
+    let look = |dialect: &'static Dialect| {
+        let lookup = match dialect.kind {
+            AgentKind::Gemini => lookup::gemini(&environment, &processes, directory),
+            AgentKind::Qwen => lookup::qwen(&environment, &processes, directory),
+        };
+        let found = Found::of(&lookup, &records, &terminal);
+        (dialect.display_name, lookup, found)
+    };
+    Ok(DIALECTS.iter().map(look).collect())
 }
 
 impl Diagnosis {
@@ -66,6 +81,8 @@ impl Diagnosis {
 struct Finding {
     display_name: &'static str,
     lookup: Lookup,
+    /// The companion of ours that it finds.
+    found: Option<Found>,
     end: End,
 }
 
@@ -169,6 +186,9 @@ impl Finding {
             "connects": self.end.connects(),
             "lookup": self.lookup,
         });
+        if let Some(found) = &self.found {
+            value["found"] = json!(found);
+        }
         match &self.end {
             End::Connects {
                 host,
@@ -228,6 +248,9 @@ impl Finding {
                 )
             }
         };
+        if let Some(found) = &self.found {
+            words.push_str(&format!("  {name} started here {}\n", found.words()));
+        }
         if let Some(identity) = &self.lookup.identity {
             words.push_str(&format!(
                 "  It takes the editor for {}\n",

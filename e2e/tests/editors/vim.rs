@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use alongside_e2e::{PATIENCE, Sandbox, Terminal, eventually, plugin};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, eventually, plugin, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -100,6 +100,9 @@ async fn context_arrives_and_changes_are_edited_accepted_and_rejected_in_a_diff_
     vim.wait_for("&buftype ==# 'acwrite'");
     vim.run("tabclose");
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+    for capability in [Capability::Context, Capability::Review, Capability::Edit] {
+        proves("Vim", &version(Path::new("vim")), capability);
+    }
 }
 
 #[tokio::test]

@@ -154,7 +154,7 @@ def ReportAll()
   Focus()
   augroup alongside
     autocmd!
-    autocmd BufEnter,WinEnter,CursorMoved,CursorMovedI,ModeChanged * Focus()
+    autocmd BufEnter,WinEnter,CursorMoved,CursorMovedI,ModeChanged,FocusGained * Focus()
     autocmd BufReadPost,BufNewFile * Open(str2nr(expand('<abuf>')))
     autocmd BufDelete,BufWipeout * Close(Path(str2nr(expand('<abuf>'))))
     autocmd TextChanged,TextChangedI,BufWritePost,BufReadPost * ReportUnsaved(str2nr(expand('<abuf>')))
@@ -178,6 +178,8 @@ enddef
 def Focus()
   const path = Path(bufnr())
   if path == '' || mode() =~ '^[ct]'
+    # Agents that are started elsewhere find the editor that was used last.
+    Notify('window/focus', {})
     return
   endif
   const before = strpart(getline('.'), 0, col('.') - 1)

@@ -12,6 +12,7 @@ mod editor;
 mod kept_reviews;
 mod lifecycle;
 mod people_side;
+mod standing;
 mod store;
 mod watcher;
 
@@ -33,6 +34,7 @@ use crate::places::Places;
 use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
+use standing::Standing;
 use store::Store;
 
 pub(crate) use editor::ended as process_ended;
@@ -59,6 +61,7 @@ pub(crate) struct Companion {
     identity: Identity,
     /// What `status` says about the outside; filled in when the companion is announced.
     announced: Mutex<Announced>,
+    standing: Standing,
     wake: Wake,
 }
 
@@ -71,6 +74,13 @@ pub(crate) struct Identity {
     pub(crate) display_name: String,
     /// The editor's process, or our own.
     pub(crate) pid: u32,
+}
+
+impl Identity {
+    /// Whether there is an editor at all.
+    fn has_editor(&self) -> bool {
+        self.pid != std::process::id()
+    }
 }
 
 /// What was announced, and what could not be.
@@ -88,6 +98,8 @@ struct Wake {
     deadline: Notify,
     /// The folders of the workspace changed.
     workspace: Notify,
+    /// The editor was used, though another companion is found before it.
+    used: Notify,
     /// Reviews came or went, so that other files must be watched.
     reviews: Notify,
     /// The file of a review may hold something else.
@@ -108,6 +120,7 @@ impl Companion {
             buffers: Buffers::default(),
             places,
             settings: Mutex::new(settings),
+            standing: Standing::new(identity.has_editor()),
             identity,
             announced: Mutex::default(),
             wake: Wake::default(),

@@ -13,4 +13,5 @@ mod install;
 mod restart;
 mod sandbox;
 mod tidy;
+mod who_is_found;
 mod words;
