@@ -36,9 +36,10 @@ fn events(recorded: &str) -> Vec<DaemonEvent> {
 
 fn told(recorded: &str, own: Option<&str>) -> Vec<AgentEvent> {
     let mut translator = Translator::default();
+    let own: Vec<String> = own.map(str::to_owned).into_iter().collect();
     events(recorded)
         .into_iter()
-        .flat_map(|event| translator.translate(event, Source::Stream, own))
+        .flat_map(|event| translator.translate(event, Source::Stream, &own))
         .collect()
 }
 

@@ -95,6 +95,8 @@ pub struct State {
     pub history: Vec<Value>,
     pub pending: Vec<Value>,
     pub features: Vec<String>,
+    /// Whether the daemon has not been restarted since it gave out the ids that it is shown.
+    pub keeps_clients: bool,
     next_client: u32,
 }
 
@@ -144,6 +146,7 @@ impl FakeDaemon {
             history: Vec::new(),
             pending: Vec::new(),
             features: features.map(str::to_owned).to_vec(),
+            keeps_clients: false,
             next_client: 1,
         };
         let daemon = Self {
@@ -377,7 +380,8 @@ impl Server {
             };
         };
         if matches!(rest, "load" | "resume") {
-            return state.restore(rest == "load");
+            let known_as = request.header("x-qwen-client-id").map(str::to_owned);
+            return state.restore(rest == "load", known_as);
         }
         if !state.live {
             let body = json!({"error": "No session", "code": "session_not_found", "sessionId": SESSION});
@@ -473,10 +477,12 @@ impl State {
         client
     }
 
-    fn restore(&mut self, with_history: bool) -> Reply {
+    fn restore(&mut self, with_history: bool, known_as: Option<String>) -> Reply {
         self.live = true;
         let last = self.first + self.ring.len() as u64 - 1;
-        let client = self.issue_client();
+        let client = known_as
+            .filter(|_| self.keeps_clients)
+            .unwrap_or_else(|| self.issue_client());
         let mut body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": true, "clientId": client, "state": {},
             "lastEventId": last, "eventEpoch": self.epoch});
         if with_history {
