@@ -9,6 +9,7 @@ mod pump;
 mod talk;
 mod translator;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ pub struct DaemonOptions {
     pub address: DaemonAddress,
     /// Its token.
     pub token: Option<Secret>,
+    /// The certificates that are trusted: see [`crate::daemon::ClientSettings::ca_file`].
+    pub ca_file: Option<PathBuf>,
     /// The directory to work in; the daemon's first one if `None`.
     pub workspace: Option<String>,
     /// The session to enter.

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::{DaemonOptions, OpenSession};
 use crate::conversation::{PermissionRequest, read_models, read_modes};
 use crate::daemon::{
-    Capabilities, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession, PendingPrompt, SessionHandle,
+    Capabilities, ClientSettings, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession,
+    PendingPrompt, SessionHandle,
 };
 use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality};
 use crate::position::Position;
@@ -48,7 +49,11 @@ pub(super) struct State {
 }
 
 pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError> {
-    let client = DaemonClient::new(options.address.clone(), options.token.clone())?;
+    let settings = ClientSettings {
+        ca_file: options.ca_file.clone(),
+        ..ClientSettings::default()
+    };
+    let client = DaemonClient::with_settings(options.address.clone(), options.token.clone(), &settings)?;
     let mut capabilities = client.capabilities().await?;
     let workspace = options.workspace.as_deref().map(canonical);
     // While it starts, a daemon does not know all that it can do, nor all directories that it works in.

@@ -1,23 +1,12 @@
 //! A reader that stops, however far it has come, goes on where it was.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should panic, and may say why"
-)]
-
-mod common;
-
 use std::time::Duration;
 
+use crate::fake::{CLIENT, FakeDaemon, SESSION, chunk};
 use alongside_agent::conversation::{Answers, ContentBlock, PermissionDecision, TurnEnd};
 use alongside_agent::daemon::DaemonAddress;
 use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
 use alongside_agent::{AgentEvent, AgentManager, AgentTarget, EventReceiver, Position, Secret};
-use common::{CLIENT, FakeDaemon, SESSION, chunk};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "not-for-any-file";

@@ -1,12 +1,5 @@
 //! Traffic of a real daemon, played back. The files are excerpts of what `qwen serve` 0.24.4 sent.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on should panic"
-)]
-
 use alongside_agent::AgentEvent;
 use alongside_agent::conversation::TurnEnd;
 use alongside_agent::daemon::sse::SseReader;
