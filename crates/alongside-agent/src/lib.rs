@@ -35,6 +35,7 @@ pub mod daemon;
 mod event;
 pub mod ide;
 mod manager;
+mod mention;
 mod position;
 mod secret;
 pub mod settings;

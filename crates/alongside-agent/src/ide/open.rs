@@ -66,6 +66,8 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
         capabilities = client.capabilities().await?;
         check(&capabilities, None)?;
     }
+    let first = capabilities.workspace_cwd.as_deref();
+    session.set_in_first_workspace(first.is_none_or(|first| canonical(first) == canonical(session.workspace())));
     let preflight = client.preflight().await.unwrap_or_else(|error| {
         tracing::debug!(%error, "the daemon does not say where things are");
         Vec::new()
@@ -84,6 +86,7 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
             list_sessions: capabilities.has("session_list"),
             load_sessions: capabilities.has("session_load"),
             rename_sessions: capabilities.has("session_metadata"),
+            find_files: capabilities.has("workspace_file_read"),
             switch_models: capabilities.has("session_set_model"),
             switch_modes: capabilities.has("session_approval_mode_control"),
             images: true,
