@@ -3,7 +3,6 @@
 #[path = "../../../../alongside-agent/tests/acp/agent.rs"]
 pub(crate) mod agent;
 mod conversation;
-#[path = "../../../../alongside-agent/tests/common/mod.rs"]
 pub(crate) mod daemon;
 pub(crate) mod front;
 
