@@ -6,7 +6,7 @@
 //! |---|---|---|---|---|
 //! | whether | `daemon.enabled` | `QWEN_IDE_DAEMON_URL` is set: yes | | no |
 //! | address | `daemon.url` | `QWEN_IDE_DAEMON_URL` | | `http://127.0.0.1:4170` |
-//! | token | `daemon.token` | the file `daemon.tokenFile` | `QWEN_SERVER_TOKEN` | none |
+//! | token | `daemon.token` | the file `daemon.token-file` | `QWEN_SERVER_TOKEN` | none |
 //!
 //! So the daemon is off unless somebody asks for it, `daemon.enabled = false` keeps it off whatever the environment says, and
 //! what a person wrote into their settings is stronger than what a shell happens to carry.
@@ -33,7 +33,7 @@ pub struct DaemonSettings {
     pub url: Option<String>,
     /// `daemon.token`
     pub token: Option<Secret>,
-    /// `daemon.tokenFile`
+    /// `daemon.token-file`
     pub token_file: Option<PathBuf>,
 }
 
@@ -71,7 +71,7 @@ pub enum SettingsError {
         source: AddressError,
     },
     /// The file with the token cannot be read.
-    #[error("daemon.tokenFile: {} cannot be read: {source}", path.display())]
+    #[error("daemon.token-file: {} cannot be read: {source}", path.display())]
     TokenFile {
         /// The file.
         path: PathBuf,

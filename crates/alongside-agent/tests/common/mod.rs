@@ -95,6 +95,8 @@ pub struct State {
     pub history: Vec<Value>,
     pub pending: Vec<Value>,
     pub features: Vec<String>,
+    /// The directory that the daemon works in.
+    pub workspace: String,
     next_client: u32,
 }
 
@@ -104,6 +106,8 @@ pub struct FakeDaemon {
     grown: Arc<Notify>,
     requested: Arc<Notify>,
     released: Arc<Notify>,
+    /// Nobody listens any more once this is told.
+    stopped: tokio::sync::watch::Sender<bool>,
 }
 
 impl FakeDaemon {
@@ -144,6 +148,7 @@ impl FakeDaemon {
             history: Vec::new(),
             pending: Vec::new(),
             features: features.map(str::to_owned).to_vec(),
+            workspace: WORKSPACE.to_owned(),
             next_client: 1,
         };
         let daemon = Self {
@@ -152,6 +157,7 @@ impl FakeDaemon {
             grown: Arc::default(),
             requested: Arc::default(),
             released: Arc::default(),
+            stopped: tokio::sync::watch::channel(false).0,
         };
         let server = Server {
             state: Arc::clone(&daemon.state),
@@ -159,13 +165,29 @@ impl FakeDaemon {
             requested: Arc::clone(&daemon.requested),
             released: Arc::clone(&daemon.released),
         };
+        daemon.listen(listener, server);
+        daemon
+    }
+
+    fn listen(&self, listener: TcpListener, server: Server) {
+        let mut stopped = self.stopped.subscribe();
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let server = server.clone();
-                tokio::spawn(async move { server.serve(stream).await });
+            let mut serving = tokio::task::JoinSet::new();
+            loop {
+                tokio::select! {
+                    Ok((stream, _)) = listener.accept() => {
+                        let server = server.clone();
+                        serving.spawn(async move { server.serve(stream).await });
+                    }
+                    _ = stopped.wait_for(|stopped| *stopped) => return,
+                }
             }
         });
-        daemon
+    }
+
+    /// Hangs up, and listens no more.
+    pub fn stop(&self) {
+        self.stopped.send_replace(true);
     }
 
     pub fn url(&self) -> String {
@@ -346,8 +368,8 @@ impl Server {
         match (request.method.as_str(), path) {
             ("GET", "/health" | "/daemon/status") => return Reply::json(200, &known(&state)),
             ("GET", "/capabilities") => {
-                let body = json!({"v": 1, "features": state.features, "workspaceCwd": WORKSPACE, "mode": "http-bridge",
-                    "workspaces": [{"cwd": WORKSPACE, "primary": true}, {"cwd": "/second"}], "modelServices": []});
+                let body = json!({"v": 1, "features": state.features, "workspaceCwd": state.workspace, "mode": "http-bridge",
+                    "workspaces": [{"cwd": state.workspace, "primary": true}, {"cwd": "/second"}], "modelServices": []});
                 return Reply::json(200, &body);
             }
             ("GET", "/workspace/preflight") => {
@@ -363,7 +385,7 @@ impl Server {
             ("POST", "/session") => {
                 state.live = true;
                 let client = state.issue_client();
-                let body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": state.attached,
+                let body = json!({"sessionId": SESSION, "workspaceCwd": state.workspace, "attached": state.attached,
                     "clientId": client});
                 return Reply::json(200, &body);
             }
@@ -477,7 +499,7 @@ impl State {
         self.live = true;
         let last = self.first + self.ring.len() as u64 - 1;
         let client = self.issue_client();
-        let mut body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": true, "clientId": client, "state": {},
+        let mut body = json!({"sessionId": SESSION, "workspaceCwd": self.workspace, "attached": true, "clientId": client, "state": {},
             "lastEventId": last, "eventEpoch": self.epoch});
         if with_history {
             body["compactedReplay"] = json!(self.history);

@@ -7,6 +7,7 @@
 mod agents_side;
 mod base;
 mod buffers;
+mod chat;
 mod clock;
 mod editor;
 mod lifecycle;
@@ -53,6 +54,7 @@ pub(crate) struct Companion {
     store: Store,
     buffers: Buffers,
     places: Places,
+    chat: chat::Chat,
     settings: Mutex<Settings>,
     identity: Identity,
     /// What `status` says about the outside; filled in when the companion is announced.
@@ -105,6 +107,7 @@ impl Companion {
             store,
             buffers: Buffers::default(),
             places,
+            chat: chat::Chat::new(),
             settings: Mutex::new(settings),
             identity,
             announced: Mutex::default(),
