@@ -53,7 +53,10 @@ export function askText(title: string, label: string, value: string, yes: string
       ),
     );
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing) dialog.close("yes");
+      if (event.key !== "Enter" || event.isComposing) return;
+      // The button that has the focus afterwards must not take the key, too.
+      event.preventDefault();
+      dialog.close("yes");
     });
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes" ? field.value.trim() : null));
     show(dialog);

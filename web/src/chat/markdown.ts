@@ -105,7 +105,7 @@ function table(node: SyntaxNode, text: string, depth: number): HTMLElement {
     if (!isHead && row.name !== "TableRow") continue;
     const line = element("tr");
     for (const cell of cells(row)) {
-      const place = isHead ? element("th", { scope: "col", dir: "auto" }) : element("td", { dir: "auto" });
+      const place = isHead && cell ? element("th", { scope: "col", dir: "auto" }) : element("td", { dir: "auto" });
       line.append(cell ? inlineInto(place, cell, text, depth) : place);
     }
     if (isHead) body.before(element("thead", {}, line));

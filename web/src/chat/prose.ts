@@ -3,11 +3,13 @@
 import { markFor, SPECIAL } from "../editor/special";
 
 /** The joiners that people write: within a picture of several, and within words of scripts that need them. */
-const BEFORE_JOINER = /[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\ufe0f\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Kannada}\p{Script=Telugu}\p{Script=Sinhala}\p{M}]$/u;
+const BEFORE_JOINER = /[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\ufe0f\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Kannada}\p{Script=Telugu}\p{Script=Sinhala}\p{M}]/u;
 
 function isInnocent(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
-  return (code === 0x200d || code === 0x200c) && index + 1 < text.length && BEFORE_JOINER.test(text.slice(Math.max(0, index - 2), index));
+  if ((code !== 0x200d && code !== 0x200c) || index + 1 >= text.length) return false;
+  // Of the last two units, the last whole character.
+  return BEFORE_JOINER.test(Array.from(text.slice(Math.max(0, index - 2), index)).at(-1) ?? "");
 }
 
 export function appendProse(parent: Node, text: string): void {
