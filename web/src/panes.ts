@@ -142,8 +142,8 @@ export class Panes {
     this.listener.moved();
   }
 
-  setReadOnly(): void {
-    this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly("The text as it was")) });
+  setReadOnly(label = "The text as it was"): void {
+    this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly(label)) });
   }
 
   /** Makes the next or previous part the current one and shows it. */

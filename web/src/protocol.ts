@@ -1,4 +1,6 @@
-// The words of the front-end protocol (docs/PROTOCOL.md), as far as the page uses them.
+// The words of the front-end protocol (docs/PROTOCOL.md), as far as the page uses them. Those of the chat are in chat/protocol.ts.
+
+import type { ChatEvent, ChatStanding } from "./chat/protocol";
 
 /** Lines from `start` (the first line is 1), `count` of them. With no lines, `start` is the line before which they would be. */
 export interface LineRange {
@@ -129,6 +131,8 @@ export interface Notifications {
   "review/rebased": { readonly review: number; readonly conflicts: number };
   "agents/changed": { readonly agents: readonly Agent[] };
   "context/changed": IdeContext;
+  "chat/event": ChatEvent;
+  "chat/changed": ChatStanding;
   resync: object;
 }
 
@@ -137,6 +141,8 @@ export class Refusal extends Error {
   constructor(
     readonly kind: string,
     message: string,
+    /** What a person can do about it. */
+    readonly hint: string = "",
   ) {
     super(message);
   }

@@ -48,6 +48,20 @@ impl Lines {
     }
 }
 
+/// The hunks of a difference that nobody decides.
+pub(crate) fn hunks_between(base: &str, proposal: &str) -> Value {
+    let sample = Sample {
+        path: String::new(),
+        session: "",
+        agent: "",
+        base: Some(base.to_owned()),
+        proposal: proposal.to_owned(),
+        notes: Vec::new(),
+        conflict: false,
+    };
+    Review::new(0, sample).hunks_json()
+}
+
 pub(crate) fn milliseconds_now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or_default()
