@@ -121,7 +121,8 @@ the last file and its region stay."
         (setq alongside-context--path path)
         (when path
           (alongside-bridge-notify "context/open" :path path)
-          (alongside-context--soon 'move 0.1 #'alongside-bridge-move))))))
+          (alongside-context--soon
+           'move 0.1 (lambda () (alongside-bridge-opened path))))))))
 
 (defun alongside-context--close ()
   "Report the current buffer's file as closed, if no other visits it."

@@ -23,12 +23,15 @@
 (defvar ediff-mode-map)
 (defvar ediff-number-of-differences)
 (defvar ediff-split-window-function)
+(defvar ediff-window-setup-function)
 (declare-function ediff-buffers "ediff" (a b &optional hooks job file))
 (declare-function ediff-copy-A-to-B "ediff-util" (arg))
 (declare-function ediff-diff-at-point "ediff-util" (type &optional pos which))
 (declare-function ediff-jump-to-difference "ediff-util" (number))
 (declare-function ediff-next-difference "ediff-util" (&optional arg))
 (declare-function ediff-really-quit "ediff-util" (reverse))
+(declare-function ediff-recenter "ediff-util" (&optional no-rehighlight))
+(declare-function ediff-setup-windows-plain "ediff-wind" (a b c control))
 (declare-function ediff-restore-diff "ediff-util" (arg &optional key))
 (declare-function ediff-update-diffs "ediff-util" ())
 (declare-function alongside-list-reviews "alongside-list" ())
@@ -48,14 +51,15 @@ Only those without unsaved changes."
 
 (cl-defstruct (alongside-view (:copier nil))
   "How a review is shown."
-  id path base proposal
+  id path base proposal revision
+  (version nil :documentation "The version of that draft.")
   (draft nil :documentation "What the companion has as the draft.")
   (file nil :documentation "The buffer of the file.")
   (buffer nil :documentation "The buffer of the proposal.")
   (control nil :documentation "Ediff's control buffer.")
   (windows nil :documentation "The windows before it was opened.")
   (sharing 0 :documentation "How many edits the companion has not confirmed.")
-  (timer nil :documentation "Runs while an edit is to be shared soon.")
+  (timer nil :documentation "Runs if an edit is to be shared soon.")
   (over nil :documentation "Whether it is closed."))
 
 (defvar alongside-review--waiting nil
@@ -112,23 +116,55 @@ Only those without unsaved changes."
       (or (alongside-text-of (alongside-view-buffer view))
           (user-error "Alongside: the proposal has characters that no file in UTF-8 can have")))))
 
+(defun alongside-review--forget-timer (view)
+  "Share nothing of VIEW later."
+  (when-let ((timer (alongside-view-timer view)))
+    (cancel-timer timer)
+    (setf (alongside-view-timer view) nil)))
+
 (defun alongside-review--share (view)
   "Let the companion know the draft of VIEW.
 So it counts when the person says yes in the agent's terminal,
 and is not lost when the view is closed."
-  (when-let ((timer (alongside-view-timer view)))
-    (cancel-timer timer)
-    (setf (alongside-view-timer view) nil))
+  (alongside-review--forget-timer view)
   (when (and (not (alongside-view-over view))
+             (zerop (alongside-view-sharing view))
              (buffer-live-p (alongside-view-buffer view)))
     (let ((draft (alongside-review--draft view)))
       (unless (equal draft (alongside-view-draft view))
-        (setf (alongside-view-draft view) draft)
         (cl-incf (alongside-view-sharing view))
         (alongside-bridge-request
-         "review/edit" (list :review (alongside-view-id view) :content draft)
-         (lambda (_ _)
-           (cl-decf (alongside-view-sharing view))))))))
+         "review/change"
+         (list :review (alongside-view-id view)
+               :version (alongside-view-version view)
+               :changes (vector (list :from 0
+                                      :to (alongside-text-units
+                                           (alongside-view-draft view))
+                                      :insert draft)))
+         (lambda (problem result)
+           (cl-decf (alongside-view-sharing view))
+           (if problem
+               (alongside-review--reload view 'ours)
+             (setf (alongside-view-draft view) draft
+                   (alongside-view-version view) (plist-get result :version))
+             ;; What was typed meanwhile.
+             (alongside-review--share view))))))))
+
+(defun alongside-review--share-finally (view)
+  "Let the companion know the draft of VIEW, which is about to be closed."
+  (let ((waits (> (alongside-view-sharing view) 0)))
+    (if (not waits)
+        (alongside-review--share view)
+      (alongside-review--forget-timer view)
+      (alongside-bridge-request "review/edit"
+                                (list :review (alongside-view-id view)
+                                      :content (alongside-review--draft view))
+                                #'ignore))))
+
+(defun alongside-review-share-all ()
+  "Let the companion know everything that was edited."
+  (pcase-dolist (`(,_ . ,view) alongside-review--shown)
+    (alongside-review--share view)))
 
 (defun alongside-review--edited (&rest _)
   "Note that the proposal was edited."
@@ -137,27 +173,67 @@ and is not lost when the view is closed."
       (setf (alongside-view-timer view)
             (run-at-time 0.3 nil #'alongside-review--share view)))))
 
-(defun alongside-review--reload (view)
-  "Take in what somebody else did to the review of VIEW."
+(defun alongside-review--reload (view &optional ours)
+  "Take in what somebody else did to the review of VIEW.
+If OURS is non-nil, or if the person is just editing, that comes
+after what the others did, and stays.  But if the agent proposes
+something else by now, that is shown."
   (alongside-bridge-request
    "review/get" (list :review (alongside-view-id view))
    (lambda (problem review)
      (unless (or problem
                  (alongside-view-over view)
-                 ;; What the person does here now comes after that.
-                 (alongside-view-timer view)
                  (> (alongside-view-sharing view) 0))
-       (let ((base (or (plist-get review :base) ""))
-             (draft (plist-get review :draft)))
-         (setf (alongside-view-proposal view) (plist-get review :proposal))
-         (unless (and (equal base (alongside-view-base view))
-                      (equal draft (alongside-view-draft view)))
-           (setf (alongside-view-base view) base
-                 (alongside-view-draft view) draft)
-           (alongside-text-put (alongside-view-file view) base)
-           (let ((inhibit-modification-hooks t))
-             (alongside-text-put (alongside-view-buffer view) draft))
-           (alongside-review--compare-again view)))))))
+       (let ((ours (or ours (alongside-view-timer view)))
+             (another (not (eql (plist-get review :revision)
+                                (alongside-view-revision view)))))
+         (when another
+           (alongside-review--forget-timer view)
+           (alongside-say "the agent proposes another change to %s now"
+                          (file-name-nondirectory (alongside-view-path view))))
+         (alongside-review--take-in view review)
+         (if (and ours (not another))
+             (alongside-review--share view)
+           (alongside-review--put-draft view)))))))
+
+(defun alongside-review--take-in (view review)
+  "Note in VIEW the state of REVIEW, and show the file."
+  (let ((base (or (plist-get review :base) "")))
+    (setf (alongside-view-revision view) (plist-get review :revision)
+          (alongside-view-version view) (plist-get review :version)
+          (alongside-view-proposal view) (plist-get review :proposal)
+          (alongside-view-draft view) (plist-get review :draft))
+    (with-current-buffer (alongside-view-buffer view)
+      (setq header-line-format (alongside-review--header review)))
+    (unless (equal base (alongside-view-base view))
+      (setf (alongside-view-base view) base)
+      (alongside-text-put (alongside-view-file view) base)
+      (alongside-review--compare-again view))))
+
+(defun alongside-review--put-draft (view)
+  "Show the draft of VIEW, if it is another than the one in its buffer."
+  (unless (equal (alongside-view-draft view) (alongside-review--draft view))
+    (let ((inhibit-modification-hooks t))
+      (alongside-text-put (alongside-view-buffer view) (alongside-view-draft view)))
+    (with-current-buffer (alongside-view-buffer view)
+      (font-lock-flush))
+    (alongside-review--compare-again view)))
+
+(defun alongside-review--header (review)
+  "Return a line about REVIEW, with what cannot be seen in its texts."
+  (string-replace
+   "%" "%%"
+   (concat " "
+           (string-join
+            `(,(plist-get review :agent)
+              ,(substitute-command-keys
+                "\\<alongside-proposal-mode-map>\\[alongside-accept] accepts, \
+\\[alongside-reject] rejects")
+              ,@(let ((conflicts (plist-get review :conflicts)))
+                  (and conflicts (> conflicts 0)
+                       (list (format "in conflict: %d" conflicts))))
+              ,@(plist-get review :notes))
+            " · "))))
 
 (defun alongside-review--compare-again (view)
   "Let Ediff find the differences of VIEW again."
@@ -184,7 +260,7 @@ and is not lost when the view is closed."
                   require-final-newline nil
                   backup-inhibited t)
       (auto-save-mode -1)
-      (add-hook 'kill-buffer-hook #'alongside-review--buffer-killed nil t)
+      (add-hook 'kill-buffer-query-functions #'alongside-review--kill nil t)
       (goto-char (point-min)))
     buffer))
 
@@ -206,30 +282,36 @@ that start servers for a file do not run."
             buffer-file-coding-system coding)
       (set-buffer-modified-p nil))))
 
-(defun alongside-review--buffer-killed ()
-  "Close the view of a buffer that is killed."
+(defun alongside-review--kill ()
+  "Close the view of a buffer that is about to be killed.
+Ediff does not find its way out once one of its buffers is gone."
   (when-let ((view alongside-review--view))
     (unless (alongside-view-over view)
-      (ignore-errors (alongside-review--share view))
-      (run-at-time 0 nil #'alongside-review--hide view))))
+      (ignore-errors (alongside-review--share-finally view))
+      (alongside-review--hide view)
+      (alongside-review--say-waiting view)))
+  t)
+
+(defun alongside-review--say-waiting (view)
+  "Say that the review of VIEW, which was closed, is not over."
+  (alongside-say "the change to %s still waits"
+                 (file-name-nondirectory (alongside-view-path view))))
 
 (defun alongside-review--quit (view)
   "Tidy up after the Ediff session of VIEW has ended."
   (unless (alongside-view-over view)
-    (ignore-errors (alongside-review--share view))
+    (ignore-errors (alongside-review--share-finally view))
     (alongside-review--remove view)
     (when (window-configuration-p (alongside-view-windows view))
       (set-window-configuration (alongside-view-windows view)))
-    (alongside-say "the change to %s still waits"
-                   (file-name-nondirectory (alongside-view-path view)))))
+    (alongside-review--say-waiting view)))
 
 (defun alongside-review--remove (view)
   "Forget VIEW and kill its buffers."
   (setf (alongside-view-over view) t)
   (setq alongside-review--shown
         (assq-delete-all (alongside-view-id view) alongside-review--shown))
-  (when (timerp (alongside-view-timer view))
-    (cancel-timer (alongside-view-timer view)))
+  (alongside-review--forget-timer view)
   (dolist (buffer (list (alongside-view-buffer view) (alongside-view-file view)))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
@@ -258,7 +340,9 @@ that start servers for a file do not run."
       (setf (alongside-view-over view) t)
       (when (buffer-live-p control)
         (with-current-buffer control
-          (ignore-errors (ediff-really-quit nil))))
+          (ignore-errors (ediff-really-quit nil)))
+        (when (buffer-live-p control)
+          (kill-buffer control)))
       (alongside-review--remove view)
       (when (and (window-configuration-p windows)
                  (frame-live-p (window-configuration-frame windows)))
@@ -270,7 +354,7 @@ that start servers for a file do not run."
     (define-key map (kbd "C-c C-k") #'alongside-reject)
     (define-key map (kbd "C-c C-a") #'alongside-accept-hunk)
     (define-key map (kbd "C-c C-r") #'alongside-reject-hunk)
-    (define-key map [remap save-buffer] #'alongside-accept)
+    (define-key map [remap save-buffer] #'alongside-review-save)
     map)
   "Keys in the buffers of a proposed change.")
 
@@ -302,10 +386,14 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
                 :base (or (plist-get review :base) "")
                 :proposal (plist-get review :proposal)
                 :draft (plist-get review :draft)
+                :revision (plist-get review :revision)
+                :version (plist-get review :version)
                 :windows (current-window-configuration)))
          (name (file-name-nondirectory path))
          (ediff-make-buffers-readonly-at-startup nil)
-         (ediff-split-window-function alongside-review-split-function))
+         (ediff-split-window-function alongside-review-split-function)
+         ;; The same on every display, and no frame that takes the focus.
+         (ediff-window-setup-function #'ediff-setup-windows-plain))
     (setf (alongside-view-file view)
           (alongside-review--new-buffer view (format "*file: %s*" name)
                                         (alongside-view-base view))
@@ -316,6 +404,7 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
       (setq buffer-read-only t)
       (alongside-proposal-mode 1))
     (with-current-buffer (alongside-view-buffer view)
+      (setq header-line-format (alongside-review--header review))
       (add-hook 'after-change-functions #'alongside-review--edited nil t)
       (alongside-proposal-mode 1))
     (push (cons id view) alongside-review--shown)
@@ -328,16 +417,20 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
              (add-hook 'ediff-after-quit-hook-internal
                        (lambda () (alongside-review--quit view)) nil t)
              (when (> ediff-number-of-differences 0)
-               (ediff-next-difference)))))
-    (dolist (note (plist-get review :notes))
-      (alongside-say "%s" note))))
+               (ediff-next-difference)))))))
 
 (defun alongside-review-open (id)
   "Show the review with number ID."
   (let ((view (alist-get id alongside-review--shown)))
     (if (not view)
         (alongside-review--show (alongside-bridge-ask "review/get" :review id))
-      (pop-to-buffer (alongside-view-buffer view)))))
+      (let ((control (alongside-view-control view)))
+        (unless (and (get-buffer-window control)
+                     (get-buffer-window (alongside-view-buffer view)))
+          (setf (alongside-view-windows view) (current-window-configuration))
+          (with-current-buffer control
+            (ediff-recenter)))
+        (select-window (get-buffer-window control))))))
 
 ;;;###autoload
 (defun alongside-review (&optional list)
@@ -389,6 +482,13 @@ Accept exactly what is in the buffer? " conflicts)))
       (alongside-review--decide "review/accept" :review id
                                 :content (alongside-review--draft view)
                                 :evenIfEmpty (and insist t)))))
+
+(defun alongside-review-save ()
+  "Accept the change, in the buffer of the proposal."
+  (interactive)
+  (if (eq (current-buffer) (alongside-view-buffer (alongside-review--here)))
+      (call-interactively #'alongside-accept)
+    (user-error "Alongside: this is the file; the proposal is beside it")))
 
 (defun alongside-reject ()
   "Reject the change that is shown here."
@@ -465,7 +565,7 @@ After a restart, and when notifications were missed."
 
 (defun alongside-review--revert-soon (path)
   "Show what the agent writes to PATH, once it has, where nothing is unsaved."
-  (when-let ((buffer (and alongside-review-revert (get-file-buffer path))))
+  (when-let ((buffer (and alongside-review-revert (find-buffer-visiting path))))
     (let ((rest 40) timer)
       (setq timer
             (run-at-time
@@ -521,9 +621,12 @@ After a restart, and when notifications were missed."
   (alongside-bridge-on
    "review/edited"
    (lambda (parameters)
-     (when-let ((view (alist-get (plist-get parameters :review)
-                                 alongside-review--shown)))
-       (alongside-review--reload view))))
+     (let ((view (alist-get (plist-get parameters :review)
+                            alongside-review--shown)))
+       (when (and view
+                  (not (eql (plist-get parameters :version)
+                            (alongside-view-version view))))
+         (alongside-review--reload view)))))
   (alongside-bridge-on
    "review/rebased"
    (lambda (parameters)

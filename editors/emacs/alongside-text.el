@@ -73,10 +73,11 @@ Return nil if that would be no valid UTF-8."
 
 (defun alongside-text-units (string)
   "Return how many UTF-16 code units STRING has."
-  (let ((units 0))
-    (mapc (lambda (character)
-            (setq units (+ units (if (> character #xffff) 2 1))))
-          string)
+  (let ((units (length string))
+        (start 0))
+    (while (setq start (string-match-p "[\U00010000-\U0010ffff]" string start))
+      (setq units (1+ units)
+            start (1+ start)))
     units))
 
 (provide 'alongside-text)

@@ -159,9 +159,13 @@ impl<'a> Emacs<'a> {
         self.wait_for("(and alongside-review--view (alongside-view-control (cdar alongside-review--shown)))");
     }
 
-    /// Waits until no change is shown and one window is left.
+    /// Waits until no change is shown, one window is left, and no buffer of the view.
     pub(crate) fn wait_for_no_view(&self) {
         self.wait_for("(and (null alongside-review--shown) (= 1 (count-windows)))");
+        self.wait_for(
+            "(not (seq-some (lambda (buffer) \
+               (string-match-p \"\\\\*\\\\(Ediff Control\\\\|ediff-\\\\|file\\\\|proposal\\\\)\" (buffer-name buffer))) (buffer-list)))",
+        );
     }
 
     /// Goes to the proposal that is shown.
