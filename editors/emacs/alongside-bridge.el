@@ -92,9 +92,12 @@ By these it finds its former port.")
 
 (defun alongside-bridge--encode (message)
   "Return MESSAGE, a plist, as JSON in UTF-8."
-  (encode-coding-string
-   (if (json-available-p) (json-serialize message) (json-encode message))
-   'utf-8-unix t))
+  (let ((line (if (json-available-p)
+                  (json-serialize message)
+                (json-encode message))))
+    (if (multibyte-string-p line)
+        (encode-coding-string line 'utf-8-unix t)
+      line)))
 
 (defun alongside-bridge--decode (line)
   "Return the message in LINE: plists and lists; false and null are nil."
@@ -388,7 +391,8 @@ see M-x alongside-doctor" code)
         (setq alongside-bridge--process
               (make-process
                :name "alongside" :command alongside-bridge--arguments
-               :connection-type 'pipe :noquery t :coding 'utf-8-unix
+               :connection-type 'pipe :noquery t
+               :coding '(utf-8-unix . no-conversion)
                :stderr errors
                :filter #'alongside-bridge--filter
                :sentinel #'alongside-bridge--sentinel))

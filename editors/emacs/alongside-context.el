@@ -16,11 +16,11 @@
 (defconst alongside-context--most-selected 65536
   "The companion cuts a selection itself; this keeps huge ones off the pipe.")
 
-(defconst alongside-context--most-buffered (* 16 1024 1024)
+(defconst alongside-context--most-buffered (* 8 1024 1024)
   "Larger buffers count as they are on disk.")
 
-(defconst alongside-context--large (* 1024 1024)
-  "Unsaved texts of more characters are reported less often.")
+(defconst alongside-context--large (* 512 1024)
+  "Unsaved texts of more characters are reported only while nobody types.")
 
 (defvar-local alongside-context--path nil
   "The path under which this buffer was reported as open.")
@@ -48,11 +48,13 @@ none."
          (not (string-prefix-p " " (buffer-name buffer)))
          (expand-file-name (file-name-unquote name)))))
 
-(defun alongside-context--soon (key seconds action)
-  "Call ACTION once, SECONDS after the first event of KEY in a burst."
+(defun alongside-context--soon (key seconds action &optional idle)
+  "Call ACTION once, SECONDS after the first event of KEY in a burst.
+If IDLE is non-nil, wait until nothing was done for that long."
   (unless (assoc key alongside-context--timers)
     (push (cons key
-                (run-at-time
+                (funcall
+                 (if idle #'run-with-idle-timer #'run-at-time)
                  seconds nil
                  (lambda ()
                    (setq alongside-context--timers
@@ -163,11 +165,12 @@ the last file and its region stay."
 (defun alongside-context--touch (&rest _)
   "Note that the current buffer may be unsaved now."
   (when alongside-context--path
-    (let ((buffer (current-buffer)))
+    (let ((buffer (current-buffer))
+          (large (> (buffer-size) alongside-context--large)))
       (alongside-context--soon
-       buffer
-       (if (< (buffer-size) alongside-context--large) 0.1 1)
-       (lambda () (alongside-context--report-unsaved buffer))))))
+       buffer (if large 1 0.1)
+       (lambda () (alongside-context--report-unsaved buffer))
+       large))))
 
 (defun alongside-context--saved ()
   "Note that the current buffer was saved, perhaps for the first time."

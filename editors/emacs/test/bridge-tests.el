@@ -3,6 +3,7 @@
 ;;; Code:
 
 (require 'alongside-bridge)
+(require 'alongside-doctor)
 (require 'cl-lib)
 (require 'ert)
 
@@ -124,6 +125,10 @@
     (alongside-bridge-start)
     (should-not (alongside-bridge-running-p))
     (should (alongside-tests--said-p "there is no program"))
+    (save-window-excursion
+      (alongside-doctor)
+      (should (string-search "is not on the path; install alongside" (buffer-string)))
+      (kill-buffer))
     (should-error (alongside-bridge-ask "status") :type 'user-error)))
 
 (ert-deftest alongside-bridge-home-is-no-workspace-of-its-own-accord ()

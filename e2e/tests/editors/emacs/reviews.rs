@@ -14,6 +14,8 @@ for_both_versions!(
     a_change_is_rejected_by_a_key_and_only_waits_on_when_its_view_is_closed,
     single_hunks_are_decided_by_own_keys_and_by_those_of_ediff,
     a_proposal_is_compared_with_what_is_not_saved_yet,
+    a_large_text_that_is_not_saved_counts_too,
+    a_conflict_is_shown_and_asked_about,
     a_file_that_the_agent_writes_is_shown_at_once,
     several_changes_are_offered_in_a_list_and_the_mode_line_counts_them,
     nothing_takes_the_focus_from_somebody_who_types,
@@ -190,6 +192,59 @@ async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
     emacs.wait_for(
         "(equal \"saved\\n\" (alongside-review--string (alongside-view-file (cdar alongside-review--shown))))",
     );
+}
+
+async fn a_large_text_that_is_not_saved_counts_too(version: Version) {
+    let sandbox = Sandbox::new();
+    let lines = "line of a large file\r\n".repeat(50_000);
+    let path = sandbox.write("large.txt", &lines);
+    let emacs = Emacs::start(&sandbox, version);
+    let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
+    emacs.open(&path);
+    emacs.terminal.type_text("mine ");
+    emacs.wait_for("(and (string-prefix-p \"mine line\" (buffer-string)) (alongside-context-reported-p))");
+    emacs.wait_until_heard();
+    let proposal = format!("mine {lines}and one more\r\n");
+    agent.propose(&path, &proposal).await;
+    emacs.show_review();
+    assert_eq!(
+        emacs.eval("ediff-number-of-differences"),
+        "1",
+        "the unsaved text is no difference"
+    );
+    let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
+    assert!(
+        decision["params"]["content"] == proposal.as_str(),
+        "the text came back otherwise"
+    );
+}
+
+async fn a_conflict_is_shown_and_asked_about(version: Version) {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\ntwo\n");
+    let emacs = Emacs::start(&sandbox, version);
+    let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
+    agent.propose(&path, "ONE\ntwo\n").await;
+    emacs.show_review();
+    fs::write(&path, "1\ntwo\n").expect("write");
+    emacs.terminal.wait_for_text("in conflict: 1", PATIENCE);
+    emacs.go_to_proposal();
+    emacs.press(&["C-c", "C-c"]);
+    emacs
+        .terminal
+        .wait_for_text("Accept exactly what is in the buffer?", PATIENCE);
+    emacs.press(&["n"]);
+    emacs.wait_for("(not (active-minibuffer-window))");
+    // Once the place is edited, there is nothing to ask.
+    emacs.press(&["M-<"]);
+    emacs.terminal.type_text("both ");
+    emacs.terminal.wait_for("no conflict", PATIENCE, |screen| {
+        screen.contains("both ") && !screen.contains("in conflict")
+    });
+    let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
+    let content = decision["params"]["content"].as_str().expect("a text");
+    assert!(content.starts_with("both "), "{content}");
+    emacs.wait_for_no_view();
 }
 
 async fn a_file_that_the_agent_writes_is_shown_at_once(version: Version) {
