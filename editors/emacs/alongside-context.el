@@ -13,6 +13,9 @@
 (require 'alongside-bridge)
 (require 'alongside-text)
 
+(declare-function evil-visual-range "evil-states" ())
+(declare-function extract-rectangle "rect" (start end))
+
 (defconst alongside-context--most-selected 65536
   "The companion cuts a selection itself; this keeps huge ones off the pipe.")
 
@@ -68,14 +71,25 @@ If IDLE is non-nil, wait until nothing was done for that long."
 
 ;;;; The file in front
 
+(defun alongside-context--region ()
+  "Return what is selected as (START END), (START END block), or nil."
+  (cond
+   ;; Evil's region ends before the character that the cursor is on.
+   ((and (eq (bound-and-true-p evil-state) 'visual) (fboundp 'evil-visual-range))
+    (pcase-let ((`(,start ,end ,type . ,_) (evil-visual-range)))
+      `(,start ,end ,@(and (eq type 'block) '(block)))))
+   ((use-region-p)
+    `(,(region-beginning) ,(region-end)
+      ,@(and (bound-and-true-p rectangle-mark-mode) '(block))))))
+
 (defun alongside-context--selection ()
-  "Return the active region's text, or nil."
-  (when (use-region-p)
-    (if (bound-and-true-p rectangle-mark-mode)
-        (substring-no-properties (funcall region-extract-function nil))
-      (let ((start (region-beginning)))
-        (buffer-substring-no-properties
-         start (min (region-end) (+ start alongside-context--most-selected)))))))
+  "Return the text that is selected, or nil."
+  (pcase (alongside-context--region)
+    (`(,start ,end block)
+     (mapconcat #'substring-no-properties (extract-rectangle start end) "\n"))
+    (`(,start ,end)
+     (buffer-substring-no-properties
+      start (min end (+ start alongside-context--most-selected))))))
 
 (defun alongside-context--report-focus ()
   "Report the file in front, its cursor and its region."
