@@ -15,16 +15,17 @@ use crate::{machine, run, target_directory};
 pub(crate) fn prepare() -> Result<(), String> {
     let directory = target_directory()?.join("editors");
     let launcher = directory.join("nvim");
-    if is_new_enough(&launcher) {
-        return Ok(());
-    }
     fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
     let line = if is_new_enough(Path::new("nvim")) {
         "exec nvim \"$@\"".to_owned()
     } else {
         from_root(&trixie(&directory)?)?
     };
-    fs::write(&launcher, format!("#!/bin/sh\n{line}\n"))
+    let script = format!("#!/bin/sh\n{line}\n");
+    if fs::read_to_string(&launcher).is_ok_and(|there| there == script) && is_new_enough(&launcher) {
+        return Ok(());
+    }
+    fs::write(&launcher, script)
         .and_then(|()| fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)))
         .map_err(|error| format!("cannot write {}: {error}", launcher.display()))?;
     if is_new_enough(&launcher) {
@@ -83,6 +84,9 @@ fn mirror() -> Result<String, String> {
 }
 
 /// The line that runs Neovim out of a root, with that root's libraries and without becoming its prisoner.
+///
+/// A copy is told where its loader and libraries are, and is not started through the loader: a Neovim with a screen starts
+/// itself once more, by what the system says that it runs, and that would be the loader.
 fn from_root(root: &Path) -> Result<String, String> {
     let (loader, libraries) = match std::env::consts::ARCH {
         "x86_64" => ("lib64/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu"),
@@ -93,12 +97,25 @@ fn from_root(root: &Path) -> Result<String, String> {
             ));
         }
     };
-    let path = |inside: &str| format!("'{}'", root.join(inside).display());
+    let copy = root.join("usr/bin/nvim-outside");
+    if !is_new_enough(&copy) {
+        if machine::may_install() {
+            machine::install(&["patchelf"])?;
+        }
+        fs::copy(root.join("usr/bin/nvim"), &copy)
+            .map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
+        let mut command = Command::new("patchelf");
+        command.arg("--set-interpreter").arg(root.join(loader));
+        command
+            .arg("--force-rpath")
+            .arg("--set-rpath")
+            .arg(root.join(libraries));
+        command.arg(&copy);
+        run(command)?;
+    }
     Ok(format!(
-        "export VIMRUNTIME={}\nexec {} --library-path {} {} \"$@\"",
-        path("usr/share/nvim/runtime"),
-        path(loader),
-        path(libraries),
-        path("usr/bin/nvim"),
+        "export VIMRUNTIME='{}'\nexec '{}' \"$@\"",
+        root.join("usr/share/nvim/runtime").display(),
+        copy.display(),
     ))
 }

@@ -22,6 +22,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
   test --only NAME  run only the tests whose name contains NAME
+  editors           put the editors that the tests need beside the build
   table             say whether README.md's table of editors is what the last run of their tests proved
   table --write     write it
   ci                check formatting, lints and documentation, then run every test";
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["editors"] => plan.step("editors", editors::prepare),
         ["table"] => plan.step("what is proven", table::check),
         ["table", "--write"] => plan.step("what is proven", table::write),
         ["ci"] => {
