@@ -387,7 +387,8 @@ export def Accept(insist: bool)
     Say('no change is shown; :AlongsideReview shows one')
     return
   endif
-  Decide('review/accept', {content: Draft(), evenIfEmpty: insist})
+  # A command gives a number.
+  Decide('review/accept', {content: Draft(), evenIfEmpty: insist ? true : false})
 enddef
 
 # All hunks rejected: then the ends of lines and of the file are the file's too.
