@@ -139,5 +139,11 @@ fn the_vim_plugin_does_all_that_a_plugin_can() {
 tmux -S "$SOCKET" -f /dev/null new-session -d -x 120 -y 40 \
   'vim -N -u "$PERSON" -i NONE -n --cmd "set encoding=utf-8 runtimepath^=$PLUGIN"; tmux -S "$SOCKET" wait-for -S over'"#;
     let wait = r#"tmux -S "$SOCKET" wait-for over"#;
-    assert_eq!(missing(&sandbox, &variables, start, wait), Vec::<String>::new());
+    let missing = missing(&sandbox, &variables, start, wait);
+    // It has ended by itself, unless something is wrong.
+    let _ = Command::new("tmux")
+        .args(["-S", &socket, "kill-server"])
+        .stderr(Stdio::null())
+        .status();
+    assert_eq!(missing, Vec::<String>::new());
 }
