@@ -2,7 +2,9 @@
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
 mod agent;
+mod checked;
 mod emacs;
+mod installed;
 mod neovim;
 mod neovim_with_cli;
 mod nvim;

@@ -106,6 +106,43 @@ async fn context_arrives_and_changes_are_edited_accepted_and_rejected_in_a_diff_
 }
 
 #[tokio::test]
+async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
+    let sandbox = Sandbox::new();
+    let lines = |changed: &[usize]| -> String {
+        let line = |number: usize| {
+            let new = if changed.contains(&number) { "new " } else { "" };
+            format!("{new}{number}\n")
+        };
+        (1..=30).map(line).collect()
+    };
+    let path = sandbox.write("a.txt", &lines(&[]));
+    let vim = Vim::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, vim.pid())).await;
+    agent.propose(&path, &lines(&[3, 12, 25])).await;
+    vim.show_review();
+    vim.wait_for("line('.') == 3");
+    vim.terminal.type_text("\\a");
+    vim.wait_for("line('.') == 12");
+    vim.terminal.type_text("\\r");
+    vim.wait_for("getline(12) ==# '12' && line('.') == 25");
+    vim.terminal.type_text("\\A");
+    let decision = agent.decision().await;
+    assert_eq!(decision["method"], "ide/diffAccepted");
+    assert_eq!(decision["params"]["content"], lines(&[3, 25]));
+    vim.wait_for("tabpagenr('$') == 1");
+
+    agent.propose(&path, &lines(&[3, 12])).await;
+    vim.wait_for("&buftype ==# ''");
+    vim.run("AlongsideReview");
+    vim.wait_for("&buftype ==# 'acwrite' && line('.') == 3");
+    vim.terminal.type_text("do");
+    vim.wait_for("getline(3) ==# '3'");
+    vim.terminal.type_text("\\A");
+    assert_eq!(agent.decision().await["params"]["content"], lines(&[12]));
+    proves("Vim", &version(Path::new("vim")), Capability::Hunk);
+}
+
+#[tokio::test]
 async fn a_killed_companion_is_started_again_on_the_same_port_and_a_killed_vim_tells_the_agent() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "text\n");
