@@ -109,6 +109,7 @@ impl Work {
             StreamItem::Connected => {
                 let mut talk = self.talk.lock();
                 talk.translator.stream_begins();
+                talk.know_epoch(cursor);
                 if std::mem::take(&mut self.interrupted) {
                     talk.tell([AgentEvent::Reconnected]);
                 }

@@ -95,6 +95,13 @@ impl Talk {
         self.come_to(cursor);
     }
 
+    /// The daemon says which life its ids count in, which it does not when a session is begun.
+    pub(super) fn know_epoch(&mut self, cursor: Cursor) {
+        if self.position.cursor.last_event_id == cursor.last_event_id {
+            self.position.cursor = cursor;
+        }
+    }
+
     fn come_to(&mut self, cursor: Cursor) {
         self.position.cursor = cursor;
         self.position.partly = 0;
