@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use alongside_agent::conversation::{Answers, PermissionDecision, ToolContent, TurnEnd};
-use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, NewSession, SessionScope};
+use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, Diagnostics, NewSession, SessionScope};
 use alongside_agent::ide::{DaemonOptions, OpenSession};
 use alongside_agent::{
     AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget, DisconnectKind, Locality, Position, Secret,
@@ -180,6 +180,13 @@ async fn a_daemon_that_was_killed_and_started_again_is_found_again() {
     );
     assert_eq!(said(&told).trim(), words(10).trim());
     assert_eq!(said(&chat.ask("COUNT 20").await).trim(), words(20).trim());
+    // The mode is that of before: a restart does not stop anybody from being asked.
+    let path = place.workspace().join("new.txt");
+    chat.prompt(&format!("WRITE {} text", path.display())).await;
+    let told = chat.until(is_approval).await;
+    chat.answer(&told, option(&told, "reject_once")).await;
+    chat.until(is_end).await;
+    assert!(!path.exists());
 }
 
 #[tokio::test]
@@ -207,6 +214,15 @@ async fn a_wrong_directory_and_a_wrong_token_are_refused_with_the_reason() {
     );
     let client = DaemonClient::new(daemon.address(), Secret::new("s3cret-token")).unwrap();
     client.health().await.unwrap();
+    for side in [
+        Diagnostics::Environment,
+        Diagnostics::Providers,
+        Diagnostics::McpServers,
+        Diagnostics::Skills,
+    ] {
+        let said = client.diagnostics(side).await.unwrap();
+        assert_eq!(said["v"], 1, "{side:?}: {said}");
+    }
     std::fs::write(place.workspace().join("a.txt"), "x").unwrap();
     assert_eq!(client.read_file(None, "a.txt").await.unwrap().content, "x");
     let missing = client.read_file(None, "missing.txt").await.unwrap_err();
