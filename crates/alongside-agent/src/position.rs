@@ -58,6 +58,8 @@ pub(crate) struct Told {
     pub(crate) queued: Vec<String>,
     /// The turn that is going on.
     pub(crate) running: Option<String>,
+    /// The turn that has ended last.
+    pub(crate) ended: Option<String>,
     /// The approvals that are open.
     pub(crate) open: Vec<String>,
 }

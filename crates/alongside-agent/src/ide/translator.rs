@@ -50,6 +50,8 @@ pub struct Translator {
     pub(super) running: Option<String>,
     /// The turn that was asked to be cancelled, so that a second click does not hit the next one.
     pub(super) cancelling: Option<String>,
+    /// The turn that has ended last.
+    ended: Option<String>,
     /// The mode in force, as far as it is known.
     pub(super) mode: Option<String>,
     /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for, and whether they have ended.
@@ -102,7 +104,7 @@ impl Translator {
             }
             // What follows is about what people may do now. In a history there is nothing to do.
             _ if source == Source::History => {}
-            EventKind::PromptCancelled { .. } => self.events.push(AgentEvent::CancelRequested { prompt_id }),
+            EventKind::PromptCancelled { .. } => self.cancel_requested(prompt_id),
             EventKind::PendingPromptAdded { prompt_id, text } => {
                 if is_own {
                     self.accept_once(&prompt_id, &text);
@@ -331,6 +333,19 @@ impl Translator {
         self.events.push(AgentEvent::Notice { level, message });
     }
 
+    /// Somebody asked to cancel a turn, unless there is none: the daemon says the same when nothing goes on, and after a turn that took too
+    /// long has ended.
+    fn cancel_requested(&mut self, prompt_id: Option<String>) {
+        let goes_on = match &self.running {
+            Some(running) => prompt_id.as_ref().is_none_or(|prompt_id| prompt_id == running),
+            // A turn that we have not seen begin.
+            None => prompt_id.is_some() && prompt_id != self.ended,
+        };
+        if goes_on {
+            self.events.push(AgentEvent::CancelRequested { prompt_id });
+        }
+    }
+
     fn mode_changed(&mut self, mode_id: String) {
         self.mode = Some(mode_id.clone());
         self.events.push(AgentEvent::ModeChanged { mode_id });
@@ -382,6 +397,7 @@ impl Translator {
         {
             *ended = true;
         }
+        self.ended.clone_from(&prompt_id);
         self.events.push(AgentEvent::TurnEnded { prompt_id, end });
     }
 

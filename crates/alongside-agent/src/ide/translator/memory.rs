@@ -31,6 +31,7 @@ impl Translator {
             accepted: accepted.map(|(prompt_id, _)| prompt_id.clone()).collect(),
             queued: self.queued.clone(),
             running: self.running.clone(),
+            ended: self.ended.clone(),
             open,
         }
     }
@@ -47,6 +48,7 @@ impl Translator {
         self.accepted = told.accepted.into_iter().map(|prompt_id| (prompt_id, false)).collect();
         self.queued = told.queued;
         self.running = told.running;
+        self.ended = told.ended;
         self.unlisted = told.open;
         for request in open {
             if take_out(&mut self.unlisted, &request.request_id) {
