@@ -47,10 +47,7 @@ impl Talk {
 
     /// Tells something that is no event of the daemon.
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
-        // In the middle of an event of the daemon, what was told is what was told before it.
-        if self.position.partly == 0 {
-            self.position.told = self.translator.told();
-        }
+        self.position.told = self.translator.told();
         for event in events {
             self.send(event);
         }
