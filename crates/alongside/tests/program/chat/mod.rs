@@ -5,6 +5,7 @@ pub(crate) mod agent;
 mod conversation;
 pub(crate) mod daemon;
 pub(crate) mod front;
+mod writes;
 
 use crate::sandbox::{Sandbox, Serving};
 
