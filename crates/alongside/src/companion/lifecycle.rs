@@ -154,6 +154,11 @@ impl Running {
         &self.announcement
     }
 
+    /// Where commands find it.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
     pub(crate) fn ready(&self) -> Ready {
         Ready {
             port: self.announcement.port,

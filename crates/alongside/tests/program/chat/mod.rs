@@ -2,6 +2,7 @@
 
 #[path = "../../../../alongside-agent/tests/acp/agent.rs"]
 pub(crate) mod agent;
+mod command;
 mod conversation;
 pub(crate) mod daemon;
 pub(crate) mod front;
