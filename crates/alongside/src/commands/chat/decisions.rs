@@ -14,6 +14,11 @@ use serde_json::{Value, json};
 use super::turn::command;
 use crate::printable::printable_line;
 
+/// Something that does not belong to the answer.
+pub(super) fn say(words: &str) {
+    eprintln!("alongside: {words}");
+}
+
 /// Who decides, and what was decided.
 pub(super) struct Decisions {
     yes: bool,
@@ -33,11 +38,6 @@ impl Decisions {
         }
     }
 
-    /// Something that does not belong to the answer.
-    pub(super) fn say(&self, words: &str) {
-        eprintln!("alongside: {words}");
-    }
-
     /// The agent asks for permission, or something else.
     pub(super) async fn approval(&mut self, client: &mut Client, request: &Value) -> Result<()> {
         let id = request["requestId"].as_str().unwrap_or_default().to_owned();
@@ -49,17 +49,17 @@ impl Decisions {
             .as_array()
             .is_some_and(|questions| !questions.is_empty());
         let allowed = if is_question {
-            self.say(&format!(
+            say(&format!(
                 "the agent asks “{title}”, which can be answered on the page only; it is told nothing"
             ));
             false
         } else if self.yes {
-            self.say(&format!("allowed: {title}"));
+            say(&format!("allowed: {title}"));
             true
         } else if self.terminal {
-            self.confirm(&format!("Allow “{title}”?")).await
+            Self::confirm(&format!("Allow “{title}”?")).await
         } else {
-            self.say(&format!("declined: {title} (--yes allows)"));
+            say(&format!("declined: {title} (--yes allows)"));
             false
         };
         let wanted = if allowed { "allow_once" } else { "reject_once" };
@@ -86,25 +86,25 @@ impl Decisions {
         let path = printable_line(&review.path);
         let what = format!("the change of {path} (+{} −{})", review.size.added, review.size.removed);
         if self.yes {
-            self.say(&format!("accepted: {what}"));
+            say(&format!("accepted: {what}"));
             return decide(client, id, true).await;
         }
         if self.alone && self.terminal {
-            let accepted = self.confirm(&format!("Accept {what}?")).await;
+            let accepted = Self::confirm(&format!("Accept {what}?")).await;
             return decide(client, id, accepted).await;
         }
         if self.alone {
-            self.say(&format!("rejected: {what} (--yes accepts)"));
+            say(&format!("rejected: {what} (--yes accepts)"));
             return decide(client, id, false).await;
         }
-        self.say(&format!(
+        say(&format!(
             "{what} waits for your decision: alongside diff show {id}, alongside diff accept {id}, alongside diff reject {id}"
         ));
         Ok(())
     }
 
     /// Asks whoever sits at the terminal. Anything but a plain yes is a no.
-    async fn confirm(&self, question: &str) -> bool {
+    async fn confirm(question: &str) -> bool {
         eprint!("{question} [y/N] ");
         let _ = std::io::stderr().flush();
         let line = tokio::task::spawn_blocking(|| {

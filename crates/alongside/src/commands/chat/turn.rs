@@ -8,7 +8,7 @@ use alongside_front::protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Noti
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::decisions::Decisions;
+use super::decisions::{Decisions, say};
 use crate::output::Output;
 use crate::printable::{printable, printable_line};
 use crate::signals::EndSignals;
@@ -165,11 +165,11 @@ impl Turn {
         }
         match failure {
             Some(message) => {
-                self.decisions.say(&printable_line(&message));
+                say(&printable_line(&message));
                 ExitCode::FAILURE
             }
             None if matches!(stop_reason.as_str(), "cancelled" | "refusal") => {
-                self.decisions.say(&format!(
+                say(&format!(
                     "the answer was {}",
                     if stop_reason == "refusal" {
                         "refused"
