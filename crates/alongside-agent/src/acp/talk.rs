@@ -30,6 +30,8 @@ pub(super) struct Talk {
     numbers: u64,
     /// The end was told.
     over: bool,
+    /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
+    life: String,
 }
 
 struct Opening {
@@ -53,13 +55,14 @@ impl Talk {
             config_options: Value::Null,
             numbers: 0,
             over: false,
+            life: new_life(),
         }
     }
 
     /// An id that was not used before.
     pub(super) fn next_id(&mut self, what: &str) -> String {
         self.numbers += 1;
-        format!("{what}-{}", self.numbers)
+        format!("{what}-{}-{}", self.life, self.numbers)
     }
 
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
@@ -176,4 +179,13 @@ impl Talk {
             }]);
         }
     }
+}
+
+/// A name that no child before had.
+fn new_life() -> String {
+    let mut bytes = [0; 4];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = std::process::id().to_le_bytes();
+    }
+    format!("{:08x}", u32::from_le_bytes(bytes))
 }
