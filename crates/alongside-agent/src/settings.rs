@@ -7,6 +7,7 @@
 //! | whether | `daemon.enabled` | `QWEN_IDE_DAEMON_URL` is set: yes | | no |
 //! | address | `daemon.url` | `QWEN_IDE_DAEMON_URL` | | `http://127.0.0.1:4170` |
 //! | token | `daemon.token` | the file `daemon.token-file` | `QWEN_SERVER_TOKEN` | none |
+//! | certificates, for https | the file `daemon.ca-file` | | | those that the system trusts |
 //!
 //! So the daemon is off unless somebody asks for it, `daemon.enabled = false` keeps it off whatever the environment says, and
 //! what a person wrote into their settings is stronger than what a shell happens to carry.
@@ -35,6 +36,8 @@ pub struct DaemonSettings {
     pub token: Option<Secret>,
     /// `daemon.token-file`
     pub token_file: Option<PathBuf>,
+    /// `daemon.ca-file`
+    pub ca_file: Option<PathBuf>,
 }
 
 /// A daemon to use.
@@ -44,6 +47,8 @@ pub struct DaemonTarget {
     pub address: DaemonAddress,
     /// Its token.
     pub token: Option<Secret>,
+    /// The certificates that are trusted if the address says https.
+    pub ca_file: Option<PathBuf>,
     /// Where the address was written.
     pub origin: Origin,
 }
@@ -124,7 +129,12 @@ pub fn resolve_daemon(
         (None, None) => None,
     };
     let token = token.or_else(|| environment(TOKEN_VARIABLE).and_then(|token| Secret::new(&token)));
-    Ok(Some(DaemonTarget { address, token, origin }))
+    Ok(Some(DaemonTarget {
+        address,
+        token,
+        ca_file: settings.ca_file.clone(),
+        origin,
+    }))
 }
 
 #[cfg(test)]

@@ -44,6 +44,11 @@ impl Places {
         self.state.join("reviews")
     }
 
+    /// What is kept of the chat.
+    pub(crate) fn chat(&self) -> PathBuf {
+        self.state.join("chat")
+    }
+
     /// The user's settings.
     pub(crate) fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")

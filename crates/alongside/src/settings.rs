@@ -93,6 +93,7 @@ const USER_KEYS: &[&str] = &[
     "daemon.url",
     "daemon.token",
     "daemon.token-file",
+    "daemon.ca-file",
     "agents.<id>.command",
     "agents.<id>.name",
 ];
@@ -228,6 +229,7 @@ impl Settings {
             "daemon.url" => self.daemon.url = Some(reader.text(key, value)?),
             "daemon.token" => self.daemon.token = Secret::new(&reader.text(key, value)?),
             "daemon.token-file" => self.daemon.token_file = Some(reader.text(key, value)?.into()),
+            "daemon.ca-file" => self.daemon.ca_file = Some(reader.text(key, value)?.into()),
             "privacy.hide" => {
                 let root = match reader.owner {
                     Owner::User => None,
@@ -480,6 +482,7 @@ mod tests {
             ("[daemon]\nurl = 'http://127.0.0.1:1'\n", "daemon.url"),
             ("[daemon]\ntoken = 'x'\n", "daemon.token"),
             ("[daemon]\ntoken-file = '/x'\n", "daemon.token-file"),
+            ("[daemon]\nca-file = '/x'\n", "daemon.ca-file"),
         ] {
             let error = Scratch::new("", workspace).load().unwrap_err();
             let expected = format!("a workspace cannot set `{key}`");

@@ -21,8 +21,9 @@ use parking_lot::Mutex;
 
 use crate::command::{AgentCommand, AgentError, AgentReply};
 use crate::conversation::{ContentBlock, PermissionDecision};
-use crate::event::{AgentEvent, ConnectedSession, DisconnectKind, EventReceiver, EventSender};
+use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
 use crate::ide::OpenSession;
+use crate::position::{EventReceiver, EventSender, event_channel};
 use running::Running;
 
 pub use child::AgentProcess;
@@ -99,7 +100,7 @@ impl fmt::Debug for AcpConnection {
 impl AcpConnection {
     /// A connection that is not connected, and where its events come from.
     pub fn new() -> (Self, EventReceiver) {
-        let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let (events, receiver) = event_channel();
         (Self::with_events(events), receiver)
     }
 
@@ -143,11 +144,12 @@ impl AcpConnection {
         let Some(running) = self.shared.current.lock().take() else {
             return;
         };
-        let _ = self.shared.events.send(AgentEvent::Disconnected {
+        let event = AgentEvent::Disconnected {
             kind: DisconnectKind::Requested,
             reason: reason.to_owned(),
             reopen: running.session_to_reopen(),
-        });
+        };
+        self.shared.events.send(event, None);
     }
 
     /// Whether there is a session.

@@ -15,8 +15,9 @@ use super::talk::Talk;
 use super::{AcpOptions, Shared, files};
 use crate::conversation::{list_of, text_of};
 use crate::daemon::SessionSummary;
-use crate::event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, EventSender, Locality, NoticeLevel};
+use crate::event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 use crate::ide::{OpenSession, Source};
+use crate::position::EventSender;
 
 /// How long an agent may take to start. Node programs that check for updates take their time.
 const START: Duration = Duration::from_mins(1);
@@ -128,12 +129,12 @@ impl Running {
 
     async fn try_open(&self, open: &OpenSession) -> Result<ConnectedSession, AcpError> {
         let mut params = json!({"cwd": self.options.workspace, "mcpServers": []});
-        let (method, source) = match open {
-            OpenSession::Load(id) => {
+        let (method, source) = match open.session_id() {
+            Some(id) => {
                 params["sessionId"] = json!(id);
                 ("session/load", Source::History)
             }
-            _ => ("session/new", Source::Stream),
+            None => ("session/new", Source::Stream),
         };
         self.talk.lock().begin_opening(source, text_of(&params, "sessionId"));
         let answer = self.call(method, &params, PATIENCE).await;
@@ -145,7 +146,7 @@ impl Running {
         });
         match opened {
             Ok((session_id, state)) => {
-                let connected = self.describe(&session_id, matches!(open, OpenSession::Load(_)));
+                let connected = self.describe(&session_id, open.session_id().is_some());
                 talk.session_id = Some(session_id);
                 talk.end_opening(Some(AgentEvent::Connected(connected.clone())));
                 talk.take_state(&state);
@@ -219,6 +220,7 @@ impl Running {
             session_id: session_id.to_owned(),
             agent,
             attached,
+            resumed: false,
             workspace: self.options.workspace.display().to_string(),
             abilities: self.abilities(),
             locality: Locality::Child,

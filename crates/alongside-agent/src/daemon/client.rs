@@ -1,6 +1,7 @@
 //! The routes of a daemon.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,25 @@ use crate::secret::Secret;
 /// How long a request may take. Until its runtime is up a daemon lets requests wait instead of refusing them, and a
 /// session that is created for nobody stays: so this is generous.
 pub const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How a client talks to its daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// How long a request may take. Streams have no limit.
+    pub timeout: Duration,
+    /// For https: the certificates that are trusted, in place of those that the system trusts. The daemon shows one of them, or one that
+    /// was signed with one of them.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self {
+            timeout: USUAL_TIMEOUT,
+            ca_file: None,
+        }
+    }
+}
 
 /// A client of one daemon. Clones share its connections.
 ///
@@ -43,12 +63,16 @@ impl fmt::Debug for DaemonClient {
 impl DaemonClient {
     /// A client that connects when it has something to say.
     pub fn new(address: DaemonAddress, token: Option<Secret>) -> Result<Self, DaemonError> {
-        Self::with_timeout(address, token, USUAL_TIMEOUT)
+        Self::with_settings(address, token, &ClientSettings::default())
     }
 
-    /// The same with another limit on how long a request may take. Streams have none.
-    pub fn with_timeout(address: DaemonAddress, token: Option<Secret>, timeout: Duration) -> Result<Self, DaemonError> {
-        let transport = Arc::new(Transport::new(address, token, timeout)?);
+    /// The same with some things different from usual.
+    pub fn with_settings(
+        address: DaemonAddress,
+        token: Option<Secret>,
+        settings: &ClientSettings,
+    ) -> Result<Self, DaemonError> {
+        let transport = Arc::new(Transport::new(address, token, settings)?);
         Ok(Self { transport })
     }
 

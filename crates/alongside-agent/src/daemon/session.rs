@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -19,7 +20,8 @@ use crate::conversation::{ContentBlock, TurnEnd, Vote};
 const MOST_ENDS: usize = 256;
 
 /// How far somebody has read the events of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Cursor {
     /// The last event that was handled; 0 is before the first, `None` is "from now on".
     pub last_event_id: Option<u64>,
@@ -322,7 +324,7 @@ impl DaemonSessionClient {
         }
     }
 
-    pub(super) fn remember_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
+    pub(crate) fn remember_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
         let mut own = self.shared.ends.lock();
         for end in ends {
             if own.recent.len() == MOST_ENDS {

@@ -271,7 +271,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 }
 
 /// A number for an editor and its workspace that is the same in every version of this program (FNV-1a).
-fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
+pub(super) fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
     let folders = workspace.iter().map(|folder| folder.as_os_str().as_encoded_bytes());
     let bytes = std::iter::once(editor.as_bytes())
         .chain(folders)

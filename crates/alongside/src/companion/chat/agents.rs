@@ -121,6 +121,7 @@ impl Choice {
             How::Daemon(Ok(target)) => Ok(AgentTarget::Daemon(Box::new(DaemonOptions {
                 address: target.address.clone(),
                 token: target.token.clone(),
+                ca_file: target.ca_file.clone(),
                 workspace: workspace.to_str().map(str::to_owned),
                 open,
                 ..DaemonOptions::default()

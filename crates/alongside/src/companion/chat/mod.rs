@@ -4,27 +4,34 @@
 //! ends that want it. Nothing is started or connected to before a person asks.
 
 mod agents;
+mod gate;
+mod listen;
 mod log;
 mod requests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alongside_agent::acp::{AllowWrites, ReviewGate};
+use alongside_agent::acp::ReviewGate;
 use alongside_agent::ide::OpenSession;
 use alongside_agent::{AgentCommand, AgentEvent, AgentManager, AgentReply, EventReceiver};
+use alongside_core::SessionId;
 use alongside_front::Refusal;
 use alongside_front::protocol::{
-    ChatAgent, ChatChanged, ChatEvent, ChatPhase, ChatState, ChatWrites, Nothing, Notification,
+    ChatAgent, ChatChanged, ChatEvent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Nothing, Notification,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 
+use super::store::key;
+use crate::places::{Places, write_private};
 use agents::Choice;
+use gate::Waiting;
 use log::Log;
 use requests::{given_up_refusal, refusal};
 
+pub(super) use gate::is_of_chat;
 pub(super) use requests::difference;
 
 /// How many events a front end may be behind before it has to ask again.
@@ -41,6 +48,10 @@ pub(crate) struct Chat {
     news: broadcast::Sender<Notification>,
     /// An attempt to connect is not wanted any more.
     given_up: Notify,
+    /// What a child wants to write and somebody has to decide.
+    pub(super) waiting: Waiting,
+    /// Where the choice about writes is kept.
+    choice_file: PathBuf,
     /// Prompts reach the agent in the order in which they were said.
     prompts: tokio::sync::Mutex<()>,
 }
@@ -57,6 +68,10 @@ struct State {
     writes: ChatWrites,
     /// The session that the log is of.
     session: Option<String>,
+    /// The session of the core that a child is.
+    core_session: Option<SessionId>,
+    /// The modes of the session are not known yet, and it shall begin in the one that fits reviews.
+    mode_pending: bool,
     /// What must not reach a front end: the address of the daemon.
     address: Option<String>,
 }
@@ -76,8 +91,9 @@ impl State {
 }
 
 impl Chat {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(places: &Places, workspace: &[PathBuf]) -> Self {
         let (manager, events) = AgentManager::new();
+        let choice_file = places.chat().join(format!("{:016x}.json", key("", workspace)));
         let state = State {
             log: Log::default(),
             epoch: new_epoch(),
@@ -86,8 +102,10 @@ impl Chat {
             attempt: 0,
             connecting: false,
             link: ChatPhase::Idle,
-            writes: ChatWrites::Review,
+            writes: kept_choice(&choice_file),
             session: None,
+            core_session: None,
+            mode_pending: false,
             address: None,
         };
         Self {
@@ -96,6 +114,8 @@ impl Chat {
             state: Mutex::new(state),
             news: broadcast::channel(NEWS_KEPT).0,
             given_up: Notify::new(),
+            waiting: Waiting::default(),
+            choice_file,
             prompts: tokio::sync::Mutex::default(),
         }
     }
@@ -103,16 +123,6 @@ impl Chat {
     /// What happens in the chat from now on.
     pub(super) fn news(&self) -> broadcast::Receiver<Notification> {
         self.news.subscribe()
-    }
-
-    /// Takes down what the agent tells, as long as somebody holds this.
-    pub(super) async fn listen(&self) {
-        let Some(mut events) = self.events.lock().take() else {
-            return;
-        };
-        while let Some(event) = events.recv().await {
-            self.take(&event);
-        }
     }
 
     /// Leaves the agent, because the companion ends.
@@ -134,8 +144,7 @@ impl Chat {
     }
 
     /// Connects to an agent, in place of the one before.
-    async fn connect(&self, choice: &Choice, workspace: PathBuf) -> Result<(), Refusal> {
-        let gate: Arc<dyn ReviewGate> = Arc::new(AllowWrites);
+    async fn connect(&self, choice: &Choice, workspace: PathBuf, gate: Arc<dyn ReviewGate>) -> Result<(), Refusal> {
         let open = if choice.is_child() {
             OpenSession::New
         } else {
@@ -214,8 +223,23 @@ impl Chat {
     }
 
     /// Chooses what happens to files that a child wants to write.
-    pub(super) fn set_writes(&self, writes: ChatWrites) {
+    pub(super) fn set_writes(&self, writes: ChatWrites) -> Result<(), Refusal> {
+        let kept = serde_json::to_vec(&ChatWritesChoice { writes })
+            .map_err(Into::into)
+            .and_then(|text| write_private(&self.choice_file, &text));
+        if let Err(error) = kept {
+            return Err(Refusal::new(
+                "failed",
+                format!("the choice cannot be remembered: {error}"),
+            ));
+        }
         self.change(|state| state.writes = writes);
+        Ok(())
+    }
+
+    /// What happens to files that a child wants to write.
+    fn writes(&self) -> ChatWrites {
+        self.state.lock().writes
     }
 
     fn failed(&self, attempt: u64, refusal: &Refusal) {
@@ -298,6 +322,13 @@ impl Chat {
         // Nobody may listen. Told with the lock held, so that it is told in order.
         let _ = self.news.send(notification);
     }
+}
+
+/// The choice that a person made for this workspace; a review if they made none, or none that can be read.
+fn kept_choice(file: &Path) -> ChatWrites {
+    let text = std::fs::read(file).unwrap_or_default();
+    let choice: Option<ChatWritesChoice> = serde_json::from_slice(&text).ok();
+    choice.map(|choice| choice.writes).unwrap_or_default()
 }
 
 /// A name for a log that no other log has.

@@ -1,10 +1,13 @@
 //! A conversation, and who sees what of it.
 
+use std::fmt::Write;
+use std::time::Duration;
+
 use alongside_front::client::ClientError;
 use alongside_front::protocol::{ChatAgentKind, ChatPhase, Hunks, Nothing, Notification, Request, Texts};
 use serde_json::{Value, json};
 
-use super::daemon::{CLIENT, FakeDaemon, chunk};
+use super::daemon::TalkingDaemon;
 use super::front::Front;
 use super::{sandbox, sandbox_with, serve};
 use crate::sandbox::{Agent, PATIENCE};
@@ -78,7 +81,8 @@ async fn a_long_answer_reaches_the_page_whole_and_pushes_out_no_review() {
     };
     assert_eq!(*tokio::time::timeout(PATIENCE, opened).await.unwrap().path, *"/a");
     page.until_ended(&prompt).await;
-    let expected: String = (0..5000).map(|number| format!("word{number} ")).collect();
+    let mut expected = String::new();
+    (0..5000).for_each(|number| write!(expected, "word{number} ").unwrap());
     assert_eq!(page.answer(&prompt), expected);
     let late = Front::connect(&serving, &sandbox).await;
     assert_eq!(late.answer(&prompt), expected);
@@ -161,40 +165,35 @@ async fn a_child_that_dies_ends_its_turn_and_what_it_said_stays() {
 
 #[tokio::test]
 async fn an_agent_in_a_daemon_is_spoken_to_in_the_same_way_and_its_address_is_told_to_nobody() {
-    let daemon = FakeDaemon::start().await;
+    let sandbox = sandbox();
+    let mut daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
     let settings = format!(
         "[daemon]\nenabled = true\nurl = '{}'\ntoken = 's3cret-token'\n",
         daemon.url()
     );
-    let sandbox = sandbox_with(&settings);
-    let workspace = sandbox.workspace().to_str().unwrap().to_owned();
-    daemon.with(|state| state.workspace = workspace);
+    sandbox.write_settings(&settings);
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
     let agents = front.ask().await.unwrap().agents;
-    assert_eq!(agents[3].kind, ChatAgentKind::Daemon);
+    assert_eq!(agents[2].kind, ChatAgentKind::Daemon);
     front.choose("daemon").await.unwrap();
-    let prompt = front.prompt("hello").await.unwrap();
-    let mut update = json!({"v": 1, "type": "session_update", "data": chunk("agent_message_chunk", "from the daemon")});
-    update["promptId"] = json!(prompt);
-    update["data"]["promptId"] = json!(prompt);
-    daemon.publish_envelope(update);
-    front
-        .until("the answer", |front| front.of_type("assistantChunk").next().is_some())
-        .await;
-    assert_eq!(
-        front.of_type("assistantChunk").next().unwrap()["content"]["text"],
-        "from the daemon"
-    );
-    // It goes away and nobody listens there any more.
-    daemon.stop();
+    let prompt = front.prompt("answer 1 5").await.unwrap();
+    front.until_ended(&prompt).await;
+    assert_eq!(front.answer(&prompt), "t1w0 t1w1 t1w2 t1w3 t1w4 ");
+    daemon.kill().await;
     front
         .until("it is interrupted", |front| front.of_type("interrupted").count() > 1)
         .await;
     assert_eq!(front.phase, ChatPhase::Interrupted);
+    let live = format!("{:?}", front.events);
     let state = front.ask().await.unwrap();
-    let text = format!("{}{:?}", serde_json::to_string(&state).unwrap(), front.events);
-    for secret in [daemon.url().as_str(), &daemon.port.to_string(), "s3cret-token", CLIENT] {
+    let text = format!("{}{live}", serde_json::to_string(&state).unwrap());
+    for secret in [
+        daemon.url().as_str(),
+        &daemon.port.to_string(),
+        "s3cret-token",
+        "client_",
+    ] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
 }

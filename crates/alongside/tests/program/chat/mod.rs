@@ -3,9 +3,9 @@
 #[path = "../../../../alongside-agent/tests/acp/agent.rs"]
 pub(crate) mod agent;
 mod conversation;
-#[path = "../../../../alongside-agent/tests/common/mod.rs"]
 pub(crate) mod daemon;
 pub(crate) mod front;
+mod writes;
 
 use crate::sandbox::{Sandbox, Serving};
 

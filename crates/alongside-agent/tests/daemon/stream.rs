@@ -1,20 +1,9 @@
 //! The events of a session arrive in order and each once, whatever happens to the connection.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should panic, and may say why"
-)]
-
-mod common;
-
 use std::time::Duration;
 
+use crate::fake::{FakeDaemon, Reply, SESSION, frame, ids, read_until};
 use alongside_agent::daemon::{Cursor, DaemonError, EventKind, StreamItem};
-use common::{FakeDaemon, Reply, SESSION, frame, ids, read_until};
 use serde_json::{Value, json};
 
 fn is_event(item: &StreamItem, id: u64) -> bool {
@@ -36,7 +25,7 @@ fn rebuilt(items: &[StreamItem]) -> Vec<(&str, usize)> {
 }
 
 fn event(id: u64) -> Value {
-    json!({"v": 1, "id": id, "type": "session_update", "data": common::chunk("agent_message_chunk", &format!("é{id} "))})
+    json!({"v": 1, "id": id, "type": "session_update", "data": crate::fake::chunk("agent_message_chunk", &format!("é{id} "))})
 }
 
 #[tokio::test]
@@ -98,7 +87,7 @@ async fn a_reconnect_names_the_last_whole_event_and_its_epoch() {
     assert_eq!(requests[0].header("last-event-id"), Some("0"));
     assert_eq!(requests[1].header("last-event-id"), Some("1"));
     assert_eq!(requests[1].header("x-qwen-event-epoch"), Some("epoch-1"));
-    assert_eq!(requests[1].header("x-qwen-client-id"), Some(common::CLIENT));
+    assert_eq!(requests[1].header("x-qwen-client-id"), Some(crate::fake::CLIENT));
 }
 
 #[tokio::test]
@@ -237,7 +226,7 @@ async fn a_restarted_daemon_that_has_forgotten_the_session_loads_it_again() {
     assert_eq!(ids(&items), [1]);
     assert_ne!(
         session.client_id().as_deref(),
-        Some(common::CLIENT),
+        Some(crate::fake::CLIENT),
         "the daemon has issued another id"
     );
 }

@@ -1,20 +1,11 @@
 //! The routes of a daemon, and what becomes of answers that are not the usual ones.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on should panic"
-)]
-
-mod common;
-
 use std::time::Duration;
 
+use crate::fake::{FakeDaemon, Reply, SESSION};
 use alongside_agent::Secret;
 use alongside_agent::conversation::{TurnEnd, Vote};
-use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, ErrorCode, NewSession};
-use common::{FakeDaemon, Reply, SESSION};
+use alongside_agent::daemon::{ClientSettings, DaemonAddress, DaemonClient, DaemonError, ErrorCode, NewSession};
 use serde_json::json;
 
 #[tokio::test]
@@ -86,7 +77,11 @@ async fn an_answer_that_never_comes_is_not_waited_for_forever() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/health", Reply::json(200, &json!({"status": "ok"})).held());
     let address = DaemonAddress::parse(&daemon.url()).unwrap();
-    let client = DaemonClient::with_timeout(address, None, Duration::from_millis(50)).unwrap();
+    let settings = ClientSettings {
+        timeout: Duration::from_millis(50),
+        ..ClientSettings::default()
+    };
+    let client = DaemonClient::with_settings(address, None, &settings).unwrap();
     let error = client.health().await.unwrap_err();
     assert!(matches!(error, DaemonError::Timeout(_)), "{error}");
 }
@@ -108,12 +103,6 @@ async fn the_token_goes_into_its_header_and_nowhere_else() {
     assert!(!format!("{client:?}").contains("s3cret"));
     let error = DaemonClient::new(address, Secret::new("two\nlines")).unwrap_err();
     assert!(!format!("{error:?}").contains("lines"));
-}
-
-#[tokio::test]
-async fn https_is_refused_by_a_build_without_it() {
-    let address = DaemonAddress::parse("https://localhost:4170").unwrap();
-    assert!(matches!(DaemonClient::new(address, None), Err(DaemonError::NoTls)));
 }
 
 #[tokio::test]

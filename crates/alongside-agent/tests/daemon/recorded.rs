@@ -1,12 +1,5 @@
 //! Traffic of a real daemon, played back. The files are excerpts of what `qwen serve` 0.24.4 sent.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on should panic"
-)]
-
 use alongside_agent::AgentEvent;
 use alongside_agent::conversation::TurnEnd;
 use alongside_agent::daemon::sse::SseReader;
@@ -36,9 +29,10 @@ fn events(recorded: &str) -> Vec<DaemonEvent> {
 
 fn told(recorded: &str, own: Option<&str>) -> Vec<AgentEvent> {
     let mut translator = Translator::default();
+    let own: Vec<String> = own.map(str::to_owned).into_iter().collect();
     events(recorded)
         .into_iter()
-        .flat_map(|event| translator.translate(event, Source::Stream, own))
+        .flat_map(|event| translator.translate(event, Source::Stream, &own))
         .collect()
 }
 
