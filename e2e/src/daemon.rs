@@ -52,6 +52,23 @@ impl QwenDaemon {
         Self { child, port }
     }
 
+    /// Answers an approval as another client would.
+    pub fn vote(&self, token: &str, request: &str, option: &str) {
+        let body = json!({"outcome": {"outcome": "selected", "optionId": option}}).to_string();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("connect to the daemon");
+        let sent = write!(
+            stream,
+            "POST /permission/{request} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            self.port,
+            body.len()
+        );
+        sent.expect("speak to the daemon");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("hear from the daemon");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
     /// Kills the agent behind the daemon, and not the daemon.
     pub fn kill_agent(&self) {
         let agents = self.agents();

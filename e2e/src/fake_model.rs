@@ -30,6 +30,8 @@ pub enum Prompt<'a> {
     Count(usize),
     /// Say words until nobody listens any more.
     Slow,
+    /// Say a block of code with so many lines, and a sentence after it.
+    Code(usize),
     /// Ask which colour.
     Ask,
 }
@@ -42,6 +44,7 @@ impl std::fmt::Display for Prompt<'_> {
             Self::Say(text) => write!(formatter, "DO say {}", escaped(text)),
             Self::Count(count) => write!(formatter, "DO count {count}"),
             Self::Slow => write!(formatter, "DO slow"),
+            Self::Code(lines) => write!(formatter, "DO code {lines}"),
             Self::Ask => write!(formatter, "DO ask"),
         }
     }
@@ -206,6 +209,13 @@ fn obey(command: &str, is_gemini: bool) -> Turn {
             let words = (0..count.parse().unwrap_or(0)).map(|number: usize| format!("word{number} "));
             Turn::Stream(Box::new(words), Duration::from_millis(2))
         }
+        ["code", lines] => {
+            let line = "    let number = compute(12); // and so on\n";
+            let lines = std::iter::repeat_n(line.to_owned(), lines.parse().unwrap_or(0));
+            let begin = std::iter::once("```rust\n".to_owned());
+            let end = std::iter::once("```\n\nAfter the code.".to_owned());
+            Turn::Stream(Box::new(begin.chain(lines).chain(end)), Duration::ZERO)
+        }
         ["slow"] => Turn::Stream(
             Box::new((0..).map(|number: usize| format!("slow{number} "))),
             Duration::from_millis(30),
@@ -288,8 +298,8 @@ fn openai_pieces(mut stream: &TcpStream, pieces: impl Iterator<Item = String>, p
     for piece in pieces {
         let delta = json!({"role": "assistant", "content": piece});
         say(
-            json!([{"index": 0, "delta": delta, "finish_reason": null}]),
-            Value::Null,
+            &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            &Value::Null,
         )?;
         std::thread::sleep(pause);
     }
