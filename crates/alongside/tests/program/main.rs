@@ -10,6 +10,7 @@ mod context;
 mod decisions;
 mod discovery;
 mod install;
+mod lsp;
 mod restart;
 mod sandbox;
 mod tidy;
