@@ -23,6 +23,7 @@ mod uri;
 mod wire;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -37,6 +38,9 @@ pub use client::Client;
 pub use scratch::Scratch;
 pub use wire::Wire;
 
+/// How long an editor that has said goodbye is waited for.
+const LEAVING_TIME: Duration = Duration::from_secs(10);
+
 /// An editor that has introduced itself and waits for an answer.
 pub struct Greeting {
     /// Who it is.
@@ -45,12 +49,41 @@ pub struct Greeting {
 }
 
 /// How a conversation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The editor said goodbye, as it should.
-    Orderly,
+    /// The editor said goodbye, as it should, and waits for an answer.
+    Goodbye(Farewell),
     /// It left without a word.
     Abrupt,
+}
+
+/// An editor that is about to leave. Some kill the server as soon as they have their answer, so everything has to be in
+/// order before it.
+pub struct Farewell {
+    wire: Wire,
+    id: Value,
+}
+
+impl Farewell {
+    /// Answers, and waits until the editor has left.
+    pub async fn say(self) {
+        let Self { mut wire, id } = self;
+        wire.outgoing.answer(&id, Ok(Value::Null));
+        let leaving = async {
+            loop {
+                match wire.next().await {
+                    None => break,
+                    Some(Incoming::Notification { method, .. }) if method == "exit" => break,
+                    Some(Incoming::Request { id, .. }) => {
+                        let failure = Failure::new(-32600, "`shutdown` was said already");
+                        wire.outgoing.answer(&id, Err(failure));
+                    }
+                    Some(_) => {}
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LEAVING_TIME, leaving).await;
+        wire.close().await;
+    }
 }
 
 /// Waits for `initialize`. `None` if the editor leaves before it.
@@ -95,21 +128,12 @@ pub async fn serve<D: Desk>(
     let mut face = Face::new(desk, client, scratch, wire.outgoing.clone());
     let answer = face.begin().await;
     wire.outgoing.answer(&id, answer);
-    let mut is_shut_down = false;
-    let ending = loop {
+    let goodbye = loop {
         tokio::select! {
             message = wire.next() => match message {
-                None => break Ending::Abrupt,
-                Some(Incoming::Notification { method, .. }) if method == "exit" => {
-                    break if is_shut_down { Ending::Orderly } else { Ending::Abrupt };
-                }
-                Some(Incoming::Request { id, .. }) if is_shut_down => {
-                    wire.outgoing.answer(&id, Err(Failure::new(-32600, "`shutdown` was said already")));
-                }
-                Some(Incoming::Request { id, method, .. }) if method == "shutdown" => {
-                    is_shut_down = true;
-                    wire.outgoing.answer(&id, Ok(Value::Null));
-                }
+                None => break None,
+                Some(Incoming::Notification { method, .. }) if method == "exit" => break None,
+                Some(Incoming::Request { id, method, .. }) if method == "shutdown" => break Some(id),
                 Some(Incoming::Request { id, method, params }) => {
                     let answer = face.asked(&method, params).await;
                     wire.outgoing.answer(&id, answer);
@@ -121,14 +145,17 @@ pub async fn serve<D: Desk>(
             notification = news.recv() => match notification {
                 Ok(notification) => face.heard(notification).await,
                 Err(RecvError::Lagged(_)) => face.heard(Notification::Resync(Nothing {})).await,
-                Err(RecvError::Closed) => break Ending::Abrupt,
+                Err(RecvError::Closed) => break None,
             },
             () = changes.notified() => face.saved_on_disk().await,
         }
     };
     drop(face);
+    if let Some(id) = goodbye {
+        return Ending::Goodbye(Farewell { wire, id });
+    }
     wire.close().await;
-    ending
+    Ending::Abrupt
 }
 
 /// What this server can do, for the answer to `initialize`.

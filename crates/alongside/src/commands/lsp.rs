@@ -52,22 +52,26 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     // A task of its own, so that the editor hears of the end too.
     let desk = running.companion().clone();
     let mut conversation = tokio::spawn(lsp::serve(desk, wire, greeting, scratch, changes));
-    let mut ending = Ending::Orderly;
-    tokio::select! {
-        () = signals.received() => {}
-        () = running.stopped() => {}
-        ended = &mut conversation => ending = ended.unwrap_or(Ending::Abrupt),
-    }
+    let ending = tokio::select! {
+        () = signals.received() => None,
+        () = running.stopped() => None,
+        ended = &mut conversation => Some(ended.unwrap_or(Ending::Abrupt)),
+    };
     settling.abort();
     running.end().await;
-    if !conversation.is_finished() {
-        conversation.abort();
-        // The files of drafts go with it.
-        let _ = conversation.await;
-    }
     Ok(match ending {
-        Ending::Orderly => ExitCode::SUCCESS,
-        Ending::Abrupt => ExitCode::FAILURE,
+        // Not before now: this may be the last thing that we do.
+        Some(Ending::Goodbye(farewell)) => {
+            farewell.say().await;
+            ExitCode::SUCCESS
+        }
+        Some(Ending::Abrupt) => ExitCode::FAILURE,
+        None => {
+            conversation.abort();
+            // The files of drafts go with it.
+            let _ = conversation.await;
+            ExitCode::SUCCESS
+        }
     })
 }
 
