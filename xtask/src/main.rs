@@ -21,6 +21,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
   test --only NAME  run only the tests whose name contains NAME
+  editors           only get the editors that the end-to-end tests need
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["editors"] => plan.step("editors", editors::prepare),
         ["ci"] => {
             checks(&mut plan);
             test(&mut plan, None);

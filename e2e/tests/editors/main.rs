@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
 mod agent;
+mod emacs;
 mod helix;
 mod neovim;
 mod neovim_with_cli;

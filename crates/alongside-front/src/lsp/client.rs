@@ -50,8 +50,9 @@ pub(super) struct Known {
     pub(super) code_actions: &'static str,
     /// Whether it asks for hovers where the cursor is. In graphical editors they follow the mouse.
     pub(super) hovers_at_the_cursor: bool,
-    /// Whether a question takes the keyboard from the person who is typing. Then none is asked.
-    questions_take_the_keyboard: bool,
+    /// Whether a question is shown beside what a person does. Elsewhere it takes the keyboard from somebody who is typing,
+    /// or is shown when somebody looks for it; then none is asked.
+    shows_questions: bool,
     /// How a person sees what was written to a file that is open.
     pub(super) reload: &'static str,
 }
@@ -62,7 +63,7 @@ const UNKNOWN: Known = Known {
     display_name: "",
     code_actions: "its code actions",
     hovers_at_the_cursor: false,
-    questions_take_the_keyboard: false,
+    shows_questions: true,
     reload: "",
 };
 
@@ -73,7 +74,7 @@ const KNOWN: [Known; 5] = [
         display_name: "Helix",
         code_actions: "space a",
         hovers_at_the_cursor: true,
-        questions_take_the_keyboard: true,
+        shows_questions: false,
         reload: " (:reload-all shows it)",
     },
     Known {
@@ -82,6 +83,7 @@ const KNOWN: [Known; 5] = [
         display_name: "Kakoune",
         code_actions: ":lsp-code-actions",
         hovers_at_the_cursor: true,
+        shows_questions: false,
         ..UNKNOWN
     },
     Known {
@@ -90,7 +92,7 @@ const KNOWN: [Known; 5] = [
         display_name: "Emacs",
         code_actions: "M-x eglot-code-actions",
         hovers_at_the_cursor: true,
-        questions_take_the_keyboard: true,
+        shows_questions: false,
         ..UNKNOWN
     },
     Known {
@@ -99,7 +101,7 @@ const KNOWN: [Known; 5] = [
         display_name: "Emacs",
         code_actions: "M-x lsp-execute-code-action",
         hovers_at_the_cursor: true,
-        questions_take_the_keyboard: true,
+        shows_questions: false,
         ..UNKNOWN
     },
     Known {
@@ -108,7 +110,7 @@ const KNOWN: [Known; 5] = [
         display_name: "Neovim",
         code_actions: "gra",
         hovers_at_the_cursor: true,
-        questions_take_the_keyboard: true,
+        shows_questions: false,
         ..UNKNOWN
     },
 ];
@@ -145,7 +147,7 @@ impl Client {
                 code_action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
                 versioned_edits: flag("/workspace/workspaceEdit/documentChanges"),
                 refreshes_lenses: flag("/workspace/codeLens/refreshSupport"),
-                asks_questions: has("/window/showMessage") && !habits.questions_take_the_keyboard,
+                asks_questions: has("/window/showMessage") && habits.shows_questions,
             },
             habits,
         }
@@ -219,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_asked_only_where_it_does_not_take_the_keyboard() {
+    fn a_question_is_asked_only_where_it_is_seen_and_does_not_take_the_keyboard() {
         let asks = |name: &str, window: Value| {
             let params = json!({ "clientInfo": { "name": name }, "capabilities": { "window": window } });
             Client::read(&params).abilities.asks_questions
         };
         let able = json!({ "showMessage": { "messageActionItem": {} } });
-        assert!(asks("kakoune-lsp", able.clone()) && asks("Zed", able.clone()));
-        assert!(!asks("helix", able) && !asks("Zed", json!({})));
+        assert!(asks("Zed", able.clone()) && !asks("Zed", json!({})));
+        assert!(!asks("helix", able.clone()) && !asks("kakoune-lsp", able));
     }
 
     #[test]
