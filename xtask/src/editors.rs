@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{machine, run, target_directory};
+use crate::{cargo, machine, run, target_directory};
 
 /// An editor, and how it is run out of a root.
 struct Editor {
@@ -34,7 +34,11 @@ struct Editor {
 const EDITORS: &[Editor] = &[
     Editor { launcher: "nvim", program: "nvim", least: (0, 10), package: "neovim", binary: "/usr/bin/nvim", files: &[("VIMRUNTIME", "/usr/share/nvim/runtime")], respawns: true, arguments: &[] },
     Editor { launcher: "emacs-30", program: "emacs", least: (30, 0), package: "emacs-nox", binary: "/usr/bin/emacs-nox", files: EMACS_FILES, respawns: false, arguments: &["--dump-file", "/usr/libexec/emacs/*/*/emacs-*.pdmp"] },
+    Editor { launcher: "hx", program: "hx", least: (25, 1), package: "hx", binary: "/usr/lib/hx/hx", files: &[("HELIX_RUNTIME", "/usr/lib/hx/runtime")], respawns: false, arguments: &[] },
 ];
+
+/// The language client of Kakoune, which no package has.
+const KAK_LSP: &str = "22.0.0";
 
 /// Emacs looks for its files where it was installed, which is the machine's own root and not this one.
 const EMACS_FILES: &[(&str, &str)] = &[
@@ -51,7 +55,37 @@ pub(crate) fn prepare() -> Result<(), String> {
     for editor in EDITORS {
         editor.prepare(&directory)?;
     }
-    Ok(())
+    kak_lsp(&directory)
+}
+
+/// Builds Kakoune's language client, without what only makes it faster.
+fn kak_lsp(directory: &Path) -> Result<(), String> {
+    let program = directory.join("kak-lsp");
+    let answer = Command::new(&program).arg("--version").output();
+    if answer.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(KAK_LSP)) {
+        return Ok(());
+    }
+    let root = directory.join("kakoune-lsp");
+    let mut install = cargo(&[
+        "install",
+        "kak-lsp",
+        "--locked",
+        "--debug",
+        "--force",
+        "--version",
+        KAK_LSP,
+    ]);
+    // Apart from our own build, whose settings are others.
+    install
+        .arg("--root")
+        .arg(&root)
+        .env("CARGO_TARGET_DIR", root.join("build"))
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    run(install)?;
+    // What was built on the way is large and of no use any more.
+    let _ = fs::remove_dir_all(root.join("build"));
+    fs::rename(root.join("bin/kak-lsp"), &program)
+        .map_err(|error| format!("cannot put kak-lsp into {}: {error}", directory.display()))
 }
 
 impl Editor {
