@@ -145,6 +145,12 @@ impl Front {
         turns.into_iter().map(|(_, prompt, answer)| (prompt, answer)).collect()
     }
 
+    /// Whether a history has begun and is not at its end.
+    pub(crate) fn is_being_told(&self) -> bool {
+        let last = |kind: &str| self.events.iter().rposition(|event| event["type"] == kind);
+        last("historyStart") > last("historyEnd")
+    }
+
     /// Whether nothing is known of a turn by its id: a history has taken its place.
     pub(crate) fn is_history(&self, prompt: &str) -> bool {
         let since = self.events.iter().rposition(|event| event["type"] == "historyStart");

@@ -48,6 +48,9 @@ struct Watched {
 
 impl Watched {
     fn look(&mut self, front: &Front) {
+        if front.is_being_told() {
+            return;
+        }
         for (prompt, answer) in front.turns() {
             let seen = self.seen.entry(prompt.clone()).or_default();
             assert!(
@@ -110,9 +113,12 @@ impl Stage {
     async fn say(&mut self, text: &str) -> String {
         let start = std::time::Instant::now();
         let prompt = loop {
-            self.front
-                .until("it is connected", |front| front.phase == ChatPhase::Connected)
-                .await;
+            self.reopen_if_over().await;
+            let settled = |front: &Front| matches!(front.phase, ChatPhase::Connected | ChatPhase::Over);
+            self.front.until("it is connected", settled).await;
+            if self.front.phase == ChatPhase::Over {
+                continue;
+            }
             match self.front.prompt(text).await {
                 Ok(prompt) => break prompt,
                 // A daemon that has only just gone.
@@ -130,6 +136,16 @@ impl Stage {
         prompt
     }
 
+    /// A child that was killed while the companion lives is started again when somebody asks for it.
+    async fn reopen_if_over(&mut self) {
+        if self.front.phase == ChatPhase::Over {
+            let reopen = json!({"type": "loadSession", "sessionId": "session-1"});
+            self.front.command(reopen).await.unwrap();
+            // How it is now, not how it was when the notifications were sent that wait to be read.
+            self.front.ask().await.unwrap();
+        }
+    }
+
     /// Watches for a while.
     async fn watch(&mut self, time: Duration) {
         let _ = tokio::time::timeout(time, async {
@@ -142,15 +158,12 @@ impl Stage {
 
     /// Waits until the turn has ended, one way or the other.
     async fn finish(&mut self, text: &str, prompt: &str) {
-        let over = |front: &Front| front.end(prompt).is_some() || front.is_history(prompt);
+        let over = |front: &Front| !front.is_being_told() && (front.end(prompt).is_some() || front.is_history(prompt));
         let wait = async {
             while !(over(&self.front) && self.front.phase == ChatPhase::Connected) {
                 self.front.step().await.unwrap();
                 self.watched.look(&self.front);
-                if self.front.phase == ChatPhase::Over {
-                    let reopen = json!({"type": "loadSession", "sessionId": "session-1"});
-                    self.front.command(reopen).await.unwrap();
-                }
+                self.reopen_if_over().await;
             }
         };
         let waited = tokio::time::timeout(PATIENCE, wait).await;
