@@ -353,8 +353,9 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an editor it lists those that were found, with what would be done for each. Nothing that you wrote is lost: a file
-that is changed is kept beside itself under another name, and unknown files are left alone.
+Without an editor it lists those that were found, with what would be done for each. Gemini CLI and Qwen Code, where they are
+there, are told in their settings to connect to editors by themselves, unless you have decided otherwise. Nothing that you
+wrote is lost: a file that is changed is kept beside itself under another name, and unknown files are left alone.
 
 Examples:
   alongside install

@@ -80,7 +80,7 @@ fn wait_until_model_knows(agent: &Agent, model: &FakeModel, file: &str) {
 }
 
 fn install_open_and_start_an_agent(editor: &Editor, cli: Cli) {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::new().without_ide_settings();
     sandbox.write("open file.txt", "text\n");
     let model = FakeModel::start();
     let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &[usual_path(&sandbox)]);
