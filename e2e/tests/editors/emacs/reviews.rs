@@ -68,12 +68,14 @@ async fn mixed_line_endings_and_a_missing_newline_survive(version: Version) {
         emacs.wait_for_no_view();
     }
     // With every hunk rejected it is the file's text, whatever the proposal's lines ended with.
-    let base = "one\r\ntwo\nthree";
+    let base = "\u{feff}one\r\ntwo\r\nthree";
     let path = sandbox.write("mixed.txt", base);
-    agent.propose(&path, "ONE\r\ntwo\nTHREE\n").await;
+    agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
     emacs.show_review();
     emacs.press(&["k", "k"]);
-    emacs.wait_for("(equal (alongside-review--draft (cdar alongside-review--shown)) \"one\\r\\ntwo\\nthree\")");
+    emacs.wait_for(
+        "(equal (alongside-review--draft (cdar alongside-review--shown)) \"\\ufeffone\\r\\ntwo\\r\\nthree\")",
+    );
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
     assert_eq!(decision["params"]["content"], base);
 }
@@ -312,12 +314,12 @@ async fn nothing_takes_the_focus_from_somebody_who_types(version: Version) {
 
     // A view that is decided elsewhere goes without moving somebody who is in another window.
     emacs.show_review();
-    emacs.eval("(progn (select-window (split-window (get-buffer-window (alongside-view-file (cdar alongside-review--shown))))) (switch-to-buffer \"mine.txt\") nil)");
+    emacs.eval("(progn (select-window (split-window (get-buffer-window (alongside-view-file (cdar alongside-review--shown))))) (find-file \"elsewhere.txt\") nil)");
     diff(&sandbox, &["reject", "new.txt"]);
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
     emacs.wait_for("(null alongside-review--shown)");
-    emacs.terminal.type_text(", and on");
-    emacs.wait_for("(equal (buffer-string) \"before after, and on\")");
+    emacs.terminal.type_text("on and on");
+    emacs.wait_for("(equal (buffer-string) \"on and on\")");
     emacs.wait_for("(not (seq-some (lambda (b) (string-prefix-p \"*proposal\" (buffer-name b))) (buffer-list)))");
     emacs.wait_for("(= 1 (count-windows))");
 }
