@@ -1,4 +1,4 @@
-//! The programs that the tests need from the machine: Node with npm, tmux, Chromium and Vim.
+//! The programs that the tests need from the machine: Node with npm, tmux, Chromium, Vim and Emacs.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ struct Need {
     package: &'static str,
 }
 
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 7] = [
     Need {
         program: "node",
         question: "--version",
@@ -43,6 +43,11 @@ const NEEDS: [Need; 6] = [
         program: "vim",
         question: "--version",
         package: "vim",
+    },
+    Need {
+        program: "emacs",
+        question: "--version",
+        package: "emacs-nox",
     },
 ];
 

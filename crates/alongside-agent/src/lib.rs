@@ -25,7 +25,8 @@
 //!
 //! *Invariant:* a daemon is on this machine or it is not talked to: see [`daemon::DaemonAddress`].
 //! *Invariant:* an event carries no token, no address and no client id; errors and `Debug` carry no token.
-//! *Invariant:* whoever shows a conversation sees every event once and in order, or is told to begin anew.
+//! *Invariant:* whoever shows a conversation sees every event once and in order, or is told to begin anew. With a daemon that holds
+//! across a restart of ours too: each event brings the [`Position`] to go on from.
 
 pub mod acp;
 mod command;
@@ -34,12 +35,13 @@ pub mod daemon;
 mod event;
 pub mod ide;
 mod manager;
+mod mention;
+mod position;
 mod secret;
 pub mod settings;
 
 pub use command::{AgentCommand, AgentError, AgentReply};
-pub use event::{
-    Abilities, AgentEvent, ConnectedSession, DisconnectKind, EventReceiver, EventSender, Locality, NoticeLevel,
-};
+pub use event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 pub use manager::{AgentManager, AgentTarget};
+pub use position::{EventReceiver, EventSender, Position, event_channel};
 pub use secret::Secret;

@@ -3,6 +3,7 @@
 
 mod agent;
 mod checked;
+mod emacs;
 mod installed;
 mod neovim;
 mod neovim_with_cli;

@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use crate::conversation::{ContentBlock, SessionUpdate, TurnEnd, read_models, read_modes};
-use crate::event::{AgentEvent, EventSender};
+use crate::event::AgentEvent;
 use crate::ide::{Source, Translator};
+use crate::position::EventSender;
 
 /// How many prompts may wait. The daemon has the same limit.
 pub(super) const MOST_QUEUED: usize = 5;
@@ -61,10 +62,7 @@ impl Talk {
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
         match &mut self.opening {
             Some(opening) => opening.held.extend(events),
-            None => events.into_iter().for_each(|event| {
-                // Nobody listens any more: then nobody misses it.
-                let _ = self.events.send(event);
-            }),
+            None => events.into_iter().for_each(|event| self.events.send(event, None)),
         }
     }
 

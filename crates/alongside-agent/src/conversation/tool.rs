@@ -124,6 +124,11 @@ impl ToolCards {
         call.clone()
     }
 
+    /// Whether there is a card of a call.
+    pub fn knows(&self, id: &str) -> bool {
+        self.calls.contains_key(id)
+    }
+
     /// Forgets all calls.
     pub fn clear(&mut self) {
         self.calls.clear();

@@ -17,9 +17,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::conversation::{ContentBlock, PermissionRequest, SessionUpdate, ToolCallPatch, ToolCards, TurnEnd, list_of};
+use crate::conversation::{
+    ContentBlock, PermissionRequest, SessionUpdate, ToolCall, ToolCallPatch, ToolCards, TurnEnd, list_of,
+};
 use crate::daemon::{DaemonEvent, EventKind, PendingPrompt};
 use crate::event::{AgentEvent, NoticeLevel};
+use crate::position::Told;
 
 /// How many prompts of ours are remembered.
 const MOST_ACCEPTED: usize = 64;
@@ -41,14 +44,18 @@ pub struct Translator {
     pub(crate) open: HashMap<String, PermissionRequest>,
     /// Approvals that were missed, and may have been answered further on in what was missed.
     missed: Vec<PermissionRequest>,
+    /// Approvals that are shown as open and that the daemon does not list any more: what was missed should tell why.
+    unlisted: Vec<String>,
     /// What was missed is still being told.
     replaying: bool,
     /// The turn that is going on.
     pub(super) running: Option<String>,
     /// The turn that was asked to be cancelled, so that a second click does not hit the next one.
     pub(super) cancelling: Option<String>,
-    /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for.
-    accepted: Vec<String>,
+    /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for, and whether they have ended.
+    accepted: Vec<(String, bool)>,
+    /// The prompts that [`AgentEvent::PromptQueued`] was sent for.
+    queued: Vec<String>,
     events: Vec<AgentEvent>,
 }
 
@@ -63,20 +70,77 @@ impl Translator {
         self.cards.clear();
         self.open.clear();
         self.missed.clear();
+        self.unlisted.clear();
+        self.queued.clear();
         self.running = None;
         self.cancelling = None;
     }
 
     /// Takes note of a prompt of ours; `true` the first time.
     pub fn accept(&mut self, prompt_id: &str) -> bool {
-        let is_new = self.accepted.iter().all(|known| known != prompt_id);
+        let is_new = self.accepted.iter().all(|(known, _)| known != prompt_id);
         if is_new {
             if self.accepted.len() == MOST_ACCEPTED {
                 self.accepted.remove(0);
             }
-            self.accepted.push(prompt_id.to_owned());
+            self.accepted.push((prompt_id.to_owned(), false));
         }
         is_new
+    }
+
+    /// What was told and will be said again.
+    pub(super) fn told(&self) -> Told {
+        let accepted = self.accepted.iter().filter(|(_, ended)| !ended);
+        let mut open: Vec<String> = self.open.keys().chain(&self.unlisted).cloned().collect();
+        open.sort_unstable();
+        Told {
+            accepted: accepted.map(|(prompt_id, _)| prompt_id.clone()).collect(),
+            queued: self.queued.clone(),
+            running: self.running.clone(),
+            open,
+        }
+    }
+
+    /// Goes on where somebody has told this much, up to the event `last`, given what the daemon knows by now: a history that goes on
+    /// beyond that event, and the approvals that are open. Nothing comes of this but what is known of the calls of tools.
+    pub(super) fn resume(&mut self, told: Told, open: Vec<PermissionRequest>, history: Vec<DaemonEvent>, last: u64) {
+        self.accepted = told.accepted.into_iter().map(|prompt_id| (prompt_id, false)).collect();
+        self.queued = told.queued;
+        self.running = told.running;
+        self.unlisted = told.open;
+        for request in open {
+            if take_out(&mut self.unlisted, &request.request_id) {
+                self.open.insert(request.request_id.clone(), request);
+            } else {
+                self.missed.push(request);
+            }
+        }
+        for event in history {
+            let patch = match event.kind {
+                EventKind::SessionUpdate(SessionUpdate::ToolCall(patch)) => patch,
+                EventKind::PermissionRequest(request) => {
+                    let patch = patch_of(&request.tool_call);
+                    // Its event says more than the list of what is open.
+                    let listed = self.missed.iter_mut().chain(self.open.values_mut());
+                    if let Some(listed) = listed.into_iter().find(|known| known.request_id == request.request_id) {
+                        *listed = *request;
+                    }
+                    patch
+                }
+                _ => continue,
+            };
+            if event.id.is_some_and(|id| id <= last) {
+                self.cards.apply(patch);
+            } else if !self.cards.knows(&patch.id) {
+                // Several events put together, some of which were told: how the call ended was not one of them.
+                self.cards.apply(ToolCallPatch {
+                    status: None,
+                    output: None,
+                    content: Vec::new(),
+                    ..patch
+                });
+            }
+        }
     }
 
     /// Takes the approvals that wait for an answer, as the daemon lists them, in place of those that are known.
@@ -88,7 +152,7 @@ impl Translator {
             }
         }
         for request in requests {
-            self.open(request);
+            self.show_and_open(request);
         }
         std::mem::take(&mut self.events)
     }
@@ -99,18 +163,16 @@ impl Translator {
             if prompt.state == "running" {
                 self.start(&prompt.prompt_id);
             } else {
-                self.events.push(AgentEvent::PromptQueued {
-                    prompt_id: prompt.prompt_id,
-                    text: prompt.text,
-                });
+                self.queue(prompt.prompt_id, prompt.text);
             }
         }
         std::mem::take(&mut self.events)
     }
 
-    /// What an event means to whoever shows the conversation. `own` is who we are in the session.
-    pub fn translate(&mut self, event: DaemonEvent, source: Source, own: Option<&str>) -> Vec<AgentEvent> {
-        let is_own = own.is_some() && event.originator.as_deref() == own;
+    /// What an event means to whoever shows the conversation. `own` is who we are in the session, or have been.
+    pub fn translate(&mut self, event: DaemonEvent, source: Source, own: &[String]) -> Vec<AgentEvent> {
+        let is_us = |client: Option<&str>| client.is_some_and(|client| own.iter().any(|own| own == client));
+        let is_own = is_us(event.originator.as_deref());
         let prompt_id = event.prompt_id;
         match event.kind {
             EventKind::SessionUpdate(update) => self.update(update, prompt_id, is_own, source),
@@ -119,6 +181,18 @@ impl Translator {
                 let code = code.map(|code| code.to_string());
                 self.end_turn(prompt_id, TurnEnd::Failed { message, code });
             }
+            EventKind::PermissionRequest(mut request) => {
+                self.show_call(&mut request);
+                match source {
+                    Source::History => {}
+                    Source::Stream if self.replaying => {
+                        // Its event says more than the list of what is open.
+                        self.missed.retain(|known| known.request_id != request.request_id);
+                        self.missed.push(*request);
+                    }
+                    Source::Stream => self.open(*request),
+                }
+            }
             // What follows is about what people may do now. In a history there is nothing to do.
             _ if source == Source::History => {}
             EventKind::PromptCancelled { .. } => self.events.push(AgentEvent::CancelRequested { prompt_id }),
@@ -126,30 +200,16 @@ impl Translator {
                 if is_own {
                     self.accept_once(&prompt_id, &text);
                 }
-                self.events.push(AgentEvent::PromptQueued { prompt_id, text });
+                self.queue(prompt_id, text);
             }
             EventKind::PendingPromptStarted { prompt_id, .. } => {
-                let event = AgentEvent::PromptUnqueued {
-                    prompt_id: prompt_id.clone(),
-                    removed: false,
-                };
-                self.events.push(event);
+                self.unqueue(&prompt_id, false);
                 self.start(&prompt_id);
             }
             EventKind::PendingPromptCompleted { prompt_id, state } => {
                 // One that began has left the queue when it began.
                 if state == "removed" {
-                    self.events.push(AgentEvent::PromptUnqueued {
-                        prompt_id,
-                        removed: true,
-                    });
-                }
-            }
-            EventKind::PermissionRequest(request) => {
-                if self.replaying {
-                    self.missed.push(*request);
-                } else {
-                    self.open(*request);
+                    self.unqueue(&prompt_id, true);
                 }
             }
             EventKind::PermissionResolved {
@@ -157,7 +217,7 @@ impl Translator {
                 option_id,
                 voter,
             } => {
-                let is_own = own.is_some() && voter.as_deref() == own;
+                let is_own = is_us(voter.as_deref());
                 self.close(&request_id, option_id, is_own);
             }
             EventKind::PermissionAlreadyResolved { request_id, option_id } => self.close(&request_id, option_id, false),
@@ -173,7 +233,7 @@ impl Translator {
                 });
             }
             EventKind::PermissionForbidden { client_id, .. } => {
-                if own.is_some() && client_id.as_deref() == own {
+                if is_us(client_id.as_deref()) {
                     self.notice(NoticeLevel::Warning, "The daemon lets somebody else decide about this.");
                 }
             }
@@ -181,6 +241,9 @@ impl Translator {
                 self.replaying = false;
                 for request in std::mem::take(&mut self.missed) {
                     self.open(request);
+                }
+                for request_id in std::mem::take(&mut self.unlisted) {
+                    self.events.push(closed(&request_id, None, false));
                 }
             }
             other => self.state(other),
@@ -201,7 +264,7 @@ impl Translator {
 
     /// Opens an approval.
     pub(crate) fn open_request(&mut self, request: PermissionRequest) -> Vec<AgentEvent> {
-        self.open(request);
+        self.show_and_open(request);
         std::mem::take(&mut self.events)
     }
 
@@ -369,6 +432,20 @@ impl Translator {
         }
     }
 
+    fn queue(&mut self, prompt_id: String, text: String) {
+        if !self.queued.contains(&prompt_id) {
+            self.queued.push(prompt_id.clone());
+            self.events.push(AgentEvent::PromptQueued { prompt_id, text });
+        }
+    }
+
+    fn unqueue(&mut self, prompt_id: &str, removed: bool) {
+        if take_out(&mut self.queued, prompt_id) {
+            let prompt_id = prompt_id.to_owned();
+            self.events.push(AgentEvent::PromptUnqueued { prompt_id, removed });
+        }
+    }
+
     fn start(&mut self, prompt_id: &str) {
         if self.running.as_deref() != Some(prompt_id) {
             self.running = Some(prompt_id.to_owned());
@@ -385,6 +462,13 @@ impl Translator {
         if prompt_id.is_none() || self.cancelling == prompt_id {
             self.cancelling = None;
         }
+        for (_, ended) in self
+            .accepted
+            .iter_mut()
+            .filter(|(own, _)| Some(own) == prompt_id.as_ref())
+        {
+            *ended = true;
+        }
         self.events.push(AgentEvent::TurnEnded { prompt_id, end });
     }
 
@@ -393,29 +477,28 @@ impl Translator {
         self.events.push(AgentEvent::ToolCall { prompt_id, call });
     }
 
-    fn open(&mut self, mut request: PermissionRequest) {
-        if self.open.contains_key(&request.request_id) {
-            return;
-        }
-        // With an approval the arguments and the difference are told here, and only here.
+    /// With an approval the arguments and the difference are told here, and only here: whether anybody still has to answer or not.
+    fn show_call(&mut self, request: &mut PermissionRequest) {
         let call = &request.tool_call;
         if call.id != request.request_id {
-            let patch = ToolCallPatch {
-                id: call.id.clone(),
-                title: Some(call.title.clone()),
-                kind: Some(call.kind.clone()),
-                status: Some(call.status.clone()),
-                tool_name: call.tool_name.clone(),
-                input: Some(call.input.clone()).filter(|input| !input.is_null()),
-                output: None,
-                locations: call.locations.clone(),
-                content: call.content.clone(),
-            };
-            request.tool_call = self.cards.apply(patch);
+            request.tool_call = self.cards.apply(patch_of(call));
             self.events.push(AgentEvent::ToolCall {
                 prompt_id: request.prompt_id.clone(),
                 call: Box::new(request.tool_call.clone()),
             });
+        }
+    }
+
+    fn show_and_open(&mut self, mut request: PermissionRequest) {
+        if !self.open.contains_key(&request.request_id) {
+            self.show_call(&mut request);
+            self.open(request);
+        }
+    }
+
+    fn open(&mut self, request: PermissionRequest) {
+        if self.open.contains_key(&request.request_id) {
+            return;
         }
         self.open.insert(request.request_id.clone(), request.clone());
         self.events.push(AgentEvent::ApprovalOpened {
@@ -425,12 +508,37 @@ impl Translator {
 
     fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) {
         self.missed.retain(|request| request.request_id != request_id);
-        if self.open.remove(request_id).is_some() {
-            self.events.push(AgentEvent::ApprovalClosed {
-                request_id: request_id.to_owned(),
-                option_id,
-                own,
-            });
+        if self.open.remove(request_id).is_some() || take_out(&mut self.unlisted, request_id) {
+            self.events.push(closed(request_id, option_id, own));
         }
     }
+}
+
+fn closed(request_id: &str, option_id: Option<String>, own: bool) -> AgentEvent {
+    AgentEvent::ApprovalClosed {
+        request_id: request_id.to_owned(),
+        option_id,
+        own,
+    }
+}
+
+/// What a request for an approval says about a call.
+fn patch_of(call: &ToolCall) -> ToolCallPatch {
+    ToolCallPatch {
+        id: call.id.clone(),
+        title: Some(call.title.clone()),
+        kind: Some(call.kind.clone()),
+        status: Some(call.status.clone()),
+        tool_name: call.tool_name.clone(),
+        input: Some(call.input.clone()).filter(|input| !input.is_null()),
+        output: None,
+        locations: call.locations.clone(),
+        content: call.content.clone(),
+    }
+}
+
+/// Takes an entry out; `false` if it is not there.
+fn take_out(list: &mut Vec<String>, entry: &str) -> bool {
+    let index = list.iter().position(|own| own == entry);
+    index.map(|index| list.remove(index)).is_some()
 }

@@ -246,7 +246,7 @@ async fn a_daemon_is_talked_to() {
             }
     })
     .await;
-    let AgentReply::Sessions { sessions } = chat.execute(AgentCommand::ListSessions).await else {
+    let AgentReply::Sessions { sessions, .. } = chat.execute(AgentCommand::ListSessions { cursor: None }).await else {
         panic!()
     };
     assert!(
@@ -365,8 +365,8 @@ async fn a_wrong_directory_and_a_wrong_token_are_refused_with_the_reason() {
     let client = DaemonClient::new(daemon.address(), Secret::new("s3cret-token")).unwrap();
     client.health().await.unwrap();
     std::fs::write(place.workspace().join("a.txt"), "x").unwrap();
-    assert_eq!(client.read_file("a.txt").await.unwrap().content, "x");
-    let missing = client.read_file("missing.txt").await.unwrap_err();
+    assert_eq!(client.read_file(None, "a.txt").await.unwrap().content, "x");
+    let missing = client.read_file(None, "missing.txt").await.unwrap_err();
     assert!(missing.has_code("path_not_found"), "{missing}");
 }
 

@@ -186,7 +186,11 @@ impl Narrator {
                     rebased.review
                 ));
             }
-            Notification::ReviewEdited(_) | Notification::ContextChanged(_) | Notification::Resync(_) => {}
+            Notification::ReviewEdited(_)
+            | Notification::ContextChanged(_)
+            | Notification::ChatEvent(_)
+            | Notification::ChatChanged(_)
+            | Notification::Resync(_) => {}
         }
     }
 

@@ -122,6 +122,10 @@ impl Running {
         let mut tasks = JoinSet::new();
         tasks.spawn(people.serve(companion.clone(), people_token));
         tasks.spawn(keep_deadlines(companion.clone()));
+        tasks.spawn({
+            let companion = companion.clone();
+            async move { companion.chat.listen().await }
+        });
         tasks.spawn(keep_announced(
             companion.clone(),
             announcement.clone(),
@@ -183,6 +187,7 @@ impl Running {
         // The discovery files go with the task that keeps them.
         self.tasks.shutdown().await;
         self.record.remove();
+        self.companion.chat.end().await;
         self.companion.with_core(|core, _| core.shut_down());
         tokio::join!(self.server.shutdown(), self.page.shutdown());
     }

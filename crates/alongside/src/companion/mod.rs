@@ -7,8 +7,10 @@
 mod agents_side;
 mod base;
 mod buffers;
+mod chat;
 mod clock;
 mod editor;
+mod kept_reviews;
 mod lifecycle;
 mod people_side;
 mod standing;
@@ -19,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::{Core, Effect, Now, Review, ReviewId, TextChange};
+use alongside_core::draft::DraftChange;
+use alongside_core::{Core, Effect, Now, Review, ReviewId};
 use alongside_front::protocol::{
     AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
 };
@@ -55,6 +58,7 @@ pub(crate) struct Companion {
     store: Store,
     buffers: Buffers,
     places: Places,
+    chat: chat::Chat,
     settings: Mutex<Settings>,
     identity: Identity,
     /// What `status` says about the outside; filled in when the companion is announced.
@@ -117,6 +121,7 @@ impl Companion {
             store,
             buffers: Buffers::default(),
             places,
+            chat: chat::Chat::new(),
             settings: Mutex::new(settings),
             standing: Standing::new(identity.has_editor()),
             identity,
@@ -190,10 +195,10 @@ impl Companion {
                     self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
                 }
             }
-            Effect::ReviewEdited { id, changes } => {
+            Effect::ReviewEdited { id, change } => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    self.tell_people(edited(review, changes));
+                    self.tell_people(edited(review, change));
                 }
             }
             Effect::ReviewRebased { id, conflicts } => {
@@ -273,16 +278,19 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
 }
 
 /// How people hear of an edit. Every front end that is behind keeps a copy, so a very large one is not told but asked for.
-fn edited(review: &Review, changes: Vec<TextChange>) -> Notification {
-    let inserted: usize = changes.iter().map(|change| change.insert.len()).sum();
-    if inserted > LARGEST_NEWS {
+fn edited(review: &Review, change: DraftChange) -> Notification {
+    if change
+        .text
+        .as_ref()
+        .is_some_and(|text| text.insert.len() > LARGEST_NEWS)
+    {
         return Notification::Resync(Nothing {});
     }
     Notification::ReviewEdited(ReviewEdited {
         review: review.id,
         version: review.version,
-        changes,
-        hunks: review.draft().hunks().collect(),
+        changes: change.text.into_iter().collect(),
+        hunks: change.hunks,
     })
 }
 
