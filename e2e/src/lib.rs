@@ -10,6 +10,7 @@
 mod artifacts;
 mod cli;
 mod companion;
+mod daemon;
 mod fake_model;
 mod http;
 mod process;
@@ -23,6 +24,7 @@ mod waiting;
 
 pub use cli::{Agent, Cli, Launch};
 pub use companion::{Companion, Outcome, Review};
+pub use daemon::{CutProxy, QwenDaemon};
 pub use fake_model::{FakeModel, Prompt};
 pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
 pub use proof::{Capability, proves, version};

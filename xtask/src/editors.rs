@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{machine, run, target_directory};
+use crate::{cargo, machine, run, target_directory};
 
 /// An editor, and how it is run out of a root.
 struct Editor {
@@ -24,17 +24,21 @@ struct Editor {
     binary: &'static str,
     /// Variables that say where its files are; a pattern of the shell below the root.
     files: &'static [(&'static str, &'static str)],
-    /// Whether it starts itself once more, by what the system says that it runs.
-    starts_itself: bool,
+    /// Whether it starts itself once more, by what the system says that it runs; that must not be the loader of the root.
+    respawns: bool,
     /// Arguments before all others; one that begins with a slash is a pattern of the shell below the root.
     arguments: &'static [&'static str],
 }
 
 #[rustfmt::skip]
 const EDITORS: &[Editor] = &[
-    Editor { launcher: "nvim", program: "nvim", least: (0, 10), package: "neovim", binary: "/usr/bin/nvim", files: &[("VIMRUNTIME", "/usr/share/nvim/runtime")], starts_itself: true, arguments: &[] },
-    Editor { launcher: "emacs-30", program: "emacs", least: (30, 0), package: "emacs-nox", binary: "/usr/bin/emacs-nox", files: EMACS_FILES, starts_itself: false, arguments: &["--dump-file", "/usr/libexec/emacs/*/*/emacs-*.pdmp"] },
+    Editor { launcher: "nvim", program: "nvim", least: (0, 10), package: "neovim", binary: "/usr/bin/nvim", files: &[("VIMRUNTIME", "/usr/share/nvim/runtime")], respawns: true, arguments: &[] },
+    Editor { launcher: "emacs-30", program: "emacs", least: (30, 0), package: "emacs-nox", binary: "/usr/bin/emacs-nox", files: EMACS_FILES, respawns: false, arguments: &["--dump-file", "/usr/libexec/emacs/*/*/emacs-*.pdmp"] },
+    Editor { launcher: "hx", program: "hx", least: (25, 1), package: "hx", binary: "/usr/lib/hx/hx", files: &[("HELIX_RUNTIME", "/usr/lib/hx/runtime")], respawns: false, arguments: &[] },
 ];
+
+/// The language client of Kakoune, which no package has.
+const KAK_LSP: &str = "22.0.0";
 
 /// Emacs looks for its files where it was installed, which is the machine's own root and not this one.
 const EMACS_FILES: &[(&str, &str)] = &[
@@ -51,7 +55,37 @@ pub(crate) fn prepare() -> Result<(), String> {
     for editor in EDITORS {
         editor.prepare(&directory)?;
     }
-    Ok(())
+    kak_lsp(&directory)
+}
+
+/// Builds Kakoune's language client, without what only makes it faster.
+fn kak_lsp(directory: &Path) -> Result<(), String> {
+    let program = directory.join("kak-lsp");
+    let answer = Command::new(&program).arg("--version").output();
+    if answer.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(KAK_LSP)) {
+        return Ok(());
+    }
+    let root = directory.join("kakoune-lsp");
+    let mut install = cargo(&[
+        "install",
+        "kak-lsp",
+        "--locked",
+        "--debug",
+        "--force",
+        "--version",
+        KAK_LSP,
+    ]);
+    // Apart from our own build, whose settings are others.
+    install
+        .arg("--root")
+        .arg(&root)
+        .env("CARGO_TARGET_DIR", root.join("build"))
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    run(install)?;
+    // What was built on the way is large and of no use any more.
+    let _ = fs::remove_dir_all(root.join("build"));
+    fs::rename(root.join("bin/kak-lsp"), &program)
+        .map_err(|error| format!("cannot put kak-lsp into {}: {error}", directory.display()))
 }
 
 impl Editor {
@@ -100,16 +134,12 @@ impl Editor {
             // Patterns are not resolved in an assignment.
             lines += &format!("export {name}=\"$(echo \"$root\"{files})\"\n");
         }
-        if self.starts_itself {
-            // Not through the loader, for that is what it would start then.
-            self.make_copy(root, loader, libraries)?;
-            lines += &format!("exec \"$root\"{}-outside", self.binary);
+        lines += &if self.respawns {
+            format!("exec '{}'", self.with_own_loader(root, loader, libraries)?.display())
         } else {
-            lines += &format!(
-                "exec \"$root\"{loader} --library-path \"$root\"{libraries} \"$root\"{}",
-                self.binary
-            );
-        }
+            let program = self.binary;
+            format!("exec \"$root\"{loader} --library-path \"$root\"{libraries} \"$root\"{program}")
+        };
         for argument in self.arguments {
             let below = if argument.starts_with('/') { "\"$root\"" } else { "" };
             lines += &format!(" {below}{argument}");
@@ -117,22 +147,24 @@ impl Editor {
         Ok(lines + " \"$@\"")
     }
 
-    /// Makes a copy of the program that knows by itself where its loader and its libraries are.
-    fn make_copy(&self, root: &Path, loader: &str, libraries: &str) -> Result<(), String> {
-        let below = |path: &str| root.join(path.trim_start_matches('/'));
-        let copy = below(&format!("{}-outside", self.binary));
+    /// A copy of the program that knows by itself where its loader and libraries are.
+    fn with_own_loader(&self, root: &Path, loader: &str, libraries: &str) -> Result<PathBuf, String> {
+        let inside = |path: &str| root.join(path.trim_start_matches('/'));
+        let program = inside(self.binary);
+        let copy = program.with_file_name(format!("{}-outside", self.launcher));
         if self.is_new_enough(&copy) {
-            return Ok(());
+            return Ok(copy);
         }
         if machine::may_install() {
             machine::install(&["patchelf"])?;
         }
-        fs::copy(below(self.binary), &copy).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
+        fs::copy(&program, &copy).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
         let mut command = Command::new("patchelf");
-        command.arg("--set-interpreter").arg(below(loader));
-        command.arg("--force-rpath").arg("--set-rpath").arg(below(libraries));
+        command.arg("--set-interpreter").arg(inside(loader));
+        command.arg("--force-rpath").arg("--set-rpath").arg(inside(libraries));
         command.arg(&copy);
-        run(command)
+        run(command)?;
+        Ok(copy)
     }
 }
 

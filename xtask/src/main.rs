@@ -22,7 +22,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
   test --only NAME  run only the tests whose name contains NAME
-  editors           only get the editors that the end-to-end tests need
+  editors           put the editors that the tests need beside the build
   table             say whether README.md's table of editors is what the last run of their tests proved
   table --write     write it
   ci                check formatting, lints and documentation, then run every test";

@@ -27,6 +27,7 @@ mod core;
 pub mod dialect;
 pub mod difference;
 pub mod draft;
+pub mod printable;
 pub mod privacy;
 mod review;
 mod session;

@@ -240,7 +240,7 @@ impl fmt::Display for Outcome {
         formatter.write_str(match self {
             Self::Accepted => "accepted",
             Self::Rejected => "rejected",
-            Self::ClosedByAgent => "answered in the agent's terminal",
+            Self::ClosedByAgent => "answered in the agent's terminal, or taken back",
             Self::Orphaned => "dropped, because its agent went away",
             Self::ShutDown => "rejected, because the companion was shutting down",
         })

@@ -44,6 +44,16 @@ impl Places {
         self.state.join("reviews")
     }
 
+    /// What is kept of the chat.
+    pub(crate) fn chat(&self) -> PathBuf {
+        self.state.join("chat")
+    }
+
+    /// Drafts that editors edit as files.
+    pub(crate) fn drafts(&self) -> PathBuf {
+        self.state.join("drafts")
+    }
+
     /// The user's settings.
     pub(crate) fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")

@@ -4,6 +4,7 @@
 mod agent;
 mod checked;
 mod emacs;
+mod helix;
 mod installed;
 mod neovim;
 mod neovim_with_cli;

@@ -8,7 +8,6 @@ import type { Approval } from "./transcript";
 /** A key that was meant for something else answers nothing. */
 const ARMING = 400;
 
-const isYes = (option: PermissionOption) => option.kind.startsWith("allow");
 const isNo = (option: PermissionOption) => option.kind.startsWith("reject") || option.optionId === "cancel";
 
 export class AnswerForm {
@@ -27,12 +26,14 @@ export class AnswerForm {
   ) {
     const { request } = approval;
     this.questions = request.questions.map((question, index) => new QuestionField(question, `${request.requestId}-${index}`));
+    // What is offered first may be more than is needed now.
+    const usual = request.options.findIndex(({ kind }) => kind === "allow_once");
     this.buttons = request.options.map((option, index) =>
       element(
         "button",
         {
           type: "button",
-          class: isYes(option) && index === 0 ? "primary" : isNo(option) ? "danger" : "",
+          class: index === usual ? "primary" : isNo(option) ? "danger" : "",
           "data-testid": "option",
           "data-option": option.optionId,
           "data-kind": option.kind,
@@ -57,6 +58,11 @@ export class AnswerForm {
   /** Votes that came meanwhile. */
   update({ votes }: Approval): void {
     if (votes) this.note.textContent = `${votes.received} of ${votes.received + votes.needed} who must agree have answered.`;
+  }
+
+  /** Whether this page has answered. */
+  get isSent(): boolean {
+    return this.sent;
   }
 
   get hasFocus(): boolean {
@@ -153,16 +159,16 @@ class QuestionField {
   }
 }
 
-/** How an approval ended, in words. */
-export function outcomeOf({ request, closed }: Approval): string {
+/** How an approval ended, in words. `here` is whether it was answered on this very page. */
+export function outcomeOf({ request, closed }: Approval, here: boolean): string {
   if (!closed) return "";
   const name = request.options.find((option) => option.optionId === closed.optionId)?.name ?? closed.optionId;
-  if (closed.own) return name ? `You chose: ${plain(name)}` : "You chose none of it.";
+  if (here) return name ? `You chose: ${plain(name)}` : "You chose none of it.";
+  if (closed.own) return name ? `Answered on another page: ${plain(name)}` : "Answered on another page.";
   return name ? `Answered elsewhere: ${plain(name)}` : "Nobody needs to answer any more: it was answered elsewhere, or cancelled.";
 }
 
 /** Puts the outcome in the place of the form, without the page jumping. */
-export function showOutcome(place: HTMLElement, approval: Approval): void {
-  const own = approval.closed?.own ?? false;
-  replaceChildren(place, element("p", { class: "answered", "data-testid": "answered", "data-own": String(own) }, outcomeOf(approval)));
+export function showOutcome(place: HTMLElement, approval: Approval, here: boolean): void {
+  replaceChildren(place, element("p", { class: "answered", "data-testid": "answered", "data-here": String(here) }, outcomeOf(approval, here)));
 }

@@ -191,7 +191,7 @@ export class Chat {
       announce(said.length > 400 ? `${plain(said.slice(0, 400))}\u2026` : plain(said));
     } else if (event.type === "approvalClosed" && !event.own) {
       const closed = this.shown.items.find((item) => item.kind === "tool" && item.approval?.request.requestId === event.requestId);
-      if (closed?.kind === "tool" && closed.approval) announce(outcomeOf(closed.approval));
+      if (closed?.kind === "tool" && closed.approval) announce(outcomeOf(closed.approval, false));
     } else if (event.type === "interrupted" || event.type === "disconnected") announce(plain(event.reason));
     else if (event.type === "notice") announce(plain(event.message));
   }

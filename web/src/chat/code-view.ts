@@ -9,6 +9,10 @@ import { plain } from "../words";
 
 /** Longer code is shown without colours. */
 const LONGEST_COLOURED = 60_000;
+/** So many lines are laid out together; those that nobody sees are not laid out at all. */
+const LINES_TOGETHER = 400;
+/** The height of a line, as in the style sheet. */
+const LINE_HEIGHT = 20;
 /** While code is being written, colours come at most this often, in milliseconds. */
 const PAUSE = 160;
 
@@ -16,6 +20,7 @@ export class CodeView {
   readonly element: HTMLElement;
   private readonly code = element("code");
   private text = "";
+  private last: { readonly place: HTMLElement; lines: number } | null = null;
   private language: LanguageSupport | null = null;
   private timer = 0;
   private cost = 0;
@@ -37,14 +42,36 @@ export class CodeView {
   /** The code as it is by now. */
   update(text: string): void {
     if (text === this.text) return;
-    if (this.text !== "" && text.startsWith(this.text)) {
-      appendVisibly(this.code, text.slice(this.text.length));
-    } else {
+    if (this.text === "" || !text.startsWith(this.text)) {
       this.code.replaceChildren();
-      appendVisibly(this.code, text);
+      this.last = null;
+      this.text = "";
     }
+    this.append(text.slice(this.text.length));
     this.text = text;
     this.colourSoon();
+  }
+
+  /** Adds to the end. Very long code is in pieces, so that a word more does not lay out all of it again. */
+  private append(text: string): void {
+    for (let start = 0; start < text.length; ) {
+      if (!this.last || this.last.lines >= LINES_TOGETHER) {
+        this.last = { place: element("span", { class: "lines" }), lines: 0 };
+        this.code.append(this.last.place);
+      }
+      let end = start;
+      while (end < text.length && this.last.lines < LINES_TOGETHER) {
+        const line = text.indexOf("\n", end);
+        if (line < 0) end = text.length;
+        else {
+          end = line + 1;
+          this.last.lines++;
+        }
+      }
+      appendVisibly(this.last.place, text.slice(start, end));
+      this.last.place.style.containIntrinsicBlockSize = `${Math.max(1, this.last.lines) * LINE_HEIGHT}px`;
+      start = end;
+    }
   }
 
   private async load(name: string): Promise<void> {
@@ -73,7 +100,11 @@ export class CodeView {
       end = to;
     });
     if (end < text.length) appendVisibly(made, text.slice(end));
-    this.code.replaceChildren(made);
+    const lines = text.split("\n").length - 1;
+    const place = element("span", { class: "lines" }, made);
+    place.style.containIntrinsicBlockSize = `${Math.max(1, lines) * LINE_HEIGHT}px`;
+    this.last = { place, lines };
+    this.code.replaceChildren(place);
     this.cost = performance.now() - started;
   }
 

@@ -47,6 +47,7 @@ export class ToolCard {
   private readonly inputFold = fold("Input", "tool-input", this.input);
   private readonly views: { readonly fold: HTMLDetailsElement; readonly difference: Difference; view: DifferenceView | null }[] = [];
   private shown: ToolItem | null = null;
+  private answeredHere = false;
 
   constructor(
     item: ToolItem,
@@ -84,6 +85,8 @@ export class ToolCard {
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
     if (before?.call.content !== call.content || before.call.output !== call.output) show(this.outputFold, this.output, outputOf(call));
+    // Why it failed is what a person wants to know.
+    if (call.status === "failed" && before?.call.status !== "failed") this.outputFold.open = true;
     if (before?.call.input !== call.input) show(this.inputFold, this.input, inputOf(call));
     this.showApproval(approval);
   }
@@ -147,8 +150,9 @@ export class ToolCard {
     if (!approval) return;
     if (approval.closed) {
       const hadFocus = this.form?.hasFocus ?? false;
+      this.answeredHere ||= (this.form?.isSent ?? false) && approval.closed.own;
       this.form = null;
-      showOutcome(this.answerPlace, approval);
+      showOutcome(this.answerPlace, approval, this.answeredHere);
       // The focus was on what is gone now; it stays in this place.
       if (hadFocus) {
         this.element.tabIndex = -1;
@@ -161,6 +165,7 @@ export class ToolCard {
       return;
     }
     const { requestId } = approval.request;
+    this.answeredHere = false;
     this.form = new AnswerForm(approval, this.around.appeared(), (decision) => this.around.answer(requestId, decision));
     replaceChildren(this.answerPlace, this.form.element);
   }

@@ -154,7 +154,7 @@ impl AcpConnection {
             reason: reason.to_owned(),
             reopen: running.session_to_reopen(),
         };
-        self.shared.events.send(event, None);
+        running.talk.lock().finish(event);
     }
 
     /// Whether there is a session.

@@ -405,10 +405,10 @@ impl Running {
         let mut talk = self.talk.lock();
         talk.end(&reason);
         let reopen = talk.session_id.clone().filter(|_| self.abilities().load_sessions);
-        talk.tell([AgentEvent::Disconnected {
+        talk.finish(AgentEvent::Disconnected {
             kind: DisconnectKind::Died,
             reason,
             reopen,
-        }]);
+        });
     }
 }

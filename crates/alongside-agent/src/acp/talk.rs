@@ -28,6 +28,10 @@ pub(super) struct Talk {
     /// The choices that a session has, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     numbers: u64,
+    /// The end was told.
+    over: bool,
+    /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
+    life: String,
 }
 
 struct Opening {
@@ -50,20 +54,32 @@ impl Talk {
             asked: HashMap::new(),
             config_options: Value::Null,
             numbers: 0,
+            over: false,
+            life: new_life(),
         }
     }
 
     /// An id that was not used before.
     pub(super) fn next_id(&mut self, what: &str) -> String {
         self.numbers += 1;
-        format!("{what}-{}", self.numbers)
+        format!("{what}-{}-{}", self.life, self.numbers)
     }
 
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        if self.over {
+            return;
+        }
         match &mut self.opening {
             Some(opening) => opening.held.extend(events),
             None => events.into_iter().for_each(|event| self.events.send(event, None)),
         }
+    }
+
+    /// Tells the end. Nothing comes after it.
+    pub(super) fn finish(&mut self, disconnected: AgentEvent) {
+        self.opening = None;
+        self.tell([disconnected]);
+        self.over = true;
     }
 
     /// A session is being opened: hold what is said.
@@ -163,4 +179,13 @@ impl Talk {
             }]);
         }
     }
+}
+
+/// A name that no child before had.
+fn new_life() -> String {
+    let mut bytes = [0; 4];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = std::process::id().to_le_bytes();
+    }
+    format!("{:08x}", u32::from_le_bytes(bytes))
 }

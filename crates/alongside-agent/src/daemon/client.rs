@@ -29,6 +29,30 @@ const PAGE: usize = 50;
 /// How many files are asked for at once.
 const MOST_FILES: usize = 1000;
 
+/// A side of the daemon's machine: see [`DaemonClient::diagnostics`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Diagnostics {
+    /// The variables of its environment that matter.
+    Environment,
+    /// Where models come from.
+    Providers,
+    /// The MCP servers.
+    McpServers,
+    /// The skills.
+    Skills,
+}
+
+impl Diagnostics {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Environment => "/workspace/env",
+            Self::Providers => "/workspace/providers",
+            Self::McpServers => "/workspace/mcp",
+            Self::Skills => "/workspace/skills",
+        }
+    }
+}
+
 /// How a client talks to its daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
@@ -353,6 +377,11 @@ impl DaemonClient {
         }
         let answer: Answer = self.transport.json(Call::get("/workspace/preflight")).await?;
         Ok(answer.cells)
+    }
+
+    /// What the daemon says about one side of its machine, in its own words. It names variables and never tells their values.
+    pub async fn diagnostics(&self, of: Diagnostics) -> Result<Value, DaemonError> {
+        self.transport.json(Call::get(of.path())).await
     }
 
     /// How the daemon is, in its own words.

@@ -1,12 +1,14 @@
 //! A file for each command.
 
 mod bridge;
+mod chat;
 mod context;
 mod demo;
 mod detect;
 mod diff;
 mod doctor;
 mod install;
+mod lsp;
 mod mcp_stdio;
 mod page;
 mod run;
@@ -27,10 +29,12 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         None => serve::run(&common, Serve::default()).await,
         Some(Command::Serve(serve)) => serve::run(&common, serve).await,
         Some(Command::Bridge(bridge)) => bridge::run(&common, bridge).await,
+        Some(Command::Lsp(lsp)) => lsp::run(&common, lsp).await,
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
         Some(Command::Status) => status::run(&common).await,
         Some(Command::Page { open }) => page::run(&common, open).await,
+        Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
         Some(Command::Demo) => demo::run(&common).await,

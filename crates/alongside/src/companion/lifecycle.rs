@@ -16,6 +16,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use super::chat::is_of_chat;
 use super::standing::Others;
 use super::store::Store;
 use super::watcher::{Changes, Watcher};
@@ -84,19 +85,20 @@ impl Running {
 
         let store = Store::open(&places, &identity.name, &workspace)?;
         let former = store.former_agents();
-        let companion = Arc::new(Companion::new(
-            workspace.clone(),
-            places.clone(),
-            settings,
-            identity.clone(),
-            store,
-        ));
+        let companion = Arc::new_cyclic(|me| {
+            let (workspace, places) = (workspace.clone(), places.clone());
+            Companion::new(me.clone(), workspace, places, settings, identity.clone(), store)
+        });
         let (server, token) = listen(&companion, former).await?;
         // Nobody can have connected yet who would have to be told something: the token is not written down before this.
         let _ = companion.agents.set(server.agents());
         companion.store.remember_agents(server.port(), &token);
         companion.with_core(|core, _| core.set_privacy(privacy));
-        let restored = companion.store.restore();
+        let mut restored = companion.store.restore();
+        // A child has ended with the companion that it belonged to: nobody waits for these.
+        for review in restored.extract_if(.., |review| is_of_chat(&review.session)) {
+            companion.store.forget(review.id);
+        }
         companion.with_core(|core, now| restored.into_iter().for_each(|review| core.restore_review(now, review)));
 
         let people = websocket::Listener::bind()
@@ -122,10 +124,8 @@ impl Running {
         let mut tasks = JoinSet::new();
         tasks.spawn(people.serve(companion.clone(), people_token));
         tasks.spawn(keep_deadlines(companion.clone()));
-        tasks.spawn({
-            let companion = companion.clone();
-            async move { companion.chat.listen().await }
-        });
+        tasks.spawn(companion.clone().listen_to_chat());
+        tasks.spawn(companion.clone().resume_chat());
         tasks.spawn(keep_announced(
             companion.clone(),
             announcement.clone(),
@@ -159,6 +159,11 @@ impl Running {
         &self.announcement
     }
 
+    /// Where commands find it.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
     pub(crate) fn ready(&self) -> Ready {
         Ready {
             port: self.announcement.port,
@@ -187,8 +192,8 @@ impl Running {
         // The discovery files go with the task that keeps them.
         self.tasks.shutdown().await;
         self.record.remove();
-        self.companion.chat.end().await;
         self.companion.with_core(|core, _| core.shut_down());
+        self.companion.chat.end().await;
         tokio::join!(self.server.shutdown(), self.page.shutdown());
     }
 }

@@ -18,7 +18,7 @@ mod store;
 mod watcher;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::DraftChange;
@@ -48,6 +48,8 @@ const LARGEST_NEWS: usize = 1024 * 1024;
 
 /// One running companion.
 pub(crate) struct Companion {
+    /// Ourselves, for those that we start.
+    me: Weak<Companion>,
     core: Mutex<Core>,
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
@@ -111,8 +113,17 @@ struct Wake {
 }
 
 impl Companion {
-    fn new(workspace: Vec<PathBuf>, places: Places, settings: Settings, identity: Identity, store: Store) -> Self {
+    fn new(
+        me: Weak<Self>,
+        workspace: Vec<PathBuf>,
+        places: Places,
+        settings: Settings,
+        identity: Identity,
+        store: Store,
+    ) -> Self {
         Self {
+            me,
+            chat: chat::Chat::new(&places, &workspace, store.slot()),
             core: Mutex::new(Core::new(workspace, Box::new(real_file))),
             clock: Clock::start(),
             agents: OnceLock::new(),
@@ -121,7 +132,6 @@ impl Companion {
             store,
             buffers: Buffers::default(),
             places,
-            chat: chat::Chat::new(),
             settings: Mutex::new(settings),
             standing: Standing::new(identity.has_editor()),
             identity,
@@ -175,6 +185,9 @@ impl Companion {
                     agents.publish_context(text);
                 }
                 self.tell_people(Notification::ContextChanged(context));
+            }
+            Effect::TellAgent { session, verdict } if chat::is_of_chat(&session) => {
+                self.chat.waiting.tell(&session, verdict);
             }
             Effect::TellAgent { session, verdict } => {
                 let known = self.agents.get().is_some_and(|agents| agents.notify(&session, verdict));

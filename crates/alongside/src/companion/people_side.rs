@@ -102,7 +102,7 @@ impl Desk for Companion {
             }
             Request::ChatCommand(asked) => self.chat.command(asked.command).await,
             Request::ChatWrites(asked) => {
-                self.chat.set_writes(asked.writes);
+                self.chat.set_writes(asked.writes)?;
                 Ok(json!({}))
             }
             Request::Difference(texts) => chat::difference(texts).await,

@@ -24,6 +24,7 @@ const MOST_CLIENTS: usize = 128;
 
 /// The slot of this companion.
 pub(super) struct Store {
+    slot: String,
     record_path: PathBuf,
     record: Mutex<Record>,
     reviews: KeptReviews,
@@ -90,6 +91,7 @@ impl Store {
             let record = read_json(&record_path).unwrap_or_default();
             let (reviews, restored) = KeptReviews::open(places.reviews().join(&name))?;
             return Ok(Self {
+                slot: name,
                 record_path,
                 record: Mutex::new(record),
                 reviews,
@@ -98,6 +100,11 @@ impl Store {
             });
         }
         bail!("{SLOTS} companions of {editor} already serve this workspace; `alongside stop` ends one")
+    }
+
+    /// The name of the slot.
+    pub(super) fn slot(&self) -> &str {
+        &self.slot
     }
 
     /// The agents' port and token of the companion that had this slot before.
@@ -174,7 +181,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 }
 
 /// A number for an editor and its workspace that is the same in every version of this program (FNV-1a).
-fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
+pub(super) fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
     let folders = workspace.iter().map(|folder| folder.as_os_str().as_encoded_bytes());
     let bytes = std::iter::once(editor.as_bytes())
         .chain(folders)

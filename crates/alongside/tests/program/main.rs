@@ -17,6 +17,7 @@ mod context;
 mod decisions;
 mod discovery;
 mod install;
+mod lsp;
 mod restart;
 mod sandbox;
 mod tidy;

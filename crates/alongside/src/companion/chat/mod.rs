@@ -4,33 +4,39 @@
 //! ends that want it. Nothing is started or connected to before a person asks.
 
 mod agents;
+mod gate;
+mod journal;
+mod listen;
 mod log;
+mod merge;
+mod record;
 mod requests;
+mod resume;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alongside_agent::acp::{AllowWrites, ReviewGate};
+use alongside_agent::acp::ReviewGate;
 use alongside_agent::ide::OpenSession;
-use alongside_agent::{AgentCommand, AgentEvent, AgentManager, AgentReply, EventReceiver};
+use alongside_agent::{AgentCommand, AgentManager, AgentReply, EventReceiver};
 use alongside_front::Refusal;
-use alongside_front::protocol::{
-    ChatAgent, ChatChanged, ChatEvent, ChatPhase, ChatState, ChatWrites, Nothing, Notification,
-};
+use alongside_front::protocol::{ChatAgent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Notification};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 
+use super::store::key;
+use crate::places::{Places, write_private};
 use agents::Choice;
-use log::Log;
+use gate::Waiting;
+use record::State;
 use requests::{given_up_refusal, refusal};
 
+pub(super) use gate::is_of_chat;
 pub(super) use requests::difference;
 
 /// How many events a front end may be behind before it has to ask again.
 const NEWS_KEPT: usize = 512;
-/// An event with more bytes than this is not told: whoever shows the chat asks for it.
-const LARGEST_NEWS: usize = 1024 * 1024;
 
 /// The chat of one companion.
 pub(crate) struct Chat {
@@ -41,61 +47,29 @@ pub(crate) struct Chat {
     news: broadcast::Sender<Notification>,
     /// An attempt to connect is not wanted any more.
     given_up: Notify,
+    /// What a child wants to write and somebody has to decide.
+    pub(super) waiting: Waiting,
+    /// Where the choice about writes is kept.
+    choice_file: PathBuf,
     /// Prompts reach the agent in the order in which they were said.
     prompts: tokio::sync::Mutex<()>,
 }
 
-struct State {
-    log: Log,
-    epoch: Arc<str>,
-    sequence: u64,
-    agent: Option<String>,
-    /// Counts the attempts to connect, so that one that was given up changes nothing any more.
-    attempt: u64,
-    connecting: bool,
-    link: ChatPhase,
-    writes: ChatWrites,
-    /// The session that the log is of.
-    session: Option<String>,
-    /// What must not reach a front end: the address of the daemon.
-    address: Option<String>,
-}
-
-impl State {
-    fn changed(&self) -> ChatChanged {
-        ChatChanged {
-            agent: self.agent.clone(),
-            phase: if self.connecting {
-                ChatPhase::Connecting
-            } else {
-                self.link
-            },
-            writes: self.writes,
-        }
-    }
-}
-
 impl Chat {
-    pub(super) fn new() -> Self {
+    /// The chat that the companion with this slot had before, or a new one.
+    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str) -> Self {
         let (manager, events) = AgentManager::new();
-        let state = State {
-            log: Log::default(),
-            epoch: new_epoch(),
-            sequence: 0,
-            agent: None,
-            attempt: 0,
-            connecting: false,
-            link: ChatPhase::Idle,
-            writes: ChatWrites::Review,
-            session: None,
-            address: None,
-        };
+        let choice_file = places.chat().join(format!("{:016x}.json", key("", workspace)));
+        let journal = places.chat().join(format!("{slot}.jsonl"));
+        let state = State::restore(journal, kept_choice(&choice_file));
         Self {
             manager,
             events: Mutex::new(Some(events)),
             state: Mutex::new(state),
             news: broadcast::channel(NEWS_KEPT).0,
             given_up: Notify::new(),
+            waiting: Waiting::default(),
+            choice_file,
             prompts: tokio::sync::Mutex::default(),
         }
     }
@@ -105,20 +79,21 @@ impl Chat {
         self.news.subscribe()
     }
 
-    /// Takes down what the agent tells, as long as somebody holds this.
-    pub(super) async fn listen(&self) {
-        let Some(mut events) = self.events.lock().take() else {
-            return;
-        };
-        while let Some(event) = events.recv().await {
-            self.take(&event);
-        }
-    }
-
     /// Leaves the agent, because the companion ends.
+    ///
+    /// A companion that ends in good order does not connect by itself when it is started again: nothing is started before a person asks.
     pub(super) async fn end(&self) {
         self.given_up.notify_waiters();
+        let session = self.manager.session_id();
         self.manager.disconnect().await;
+        if let Some(session) = session {
+            let reason = "the companion ended";
+            self.settle(reason);
+            self.record(
+                json!({"type": "disconnected", "kind": "requested", "reason": reason, "reopen": session}),
+                None,
+            );
+        }
     }
 
     /// Everything there is to show.
@@ -134,8 +109,7 @@ impl Chat {
     }
 
     /// Connects to an agent, in place of the one before.
-    async fn connect(&self, choice: &Choice, workspace: PathBuf) -> Result<(), Refusal> {
-        let gate: Arc<dyn ReviewGate> = Arc::new(AllowWrites);
+    async fn connect(&self, choice: &Choice, workspace: PathBuf, gate: Arc<dyn ReviewGate>) -> Result<(), Refusal> {
         let open = if choice.is_child() {
             OpenSession::New
         } else {
@@ -146,13 +120,7 @@ impl Chat {
             .map_err(|unusable| Refusal::new("agentUnusable", unusable.0))?;
         self.given_up.notify_waiters();
         let given_up = self.given_up.notified();
-        let attempt = self.change(|state| {
-            state.agent = Some(choice.id.clone());
-            state.address = choice.address();
-            state.attempt += 1;
-            state.connecting = true;
-            state.attempt
-        });
+        let attempt = self.attempt(choice);
         let connected = tokio::select! {
             connected = self.manager.connect(target) => connected.map(drop).map_err(|error| refusal(&error)),
             () = given_up => Err(given_up_refusal()),
@@ -161,6 +129,18 @@ impl Chat {
             self.failed(attempt, refusal);
         }
         connected
+    }
+
+    /// Begins to connect, and gives the number of the attempt.
+    fn attempt(&self, choice: &Choice) -> u64 {
+        self.change(|state| {
+            state.agent = Some(choice.id.clone());
+            state.address = choice.address();
+            state.keep_text = false;
+            state.attempt += 1;
+            state.connecting = true;
+            state.attempt
+        })
     }
 
     /// Leaves the agent.
@@ -214,15 +194,33 @@ impl Chat {
     }
 
     /// Chooses what happens to files that a child wants to write.
-    pub(super) fn set_writes(&self, writes: ChatWrites) {
+    pub(super) fn set_writes(&self, writes: ChatWrites) -> Result<(), Refusal> {
+        let kept = serde_json::to_vec(&ChatWritesChoice { writes })
+            .map_err(Into::into)
+            .and_then(|text| write_private(&self.choice_file, &text));
+        if let Err(error) = kept {
+            return Err(Refusal::new(
+                "failed",
+                format!("the choice cannot be remembered: {error}"),
+            ));
+        }
         self.change(|state| state.writes = writes);
+        Ok(())
+    }
+
+    /// What happens to files that a child wants to write.
+    fn writes(&self) -> ChatWrites {
+        self.state.lock().writes
     }
 
     fn failed(&self, attempt: u64, refusal: &Refusal) {
         if self.state.lock().attempt != attempt {
             return;
         }
-        self.record(json!({"type": "notice", "level": "warning", "message": refusal.message}));
+        self.record(
+            json!({"type": "notice", "level": "warning", "message": refusal.message}),
+            None,
+        );
         self.change(|state| {
             state.connecting = false;
             state.link = ChatPhase::Over;
@@ -241,108 +239,11 @@ impl Chat {
         }
         result
     }
-
-    /// Takes what the agent tells.
-    fn take(&self, event: &AgentEvent) {
-        let Ok(mut value) = serde_json::to_value(event) else {
-            return;
-        };
-        match event {
-            AgentEvent::Connected(session) => self.connected(&session.session_id),
-            AgentEvent::Interrupted { .. } => self.change(|state| state.link = ChatPhase::Interrupted),
-            AgentEvent::Reconnected => self.change(|state| state.link = ChatPhase::Connected),
-            AgentEvent::Disconnected { reason, .. } => {
-                let settled = self.state.lock().log.settle(reason);
-                for event in settled {
-                    self.record(event);
-                }
-                self.change(|state| state.link = ChatPhase::Over);
-            }
-            _ => {}
-        }
-        if let Some(address) = self.state.lock().address.as_deref() {
-            blot_out(&mut value, address);
-        }
-        self.record(value);
-    }
-
-    /// There is a session. If it is another one than the log is of, the log begins anew.
-    fn connected(&self, session: &str) {
-        self.change(|state| {
-            if state.session.as_deref() != Some(session) {
-                state.log = Log::default();
-                state.epoch = new_epoch();
-                state.session = Some(session.to_owned());
-            }
-            state.connecting = false;
-            state.link = ChatPhase::Connected;
-        });
-    }
-
-    /// Takes an event down and tells it.
-    fn record(&self, event: Value) {
-        let event = Arc::new(event);
-        let mut state = self.state.lock();
-        state.sequence += 1;
-        state.log.push(Arc::clone(&event));
-        let large = self.news.receiver_count() > 0 && is_large(&event);
-        let notification = if large {
-            Notification::Resync(Nothing {})
-        } else {
-            Notification::ChatEvent(ChatEvent {
-                epoch: Arc::clone(&state.epoch),
-                sequence: state.sequence,
-                event,
-            })
-        };
-        // Nobody may listen. Told with the lock held, so that it is told in order.
-        let _ = self.news.send(notification);
-    }
 }
 
-/// A name for a log that no other log has.
-fn new_epoch() -> Arc<str> {
-    let mut bytes = [0; 8];
-    // Without randomness the clock must do: a log is not begun twice in the same moment.
-    if getrandom::fill(&mut bytes).is_err() {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let nanoseconds = since.unwrap_or_default().as_nanos();
-        bytes = u64::try_from(nanoseconds & u128::from(u64::MAX))
-            .unwrap_or_default()
-            .to_le_bytes();
-    }
-    format!("{:016x}", u64::from_le_bytes(bytes)).into()
-}
-
-/// Takes an address out of what is said about a connection. What the agent itself says is left alone.
-fn blot_out(event: &mut Value, address: &str) {
-    let field = match log::kind(event) {
-        "interrupted" | "disconnected" => "/reason",
-        "notice" => "/message",
-        "turnEnded" => "/end/message",
-        _ => return,
-    };
-    if let Some(Value::String(text)) = event.pointer_mut(field) {
-        let bare = address.trim_end_matches('/');
-        *text = text
-            .replace(&format!(" at {address}"), "")
-            .replace(address, "…")
-            .replace(bare, "…");
-    }
-}
-
-fn is_large(event: &Value) -> bool {
-    /// Counts bytes without keeping them.
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    serde_json::to_writer(&mut count, event).is_ok() && count.0 > LARGEST_NEWS
+/// The choice that a person made for this workspace; a review if they made none, or none that can be read.
+fn kept_choice(file: &Path) -> ChatWrites {
+    let text = std::fs::read(file).unwrap_or_default();
+    let choice: Option<ChatWritesChoice> = serde_json::from_slice(&text).ok();
+    choice.map(|choice| choice.writes).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 //! What front ends ask of the chat.
 
+use std::sync::Arc;
+
 use alongside_agent::AgentError;
 use alongside_agent::daemon::DaemonError;
 use alongside_core::draft::Draft;
@@ -9,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::agents::{self, Choice};
+use super::gate::Gate;
 use crate::companion::Companion;
 use crate::settings::Settings;
 
@@ -22,13 +25,14 @@ impl Companion {
         let choice = choice(&self.settings.lock(), &asked.agent)?;
         let workspace = self.workspace().into_iter().next();
         let workspace = workspace.ok_or_else(|| Refusal::new("noWorkspace", "there is no folder to work in"))?;
-        self.chat.connect(&choice, workspace).await?;
+        let gate = Arc::new(Gate(self.me.clone()));
+        self.chat.connect(&choice, workspace, gate).await?;
         Ok(json!({}))
     }
 }
 
 /// The agent of this id.
-fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
+pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
     let mut choices = agents::choices(settings, environment);
     let Some(place) = choices.iter().position(|choice| choice.id == id) else {
         let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
