@@ -120,9 +120,13 @@ If IDLE is non-nil, wait until nothing was done for that long."
 (defun alongside-context--look (&rest _)
   "Note what is in front.
 Where that is no file, in a terminal or the minibuffer for one,
-the last file and its region stay."
+the last file and its region stay, and only that this Emacs is used
+is told: agents that are started elsewhere find the editor that was
+used last."
   (let ((buffer (window-buffer (selected-window))))
-    (when (buffer-file-name (or (buffer-base-buffer buffer) buffer))
+    (if (not (buffer-file-name (or (buffer-base-buffer buffer) buffer)))
+        (alongside-context--soon
+         'window 0.02 (lambda () (alongside-bridge-notify "window/focus")))
       (setq alongside-context--front buffer)
       (alongside-context--soon 'focus 0.02 #'alongside-context--report-focus))))
 

@@ -21,9 +21,9 @@ const COLUMNS: [(&str, &str); 5] = [
     ("Install", "installer"),
 ];
 
-/// By editor: what was proven, and on which versions.
+/// By editor and by version: what was proven.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Proven(BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)>);
+struct Proven(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 /// Forgets what former runs have proven.
 pub(crate) fn forget() -> Result<(), String> {
@@ -114,8 +114,8 @@ impl Proven {
             if !COLUMNS.iter().any(|(name, _)| *name == capability) {
                 return Err(format!("the table has no column for {capability}"));
             }
-            let (versions, capabilities) = proven.0.entry(editor.to_owned()).or_default();
-            versions.insert(version.to_owned());
+            let versions = proven.0.entry(editor.to_owned()).or_default();
+            let capabilities = versions.entry(version.to_owned()).or_default();
             capabilities.insert(capability.to_owned());
         }
         Ok(proven)
@@ -129,15 +129,21 @@ impl Proven {
         table.push_str("\n|---|---|");
         table.push_str(&"---|".repeat(COLUMNS.len()));
         table.push('\n');
-        for (editor, (versions, capabilities)) in &self.0 {
-            let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
-            table.push_str(&format!("| {editor} | {} |", versions.join(", ")));
+        for (editor, versions) in &self.0 {
+            let all: Vec<&str> = versions.keys().map(String::as_str).collect();
+            table.push_str(&format!("| {editor} | {} |", all.join(", ")));
             for (name, _) in COLUMNS {
-                table.push_str(if capabilities.contains(name) {
-                    " ✓ |"
-                } else {
-                    " – |"
-                });
+                let proven: Vec<&str> = all
+                    .iter()
+                    .copied()
+                    .filter(|version| versions[*version].contains(name))
+                    .collect();
+                // What was seen on one version only is not said of the others.
+                match proven.len() {
+                    0 => table.push_str(" – |"),
+                    count if count == all.len() => table.push_str(" ✓ |"),
+                    _ => table.push_str(&format!(" {} |", proven.join(", "))),
+                }
             }
             table.push('\n');
         }
@@ -161,6 +167,16 @@ mod tests {
 | Vim | 9.0 | ✓ | – | – | – | – |
 ";
         assert_eq!(table, wanted);
+    }
+
+    #[test]
+    fn what_was_seen_on_one_version_is_not_said_of_the_others() {
+        let notes = "Emacs\t28.2\tContext\nEmacs\t30.1\tContext\nEmacs\t30.1\tEdit\n";
+        let table = Proven::parse(notes).unwrap().table();
+        assert!(
+            table.ends_with("| Emacs | 28.2, 30.1 | ✓ | – | – | 30.1 | – |\n"),
+            "{table}"
+        );
     }
 
     #[test]

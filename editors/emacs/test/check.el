@@ -24,6 +24,9 @@
                     (run-at-time
                      0.5 nil
                      (lambda ()
+                       (save-window-excursion
+                         (switch-to-buffer "*scratch*")
+                         (run-hooks 'post-command-hook))
                        (alongside-review-open id)
                        (if (equal name "accept.txt")
                            (with-current-buffer (alongside-view-buffer

@@ -1,6 +1,6 @@
 //! What agents are told about what is open in Emacs.
 
-use alongside_e2e::Sandbox;
+use alongside_e2e::{Capability, Sandbox};
 use serde_json::json;
 
 use super::driver::{Emacs, Version, for_both_versions};
@@ -35,6 +35,7 @@ async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agent
     agent.sees(|file| file["cursor"] == cursor).await;
     emacs.press(&["C-x", "k", "Enter"]);
     agent.sees(serde_json::Value::is_null).await;
+    version.proves(Capability::Context);
 }
 
 async fn a_selection_stays_in_terminals_and_each_terminal_knows_its_companion(version: Version) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use alongside_e2e::{PATIENCE, Sandbox, Terminal, editor, eventually, plugin};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, editor, eventually, plugin};
 
 /// An Emacs that runs out of a root of its own cannot start another one to compile something for it.
 pub(crate) const NO_COMPILER: &str = "(setq native-comp-jit-compilation nil native-comp-enable-subr-trampolines nil)";
@@ -25,6 +25,11 @@ impl Version {
             Self::Machine => PathBuf::from("emacs"),
             Self::Newest => editor("emacs-30"),
         }
+    }
+
+    /// Notes what a test has proven.
+    pub(crate) fn proves(self, capability: Capability) {
+        alongside_e2e::proves("Emacs", &alongside_e2e::version(&self.program()), capability);
     }
 }
 

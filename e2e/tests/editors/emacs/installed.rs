@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use alongside_e2e::{Sandbox, alongside};
+use alongside_e2e::{Capability, Sandbox, alongside};
 use serde_json::json;
 
 use super::driver::{Emacs, Version, for_both_versions};
@@ -43,4 +43,5 @@ async fn an_installed_plugin_is_loaded_and_turned_on_by_the_init_file(version: V
     run(&["uninstall", "emacs"]);
     assert_eq!(fs::read_to_string(&init).expect("read"), "(setq my-own-line t)\n");
     assert!(!sandbox.path("home/.emacs.d/alongside/alongside.el").exists());
+    version.proves(Capability::Install);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use alongside_e2e::{PATIENCE, Sandbox, alongside, eventually};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, alongside, eventually};
 
 use super::driver::{Emacs, Version, for_both_versions};
 use crate::agent::{Agent, announced};
@@ -53,6 +53,7 @@ async fn a_change_is_edited_and_accepted_and_what_was_not_touched_is_the_same_by
         base,
         "the agent writes the file, nobody else"
     );
+    version.proves(Capability::Edit);
 }
 
 async fn mixed_line_endings_and_a_missing_newline_survive(version: Version) {
@@ -110,6 +111,7 @@ async fn a_change_is_rejected_by_a_key_and_only_waits_on_when_its_view_is_closed
     let decision = agent.decision_by(|| emacs.press(&["C-x", "C-s"])).await;
     assert_eq!(decision["params"]["content"], "my three\n");
     emacs.wait_for_no_view();
+    version.proves(Capability::Review);
 }
 
 async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Version) {
@@ -164,6 +166,7 @@ async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Ver
     emacs.wait_for(&format!("(equal (buffer-string) {:?})", lines(&[3, 12])));
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
     assert_eq!(decision["params"]["content"], lines(&[3, 12]));
+    version.proves(Capability::Hunk);
 }
 
 async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
