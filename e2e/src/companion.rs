@@ -62,6 +62,16 @@ impl<'a> Companion<'a> {
         Self::launch(sandbox, workspace, arguments, Vec::new())
     }
 
+    /// Starts a companion with further variables, which the agents that it starts have too.
+    pub fn start_with_variables(sandbox: &'a Sandbox, environment: Vec<(String, String)>) -> Self {
+        Self::launch(sandbox, &sandbox.workspace(), &[], environment)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Starts a companion that keeps its own things where no other companion looks. Only the agents can find both.
     pub fn start_apart(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir_in(sandbox.path(""))
