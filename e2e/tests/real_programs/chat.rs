@@ -77,7 +77,8 @@ for_both_command_lines!(a_child_answers_and_is_there_again_after_a_crash);
 fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     let companion = Companion::start_with_variables(&sandbox, cli.model_variables(&model));
-    let file = sandbox.write("a.txt", "one\n");
+    // A new file: Qwen Code changes none that it has not read in the same session.
+    let file = sandbox.file("new.txt");
     let path = file.to_string_lossy().into_owned();
     let prompt = Prompt::WriteFile(&path, "two\n").to_string();
     std::thread::scope(|scope| {
