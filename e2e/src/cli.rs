@@ -83,7 +83,7 @@ impl Cli {
         format!("{node} {} {arguments}", shell_quoted(&programs::npm_package(script)))
     }
 
-    /// The variables that make it use the model.
+    /// The variables that make it ask a model of ours.
     pub fn model_variables(self, model: &FakeModel) -> Vec<(String, String)> {
         let variables: Vec<(&str, String)> = match self {
             Self::Gemini => vec![

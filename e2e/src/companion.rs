@@ -63,8 +63,13 @@ impl<'a> Companion<'a> {
     }
 
     /// Starts a companion with further variables, which the agents that it starts have too.
-    pub fn start_in(sandbox: &'a Sandbox, environment: Vec<(String, String)>) -> Self {
+    pub fn start_with_variables(sandbox: &'a Sandbox, environment: Vec<(String, String)>) -> Self {
         Self::launch(sandbox, &sandbox.workspace(), &[], environment)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Starts a companion that keeps its own things where no other companion looks. Only the agents can find both.

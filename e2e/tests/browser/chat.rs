@@ -153,7 +153,7 @@ const HOSTILE: &str = "<script>document.title='taken'; alert(1)</script>\n\n<img
 fn what_a_child_writes_is_reviewed_on_the_same_page_and_a_hostile_answer_is_only_text() {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
-    let companion = Companion::start_in(&sandbox, Cli::Qwen.model_variables(&model));
+    let companion = Companion::start_with_variables(&sandbox, Cli::Qwen.model_variables(&model));
     let file = sandbox.file("written.txt");
     let prompts = json!({
         "markdown": Prompt::Say(MARKDOWN).to_string(),

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
 mod carriers;
+mod chat;
 mod conformance;
 mod context;
 mod decisions;

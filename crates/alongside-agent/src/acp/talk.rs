@@ -125,7 +125,7 @@ impl Talk {
             return;
         }
         let source = self.opening.as_ref().map_or(Source::Stream, |opening| opening.source);
-        let update = SessionUpdate::read(params);
+        let update = mode_in_words(SessionUpdate::read(params));
         if let SessionUpdate::ConfigOptions(options) = &update {
             let state = serde_json::json!({"configOptions": options});
             self.take_state(&state);
@@ -188,4 +188,36 @@ fn new_life() -> String {
         bytes = std::process::id().to_le_bytes();
     }
     format!("{:08x}", u32::from_le_bytes(bytes))
+}
+
+/// Gemini CLI tells a change of its mode as if it were a part of its answer.
+fn mode_in_words(update: SessionUpdate) -> SessionUpdate {
+    let SessionUpdate::AgentMessage { content, .. } = &update else {
+        return update;
+    };
+    let mode = content.as_text().and_then(|text| text.strip_prefix("[MODE_UPDATE] "));
+    match mode.filter(|mode| !mode.trim().contains(char::is_whitespace)) {
+        Some(mode) => SessionUpdate::Mode(mode.trim().to_owned()),
+        None => update,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_that_is_told_in_the_words_of_the_answer_is_no_part_of_it() {
+        let said = |text: &str| SessionUpdate::AgentMessage {
+            content: text.into(),
+            usage: None,
+        };
+        assert_eq!(
+            mode_in_words(said("[MODE_UPDATE] autoEdit")),
+            SessionUpdate::Mode("autoEdit".to_owned())
+        );
+        for text in ["[MODE_UPDATE] is what it says", "autoEdit"] {
+            assert_eq!(mode_in_words(said(text)), said(text));
+        }
+    }
 }

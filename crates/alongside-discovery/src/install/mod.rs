@@ -348,16 +348,6 @@ fn program_name(setting: &Setting<'_>) -> String {
     }
 }
 
-/// A plugin calls this program by its name; where that does not work somebody should know.
-fn path_remark(setting: &Setting<'_>) -> Option<String> {
-    machine(setting).on_path("alongside").is_none().then(|| {
-        format!(
-            "`alongside` is not on the PATH, so the plugin will not find it; put {} there.",
-            setting.program.display()
-        )
-    })
-}
-
 fn executable_remark(ide: DetectedIde, executable: Option<&PathBuf>) -> Option<String> {
     executable.is_none().then(|| {
         let (name, command) = (ide.display_name(), executables::usual_name(ide));

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use alongside_front::client::Client;
-use alongside_front::protocol::{ChatConnect, ChatPhase, ChatState, Hello, Nothing, PageLink, Request};
+use alongside_front::protocol::{ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, PageLink, Request};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
@@ -92,13 +92,20 @@ async fn ask(
 
 /// Connects to the agent that was asked for, or any that can be, unless there is a connection already. Gives its id.
 async fn connect(client: &mut Client, wanted: Option<&str>) -> Result<String> {
-    let state: ChatState = client.call(Request::ChatState(Nothing {})).await?;
-    let current = state.changed.agent.filter(|_| {
-        matches!(
-            state.changed.phase,
-            ChatPhase::Connected | ChatPhase::Interrupted | ChatPhase::Connecting
-        )
-    });
+    let mut state: ChatState = client.call(Request::ChatState(Nothing {})).await?;
+    // Somebody else connects, or the companion goes on where it was before a crash.
+    while state.changed.phase == ChatPhase::Connecting {
+        while !matches!(
+            client.notification().await?,
+            Notification::ChatChanged(_) | Notification::Resync(_)
+        ) {}
+        state = client.call(Request::ChatState(Nothing {})).await?;
+    }
+    let current = state
+        .changed
+        .agent
+        .clone()
+        .filter(|_| matches!(state.changed.phase, ChatPhase::Connected | ChatPhase::Interrupted));
     if let Some(current) = current
         && wanted.is_none_or(|wanted| wanted == current)
     {

@@ -18,6 +18,7 @@ use super::resume::Resume;
 const LARGEST_NEWS: usize = 1024 * 1024;
 
 /// What a chat is like.
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct State {
     pub(super) log: Log,
     journal: Journal,

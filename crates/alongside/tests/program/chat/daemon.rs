@@ -186,10 +186,12 @@ impl Inner {
             let attached = state.live || path != "/session";
             state.live = true;
             let known = client.filter(|client| client.ends_with(&format!("of-{epoch}")));
-            let client = known.map(str::to_owned).unwrap_or_else(|| {
+            let client = if let Some(known) = known {
+                known.to_owned()
+            } else {
                 state.clients += 1;
                 format!("client_{}-of-{epoch}", state.clients)
-            });
+            };
             let mut answer = json!({"sessionId": SESSION, "workspaceCwd": state.workspace, "attached": attached,
                 "clientId": client, "state": {}});
             if path != "/session" {

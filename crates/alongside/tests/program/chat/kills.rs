@@ -160,10 +160,13 @@ impl Stage {
     async fn finish(&mut self, text: &str, prompt: &str) {
         let over = |front: &Front| !front.is_being_told() && (front.end(prompt).is_some() || front.is_history(prompt));
         let wait = async {
-            while !(over(&self.front) && self.front.phase == ChatPhase::Connected) {
+            loop {
+                self.reopen_if_over().await;
+                if over(&self.front) && self.front.phase == ChatPhase::Connected {
+                    return;
+                }
                 self.front.step().await.unwrap();
                 self.watched.look(&self.front);
-                self.reopen_if_over().await;
             }
         };
         let waited = tokio::time::timeout(PATIENCE, wait).await;
