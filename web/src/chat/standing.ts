@@ -102,7 +102,7 @@ export class Standing {
       this.over.dataset["state"] = "over";
       replaceChildren(
         this.over,
-        element("span", { class: "grow" }, `The session is over${over?.reason ? `: ${plain(over.reason)}` : ""}.`.replace(/\.\.$/, ".")),
+        element("span", { class: "grow" }, over ? `The session is over${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "The agent could not be connected to."),
         reopen && button("reopen", "primary", "Open it again", () => this.listener.reopen(reopen)),
         over && button("begin-new", "", "New session", () => this.listener.newSession()),
         !reopen && connect,
