@@ -24,7 +24,7 @@ mod waiting;
 
 pub use cli::{Agent, Cli, Launch};
 pub use companion::{Companion, Outcome, Review};
-pub use daemon::{CutProxy, QwenDaemon};
+pub use daemon::{CutProxy, MODEL_KEY, QwenDaemon};
 pub use fake_model::{FakeModel, Prompt};
 pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
 pub use proxy::AuthorizingProxy;

@@ -238,10 +238,9 @@ export class Chat {
 
   /** Does it; `null` if it did not work, which is told. */
   private async command(command: AgentCommand): Promise<AgentReply | null> {
+    this.status.say("");
     try {
-      const reply = await this.connection.request<AgentReply>("chat/command", { command });
-      this.status.say("");
-      return reply;
+      return await this.connection.request<AgentReply>("chat/command", { command });
     } catch (error) {
       this.tell(sentenceOf(error));
       return null;

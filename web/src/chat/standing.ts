@@ -100,6 +100,7 @@ export class Standing {
       const reopen = over?.reopen;
       this.over.hidden = false;
       this.over.dataset["state"] = "over";
+      this.over.dataset["kind"] = over?.kind ?? "";
       replaceChildren(
         this.over,
         element("span", { class: "grow" }, over ? `The session is over${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "The agent could not be connected to."),
