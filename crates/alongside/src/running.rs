@@ -8,6 +8,7 @@ use alongside_core::dialect::DIALECTS;
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
 use alongside_discovery::{Announcement, Environment};
 use alongside_front::client::{Client, ClientError};
+use alongside_front::protocol::Hello;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +75,17 @@ impl Record {
 
     /// Connects to the companion.
     pub(crate) async fn connect(&self, watch: bool) -> Result<Client, ClientError> {
+        let hello = Hello {
+            watch,
+            ..Hello::new("alongside")
+        };
+        self.connect_as(hello).await
+    }
+
+    /// Connects to the companion as whoever `hello` says.
+    pub(crate) async fn connect_as(&self, hello: Hello) -> Result<Client, ClientError> {
         let token = Token::parse(&self.front_token).unwrap_or_else(|| Token::from_bytes([0; 32]));
-        Ok(Client::connect(self.front_port, &token, "alongside", watch).await?.0)
+        Ok(Client::connect_as(self.front_port, &token, hello).await?.0)
     }
 
     /// What was announced to agents.

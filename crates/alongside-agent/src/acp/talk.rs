@@ -28,6 +28,8 @@ pub(super) struct Talk {
     /// The choices that a session has, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     numbers: u64,
+    /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
+    life: String,
 }
 
 struct Opening {
@@ -50,13 +52,14 @@ impl Talk {
             asked: HashMap::new(),
             config_options: Value::Null,
             numbers: 0,
+            life: new_life(),
         }
     }
 
     /// An id that was not used before.
     pub(super) fn next_id(&mut self, what: &str) -> String {
         self.numbers += 1;
-        format!("{what}-{}", self.numbers)
+        format!("{what}-{}-{}", self.life, self.numbers)
     }
 
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
@@ -163,4 +166,13 @@ impl Talk {
             }]);
         }
     }
+}
+
+/// A name that no child before had.
+fn new_life() -> String {
+    let mut bytes = [0; 4];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = std::process::id().to_le_bytes();
+    }
+    format!("{:08x}", u32::from_le_bytes(bytes))
 }

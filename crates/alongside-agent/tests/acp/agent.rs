@@ -130,6 +130,14 @@ impl Agent {
         match verb {
             "say" => self.say(rest),
             "count" => (0..rest.parse().unwrap()).for_each(|number: u32| self.say(&format!("word{number} "))),
+            "answer" => {
+                let (turn, count) = rest.split_once(' ').unwrap();
+                for number in 0..count.parse().unwrap() {
+                    let number: u32 = number;
+                    self.say(&format!("t{turn}w{number} "));
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            }
             "pid" => self.say(&std::process::id().to_string()),
             "wait" => {
                 while !self.cancelled {
@@ -196,7 +204,7 @@ impl Agent {
         let version = if self.how == "version" { 7 } else { 1 };
         json!({"protocolVersion": version, "agentInfo": {"name": "fake", "title": "Fake Agent", "version": "1.2.3"},
             "authMethods": [{"id": "key", "name": "Fake Key"}],
-            "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"list": {}}, "promptCapabilities": {"image": true}}})
+            "agentCapabilities": {"loadSession": self.how != "forgetful", "sessionCapabilities": {"list": {}}, "promptCapabilities": {"image": true}}})
     }
 
     fn state(&self) -> Value {

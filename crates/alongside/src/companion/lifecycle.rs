@@ -122,6 +122,7 @@ impl Running {
         tasks.spawn(people.serve(companion.clone(), people_token));
         tasks.spawn(keep_deadlines(companion.clone()));
         tasks.spawn(companion.clone().listen_to_chat());
+        tasks.spawn(companion.clone().resume_chat());
         tasks.spawn(keep_announced(
             companion.clone(),
             announcement.clone(),
@@ -152,6 +153,11 @@ impl Running {
 
     pub(crate) fn announcement(&self) -> &Announcement {
         &self.announcement
+    }
+
+    /// Where commands find it.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
     }
 
     pub(crate) fn ready(&self) -> Ready {

@@ -109,7 +109,7 @@ impl Companion {
     ) -> Self {
         Self {
             me,
-            chat: chat::Chat::new(&places, &workspace),
+            chat: chat::Chat::new(&places, &workspace, store.slot()),
             core: Mutex::new(Core::new(workspace, Box::new(real_file))),
             clock: Clock::start(),
             agents: OnceLock::new(),

@@ -26,6 +26,7 @@ const MOST_CLIENTS: usize = 128;
 
 /// The slot of this companion.
 pub(super) struct Store {
+    slot: String,
     record_path: PathBuf,
     record: Mutex<Record>,
     queue: Arc<Queue>,
@@ -112,6 +113,7 @@ impl Store {
             })?;
             let record = Mutex::new(record);
             return Ok(Self {
+                slot: name,
                 record_path,
                 record,
                 queue,
@@ -121,6 +123,11 @@ impl Store {
             });
         }
         bail!("{SLOTS} companions of {editor} already serve this workspace; `alongside stop` ends one")
+    }
+
+    /// The name of the slot.
+    pub(super) fn slot(&self) -> &str {
+        &self.slot
     }
 
     /// The agents' port and token of the companion that had this slot before.

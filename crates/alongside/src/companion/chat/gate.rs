@@ -40,9 +40,12 @@ pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
     }
 }
 
-/// The writes that wait for a decision, by session and path.
+/// What a write is known by: its session and its path.
+type Write = (SessionId, Arc<str>);
+
+/// The writes that wait for a decision.
 #[derive(Default)]
-pub(in crate::companion) struct Waiting(Mutex<HashMap<(SessionId, Arc<str>), oneshot::Sender<Verdict>>>);
+pub(in crate::companion) struct Waiting(Mutex<HashMap<Write, oneshot::Sender<Verdict>>>);
 
 impl Waiting {
     /// Waits from now on. Who waited for the same before is told that it is over.

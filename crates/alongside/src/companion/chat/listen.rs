@@ -16,7 +16,7 @@ impl Companion {
             return;
         };
         while let Some(event) = events.recv().await {
-            self.chat.take(&event);
+            self.chat.take(&event, events.position());
             match &event {
                 AgentEvent::Connected(session) => self.chat_entered(session),
                 AgentEvent::Disconnected { .. } => self.chat_left(),

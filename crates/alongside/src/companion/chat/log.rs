@@ -61,8 +61,40 @@ struct Entry {
 
 impl Log {
     /// The events that are kept, in order.
-    pub(super) fn events(&self) -> impl Iterator<Item = &Arc<Value>> {
+    pub(super) fn events(&self) -> impl DoubleEndedIterator<Item = &Arc<Value>> {
         self.entries.iter().map(|entry| &entry.event)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The session that there is, if its connection is not over.
+    pub(super) fn connected(&self) -> Option<&Value> {
+        let mut last = self
+            .events()
+            .rev()
+            .filter(|event| matches!(kind(event), "connected" | "disconnected"));
+        last.next()
+            .filter(|event| kind(event) == "connected")
+            .map(AsRef::as_ref)
+    }
+
+    /// The session that the log is of.
+    pub(super) fn session(&self) -> Option<&str> {
+        let mut events = self.events().filter(|event| kind(event) == "connected");
+        events.next().and_then(|event| event["sessionId"].as_str())
+    }
+
+    /// Whether anybody has said anything.
+    pub(super) fn has_conversation(&self) -> bool {
+        self.events().any(|event| is_said(event))
+    }
+
+    /// What was said, without what waits for somebody or something.
+    pub(super) fn conversation(&self) -> Vec<Value> {
+        let said = self.events().filter(|event| is_said(event));
+        said.map(|event| Value::clone(event)).collect()
     }
 
     /// Takes the next event.
@@ -284,6 +316,24 @@ impl Log {
 /// What an event calls itself.
 pub(super) fn kind(event: &Value) -> &str {
     event["type"].as_str().unwrap_or_default()
+}
+
+/// Whether an event is about the session, and not about what was said in it.
+pub(super) fn is_about_the_session(event: &Value) -> bool {
+    ABOUT_THE_SESSION.contains(&kind(event))
+}
+
+fn is_said(event: &Value) -> bool {
+    let passing = [
+        "historyStart",
+        "historyEnd",
+        "approvalOpened",
+        "approvalProgress",
+        "promptQueued",
+        "cancelRequested",
+        "suggestion",
+    ];
+    !is_about_the_session(event) && !passing.contains(&kind(event))
 }
 
 fn is_text(event: &Value) -> bool {

@@ -5,21 +5,22 @@
 
 mod agents;
 mod gate;
+mod journal;
 mod listen;
 mod log;
+mod merge;
+mod record;
 mod requests;
+mod resume;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_agent::acp::ReviewGate;
 use alongside_agent::ide::OpenSession;
-use alongside_agent::{AgentCommand, AgentEvent, AgentManager, AgentReply, EventReceiver};
-use alongside_core::SessionId;
+use alongside_agent::{AgentCommand, AgentManager, AgentReply, EventReceiver};
 use alongside_front::Refusal;
-use alongside_front::protocol::{
-    ChatAgent, ChatChanged, ChatEvent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Nothing, Notification,
-};
+use alongside_front::protocol::{ChatAgent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Notification};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
@@ -28,7 +29,7 @@ use super::store::key;
 use crate::places::{Places, write_private};
 use agents::Choice;
 use gate::Waiting;
-use log::Log;
+use record::State;
 use requests::{given_up_refusal, refusal};
 
 pub(super) use gate::is_of_chat;
@@ -36,8 +37,6 @@ pub(super) use requests::difference;
 
 /// How many events a front end may be behind before it has to ask again.
 const NEWS_KEPT: usize = 512;
-/// An event with more bytes than this is not told: whoever shows the chat asks for it.
-const LARGEST_NEWS: usize = 1024 * 1024;
 
 /// The chat of one companion.
 pub(crate) struct Chat {
@@ -56,58 +55,13 @@ pub(crate) struct Chat {
     prompts: tokio::sync::Mutex<()>,
 }
 
-struct State {
-    log: Log,
-    epoch: Arc<str>,
-    sequence: u64,
-    agent: Option<String>,
-    /// Counts the attempts to connect, so that one that was given up changes nothing any more.
-    attempt: u64,
-    connecting: bool,
-    link: ChatPhase,
-    writes: ChatWrites,
-    /// The session that the log is of.
-    session: Option<String>,
-    /// The session of the core that a child is.
-    core_session: Option<SessionId>,
-    /// The modes of the session are not known yet, and it shall begin in the one that fits reviews.
-    mode_pending: bool,
-    /// What must not reach a front end: the address of the daemon.
-    address: Option<String>,
-}
-
-impl State {
-    fn changed(&self) -> ChatChanged {
-        ChatChanged {
-            agent: self.agent.clone(),
-            phase: if self.connecting {
-                ChatPhase::Connecting
-            } else {
-                self.link
-            },
-            writes: self.writes,
-        }
-    }
-}
-
 impl Chat {
-    pub(super) fn new(places: &Places, workspace: &[PathBuf]) -> Self {
+    /// The chat that the companion with this slot had before, or a new one.
+    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str) -> Self {
         let (manager, events) = AgentManager::new();
         let choice_file = places.chat().join(format!("{:016x}.json", key("", workspace)));
-        let state = State {
-            log: Log::default(),
-            epoch: new_epoch(),
-            sequence: 0,
-            agent: None,
-            attempt: 0,
-            connecting: false,
-            link: ChatPhase::Idle,
-            writes: kept_choice(&choice_file),
-            session: None,
-            core_session: None,
-            mode_pending: false,
-            address: None,
-        };
+        let journal = places.chat().join(format!("{slot}.jsonl"));
+        let state = State::restore(journal, kept_choice(&choice_file));
         Self {
             manager,
             events: Mutex::new(Some(events)),
@@ -126,9 +80,20 @@ impl Chat {
     }
 
     /// Leaves the agent, because the companion ends.
+    ///
+    /// A companion that ends in good order does not connect by itself when it is started again: nothing is started before a person asks.
     pub(super) async fn end(&self) {
         self.given_up.notify_waiters();
+        let session = self.manager.session_id();
         self.manager.disconnect().await;
+        if let Some(session) = session {
+            let reason = "the companion ended";
+            self.settle(reason);
+            self.record(
+                json!({"type": "disconnected", "kind": "requested", "reason": reason, "reopen": session}),
+                None,
+            );
+        }
     }
 
     /// Everything there is to show.
@@ -155,13 +120,7 @@ impl Chat {
             .map_err(|unusable| Refusal::new("agentUnusable", unusable.0))?;
         self.given_up.notify_waiters();
         let given_up = self.given_up.notified();
-        let attempt = self.change(|state| {
-            state.agent = Some(choice.id.clone());
-            state.address = choice.address();
-            state.attempt += 1;
-            state.connecting = true;
-            state.attempt
-        });
+        let attempt = self.attempt(choice);
         let connected = tokio::select! {
             connected = self.manager.connect(target) => connected.map(drop).map_err(|error| refusal(&error)),
             () = given_up => Err(given_up_refusal()),
@@ -170,6 +129,18 @@ impl Chat {
             self.failed(attempt, refusal);
         }
         connected
+    }
+
+    /// Begins to connect, and gives the number of the attempt.
+    fn attempt(&self, choice: &Choice) -> u64 {
+        self.change(|state| {
+            state.agent = Some(choice.id.clone());
+            state.address = choice.address();
+            state.keep_text = false;
+            state.attempt += 1;
+            state.connecting = true;
+            state.attempt
+        })
     }
 
     /// Leaves the agent.
@@ -246,7 +217,10 @@ impl Chat {
         if self.state.lock().attempt != attempt {
             return;
         }
-        self.record(json!({"type": "notice", "level": "warning", "message": refusal.message}));
+        self.record(
+            json!({"type": "notice", "level": "warning", "message": refusal.message}),
+            None,
+        );
         self.change(|state| {
             state.connecting = false;
             state.link = ChatPhase::Over;
@@ -265,63 +239,6 @@ impl Chat {
         }
         result
     }
-
-    /// Takes what the agent tells.
-    fn take(&self, event: &AgentEvent) {
-        let Ok(mut value) = serde_json::to_value(event) else {
-            return;
-        };
-        match event {
-            AgentEvent::Connected(session) => self.connected(&session.session_id),
-            AgentEvent::Interrupted { .. } => self.change(|state| state.link = ChatPhase::Interrupted),
-            AgentEvent::Reconnected => self.change(|state| state.link = ChatPhase::Connected),
-            AgentEvent::Disconnected { reason, .. } => {
-                let settled = self.state.lock().log.settle(reason);
-                for event in settled {
-                    self.record(event);
-                }
-                self.change(|state| state.link = ChatPhase::Over);
-            }
-            _ => {}
-        }
-        if let Some(address) = self.state.lock().address.as_deref() {
-            blot_out(&mut value, address);
-        }
-        self.record(value);
-    }
-
-    /// There is a session. If it is another one than the log is of, the log begins anew.
-    fn connected(&self, session: &str) {
-        self.change(|state| {
-            if state.session.as_deref() != Some(session) {
-                state.log = Log::default();
-                state.epoch = new_epoch();
-                state.session = Some(session.to_owned());
-            }
-            state.connecting = false;
-            state.link = ChatPhase::Connected;
-        });
-    }
-
-    /// Takes an event down and tells it.
-    fn record(&self, event: Value) {
-        let event = Arc::new(event);
-        let mut state = self.state.lock();
-        state.sequence += 1;
-        state.log.push(Arc::clone(&event));
-        let large = self.news.receiver_count() > 0 && is_large(&event);
-        let notification = if large {
-            Notification::Resync(Nothing {})
-        } else {
-            Notification::ChatEvent(ChatEvent {
-                epoch: Arc::clone(&state.epoch),
-                sequence: state.sequence,
-                event,
-            })
-        };
-        // Nobody may listen. Told with the lock held, so that it is told in order.
-        let _ = self.news.send(notification);
-    }
 }
 
 /// The choice that a person made for this workspace; a review if they made none, or none that can be read.
@@ -329,51 +246,4 @@ fn kept_choice(file: &Path) -> ChatWrites {
     let text = std::fs::read(file).unwrap_or_default();
     let choice: Option<ChatWritesChoice> = serde_json::from_slice(&text).ok();
     choice.map(|choice| choice.writes).unwrap_or_default()
-}
-
-/// A name for a log that no other log has.
-fn new_epoch() -> Arc<str> {
-    let mut bytes = [0; 8];
-    // Without randomness the clock must do: a log is not begun twice in the same moment.
-    if getrandom::fill(&mut bytes).is_err() {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let nanoseconds = since.unwrap_or_default().as_nanos();
-        bytes = u64::try_from(nanoseconds & u128::from(u64::MAX))
-            .unwrap_or_default()
-            .to_le_bytes();
-    }
-    format!("{:016x}", u64::from_le_bytes(bytes)).into()
-}
-
-/// Takes an address out of what is said about a connection. What the agent itself says is left alone.
-fn blot_out(event: &mut Value, address: &str) {
-    let field = match log::kind(event) {
-        "interrupted" | "disconnected" => "/reason",
-        "notice" => "/message",
-        "turnEnded" => "/end/message",
-        _ => return,
-    };
-    if let Some(Value::String(text)) = event.pointer_mut(field) {
-        let bare = address.trim_end_matches('/');
-        *text = text
-            .replace(&format!(" at {address}"), "")
-            .replace(address, "…")
-            .replace(bare, "…");
-    }
-}
-
-fn is_large(event: &Value) -> bool {
-    /// Counts bytes without keeping them.
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    serde_json::to_writer(&mut count, event).is_ok() && count.0 > LARGEST_NEWS
 }

@@ -32,7 +32,7 @@ impl Companion {
 }
 
 /// The agent of this id.
-fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
+pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
     let mut choices = agents::choices(settings, environment);
     let Some(place) = choices.iter().position(|choice| choice.id == id) else {
         let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();

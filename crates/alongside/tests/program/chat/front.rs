@@ -123,4 +123,38 @@ impl Front {
             .filter(|event| event["promptId"] == prompt);
         of_turn.filter_map(|event| event["content"]["text"].as_str()).collect()
     }
+
+    /// What is shown, turn by turn: what was said to begin it, and the answer.
+    pub(crate) fn turns(&self) -> Vec<(String, String)> {
+        let since = self.events.iter().rposition(|event| event["type"] == "historyStart");
+        let mut turns: Vec<(Value, String, String)> = Vec::new();
+        for event in &self.events[since.unwrap_or_default()..] {
+            let id = event["promptId"].clone();
+            let text = event["content"]["text"].as_str().unwrap_or_default();
+            match event["type"].as_str().unwrap() {
+                "promptAccepted" => turns.push((id, event["text"].as_str().unwrap().to_owned(), String::new())),
+                "userMessage" => turns.push((id, text.to_owned(), String::new())),
+                "assistantChunk" => {
+                    let place = turns.iter().rposition(|turn| turn.0 == id && !id.is_null());
+                    let last = turns.len() - 1;
+                    turns[place.unwrap_or(last)].2.push_str(text);
+                }
+                _ => {}
+            }
+        }
+        turns.into_iter().map(|(_, prompt, answer)| (prompt, answer)).collect()
+    }
+
+    /// Whether a history has begun and is not at its end.
+    pub(crate) fn is_being_told(&self) -> bool {
+        let last = |kind: &str| self.events.iter().rposition(|event| event["type"] == kind);
+        last("historyStart") > last("historyEnd")
+    }
+
+    /// Whether nothing is known of a turn by its id: a history has taken its place.
+    pub(crate) fn is_history(&self, prompt: &str) -> bool {
+        let since = self.events.iter().rposition(|event| event["type"] == "historyStart");
+        let shown = &self.events[since.unwrap_or_default()..];
+        !shown.iter().any(|event| event["promptId"] == prompt)
+    }
 }

@@ -2,9 +2,12 @@
 
 #[path = "../../../../alongside-agent/tests/acp/agent.rs"]
 pub(crate) mod agent;
+mod command;
 mod conversation;
 pub(crate) mod daemon;
 pub(crate) mod front;
+mod kills;
+mod survival;
 mod writes;
 
 use crate::sandbox::{Sandbox, Serving};
@@ -41,9 +44,14 @@ pub(crate) fn sandbox_with(settings: &str) -> Sandbox {
 
 /// A companion whose children are the scripted agent.
 pub(crate) fn serve(sandbox: &Sandbox) -> Serving {
+    serve_with(sandbox, "usual")
+}
+
+/// The same with another kind of agent.
+pub(crate) fn serve_with(sandbox: &Sandbox, how: &str) -> Serving {
     let mut command = sandbox.command(&["serve", "--json"]);
     command
-        .env(agent::VARIABLE, "usual")
+        .env(agent::VARIABLE, how)
         .env("FAKE_API_KEY", "s3cret-key-of-the-agent");
     Serving::start(command)
 }
