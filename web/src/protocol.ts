@@ -51,11 +51,23 @@ export interface WireChange {
   readonly insert: string;
 }
 
+/** Parts in a row that are others now. */
+export interface HunkChange {
+  /** How many parts above stay as they are. */
+  readonly at: number;
+  /** How many after those are no more. */
+  readonly removed: number;
+  /** What is in their place. */
+  readonly now: readonly Hunk[];
+  /** By how many lines of the draft the parts below move. */
+  readonly shift: number;
+}
+
 export interface Edited {
   readonly review: number;
   readonly version: number;
   readonly changes: readonly WireChange[];
-  readonly hunks: readonly Hunk[];
+  readonly hunks: HunkChange;
 }
 
 export type Outcome = "accepted" | "rejected" | "closedByAgent" | "orphaned" | "shutDown";

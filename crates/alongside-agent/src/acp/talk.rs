@@ -28,6 +28,8 @@ pub(super) struct Talk {
     /// The choices that a session has, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     numbers: u64,
+    /// The end was told.
+    over: bool,
     /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
     life: String,
 }
@@ -52,6 +54,7 @@ impl Talk {
             asked: HashMap::new(),
             config_options: Value::Null,
             numbers: 0,
+            over: false,
             life: new_life(),
         }
     }
@@ -63,10 +66,20 @@ impl Talk {
     }
 
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        if self.over {
+            return;
+        }
         match &mut self.opening {
             Some(opening) => opening.held.extend(events),
             None => events.into_iter().for_each(|event| self.events.send(event, None)),
         }
+    }
+
+    /// Tells the end. Nothing comes after it.
+    pub(super) fn finish(&mut self, disconnected: AgentEvent) {
+        self.opening = None;
+        self.tell([disconnected]);
+        self.over = true;
     }
 
     /// A session is being opened: hold what is said.

@@ -54,7 +54,10 @@ impl Chat {
             "chat/disconnect" => Ok(self.end("requested", "You left.")),
             "chat/writes" => {
                 let mut state = self.0.lock();
-                params["writes"].as_str().unwrap_or("review").clone_into(&mut state.writes);
+                params["writes"]
+                    .as_str()
+                    .unwrap_or("review")
+                    .clone_into(&mut state.writes);
                 state.changed();
                 Ok(json!({}))
             }

@@ -90,7 +90,7 @@ impl Desk {
                 let edited = review
                     .decide(&hunk, decision)
                     .ok_or(("unknownHunk", "There is no such part any more.".to_owned()))?;
-                let answer = json!({"version": edited["version"], "hunks": edited["hunks"]});
+                let answer = json!({"version": edited["version"]});
                 let summary = review.summary();
                 self.notify("review/edited", &edited);
                 self.notify("review/changed", &summary);

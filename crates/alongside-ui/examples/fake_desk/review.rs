@@ -19,6 +19,8 @@ pub(crate) struct Review {
     proposal: String,
     notes: Vec<String>,
     hunks: Vec<Hunk>,
+    /// How many of them front ends know of.
+    told: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -112,6 +114,7 @@ impl Review {
             base: sample.base,
             proposal: sample.proposal,
             notes: sample.notes,
+            told: hunks.len(),
             hunks,
         }
     }
@@ -153,7 +156,9 @@ impl Review {
 
     fn edited(&mut self, changes: &Value) -> Value {
         self.version += 1;
-        json!({"review": self.id, "version": self.version, "changes": changes, "hunks": self.hunks_json()})
+        let removed = std::mem::replace(&mut self.told, self.hunks.len());
+        let hunks = json!({"at": 0, "removed": removed, "now": self.hunks_json(), "shift": 0});
+        json!({"review": self.id, "version": self.version, "changes": changes, "hunks": hunks})
     }
 
     pub(crate) fn decide(&mut self, id: &Value, accept: bool) -> Option<Value> {

@@ -1,9 +1,11 @@
 //! Whether each command line would reach a companion, and if not, which rule stops it.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS};
+use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS, Dialect};
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::{self, Dial, Lookup, Outcome, Refusal, Secret, Target};
 use alongside_discovery::process::SystemProcesses;
@@ -11,7 +13,10 @@ use alongside_mcp::client::{Client, ClientError};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use crate::places::Places;
 use crate::printable::printable_line;
+use crate::running;
+use crate::who::Found;
 
 /// Both command lines wait longer, but a companion on this machine answers at once or never.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,23 +32,35 @@ pub(crate) async fn examine(directory: &Path) -> Result<Diagnosis> {
     let directory = directory
         .canonicalize()
         .with_context(|| format!("{} is not a directory", directory.display()))?;
-    let mut environment = Environment::current();
-    environment.working_directory.clone_from(&directory);
     let mut findings = Vec::new();
-    for dialect in &DIALECTS {
-        let processes = SystemProcesses::default();
-        let lookup = match dialect.kind {
-            AgentKind::Gemini => lookup::gemini(&environment, &processes, &directory),
-            AgentKind::Qwen => lookup::qwen(&environment, &processes, &directory),
-        };
+    for (display_name, lookup, found) in look_up(&directory)? {
         let end = dial(&lookup).await;
         findings.push(Finding {
-            display_name: dialect.display_name,
+            display_name,
             lookup,
+            found,
             end,
         });
     }
     Ok(Diagnosis { directory, findings })
+}
+
+/// What each command line would find from a directory, by its name, and which companion of ours that is.
+pub(crate) fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<Found>)>> {
+    let records = running::all(&Places::of_user()?);
+    let mut environment = Environment::current();
+    directory.clone_into(&mut environment.working_directory);
+    let terminal = running::ports_of_terminal(&environment);
+    let processes = SystemProcesses::default();
+    let look = |dialect: &'static Dialect| {
+        let lookup = match dialect.kind {
+            AgentKind::Gemini => lookup::gemini(&environment, &processes, directory),
+            AgentKind::Qwen => lookup::qwen(&environment, &processes, directory),
+        };
+        let found = Found::of(&lookup, &records, &terminal);
+        (dialect.display_name, lookup, found)
+    };
+    Ok(DIALECTS.iter().map(look).collect())
 }
 
 impl Diagnosis {
@@ -66,6 +83,8 @@ impl Diagnosis {
 struct Finding {
     display_name: &'static str,
     lookup: Lookup,
+    /// The companion of ours that it finds.
+    found: Option<Found>,
     end: End,
 }
 
@@ -78,12 +97,12 @@ enum End {
         path: Option<PathBuf>,
         server: String,
     },
-    /// It starts a program and speaks with that.
-    Starts { command: String },
+    /// It starts a program that has both tools, and speaks with that.
+    Starts { command: String, server: String },
     /// A rule stops it.
     Refuses(Refusal),
     /// Something answers, but it is not a companion as it should be.
-    Fails { port: u16, reason: String },
+    Fails { place: String, reason: String },
 }
 
 impl End {
@@ -103,9 +122,16 @@ async fn dial(lookup: &Lookup) -> End {
         let target = match dial {
             Dial::Http(target) => target,
             Dial::Stdio { command, arguments } => {
-                return End::Starts {
-                    command: [std::slice::from_ref(command), arguments.as_slice()].concat().join(" "),
+                let line = [std::slice::from_ref(command), arguments.as_slice()].concat().join(" ");
+                let asked = program::ask(command, arguments, &me(), PATIENCE).await;
+                match asked.and_then(|(server, tools)| check_tools(&tools).map(|()| server)) {
+                    Ok(server) => return End::Starts { command: line, server },
+                    Err(reason) => first_failure.get_or_insert(End::Fails {
+                        place: format!("`{}`", printable_line(&line)),
+                        reason,
+                    }),
                 };
+                continue;
             }
         };
         match shake_hands(target).await {
@@ -123,7 +149,7 @@ async fn dial(lookup: &Lookup) -> End {
             }
             Err(error) => {
                 first_failure.get_or_insert(End::Fails {
-                    port: target.port,
+                    place: format!("port {}", target.port),
                     reason: error.to_string(),
                 });
             }
@@ -138,26 +164,35 @@ async fn shake_hands(target: &Target) -> Result<String, ClientError> {
     let client = Client::connect(target.host, target.port, token)
         .await?
         .timeout(PATIENCE);
-    let me = ClientInfo {
-        name: "alongside-doctor".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let server = client.initialize(&me).await?.server_info;
+    let server = client.initialize(&me()).await?.server_info;
     let tools = client.request("tools/list", Value::Null).await?;
     // The session would be dropped by itself after a while.
     let _ = client.end().await;
-    let names: Vec<&str> = tools["tools"]
+    let names: Vec<String> = tools["tools"]
         .as_array()
         .into_iter()
         .flatten()
-        .filter_map(|tool| tool["name"].as_str())
+        .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
         .collect();
-    if ["openDiff", "closeDiff"].iter().all(|name| names.contains(name)) {
-        Ok(format!("{} {}", server.name, server.version))
+    check_tools(&names).map_err(ClientError::NotMcp)?;
+    Ok(format!("{} {}", server.name, server.version))
+}
+
+/// Without these two a command line shows no changes.
+fn check_tools(names: &[String]) -> Result<(), String> {
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if has("openDiff") && has("closeDiff") {
+        Ok(())
     } else {
-        Err(ClientError::NotMcp(
-            "it does not offer openDiff and closeDiff".to_owned(),
-        ))
+        Err("it does not offer openDiff and closeDiff".to_owned())
+    }
+}
+
+/// Who the doctor says it is.
+fn me() -> ClientInfo {
+    ClientInfo {
+        name: "alongside-doctor".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
@@ -169,6 +204,9 @@ impl Finding {
             "connects": self.end.connects(),
             "lookup": self.lookup,
         });
+        if let Some(found) = &self.found {
+            value["found"] = json!(found);
+        }
         match &self.end {
             End::Connects {
                 host,
@@ -181,7 +219,7 @@ impl Finding {
                     value["target"]["file"] = json!(path);
                 }
             }
-            End::Starts { command } => value["target"] = json!({ "command": command }),
+            End::Starts { command, server } => value["target"] = json!({ "command": command, "server": server }),
             End::Refuses(refusal) => {
                 value["refusal"] = json!(refusal);
                 value["reason"] = json!(refusal.to_string());
@@ -190,7 +228,7 @@ impl Finding {
                     value["shows"] = json!(shown);
                 }
             }
-            End::Fails { port, reason } => value["reason"] = json!(format!("port {port}: {reason}")),
+            End::Fails { place, reason } => value["reason"] = json!(format!("{place}: {reason}")),
         }
         value
     }
@@ -210,9 +248,10 @@ impl Finding {
                     .unwrap_or_default();
                 format!("✓ {name} would connect to {server} at {host}:{port}\n{file}")
             }
-            End::Starts { command } => format!(
-                "✓ {name} would start `{}` and speak with that\n",
-                printable_line(command)
+            End::Starts { command, server } => format!(
+                "✓ {name} would start `{}`, which is {}\n",
+                printable_line(command),
+                printable_line(server)
             ),
             End::Refuses(refusal) => {
                 let mut words = format!("✗ {name} would not connect: {refusal}\n  → {}\n", refusal.hint());
@@ -221,13 +260,17 @@ impl Finding {
                 }
                 words
             }
-            End::Fails { port, reason } => {
+            End::Fails { place, reason } => {
                 format!(
-                    "✗ {name} would not connect: on port {port} {}\n  → End what listens there, or remove its discovery file.\n",
+                    "✗ {name} would not connect to {place}: {}\n  → End what is there, or remove what leads to it: a discovery \
+                     file, or a variable.\n",
                     printable_line(reason)
                 )
             }
         };
+        if let Some(found) = &self.found {
+            words.push_str(&format!("  {name} started here {}\n", found.words()));
+        }
         if let Some(identity) = &self.lookup.identity {
             words.push_str(&format!(
                 "  It takes the editor for {}\n",
