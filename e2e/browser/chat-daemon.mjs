@@ -87,7 +87,7 @@ await play(async (stage) => {
   await page.page.locator('[data-testid=chat-over][data-state=over]').waitFor();
   await stage.screenshot(page, 'over');
   await page.at('reopen').click();
-  await page.at('chat-over').waitFor({ state: 'hidden' });
+  await page.there();
   await page.until('word59');
   told.before = before;
   told.after = { said: await page.said(), answers: await page.answers() };

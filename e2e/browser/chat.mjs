@@ -42,7 +42,22 @@ export class ChatPage extends ReviewPage {
   /** Chooses an agent and waits until it is there. */
   async choose(agent) {
     await this.page.locator(`[data-testid=choose-agent][data-agent=${agent}]`).first().click();
-    await this.page.locator('[data-testid=locality]:visible').waitFor();
+    await this.there();
+  }
+
+  /**
+   * Waits until there is a session. A daemon on a busy machine may need longer for its agent than it grants itself; it says so, and
+   * a person tries again.
+   */
+  async there() {
+    for (let attempt = 0; ; attempt++) {
+      await this.page.locator('[data-testid=locality]:visible, [data-testid=status].problem').first().waitFor();
+      if (await this.at('locality').isVisible()) return;
+      const problem = await this.at('status').textContent();
+      if (attempt === 5 || !problem.includes('timed out')) throw new Error(problem);
+      await this.page.locator('[data-testid=reopen]:visible, [data-testid=connect-again]:visible').first().click();
+      await this.page.locator('[data-testid=status]:not(.problem)').waitFor({ state: 'attached' });
+    }
   }
 
   /** Says something and waits until it has arrived. */

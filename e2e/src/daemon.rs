@@ -14,6 +14,9 @@ use crate::fake_model::FakeModel;
 use crate::sandbox::Sandbox;
 use crate::{process, programs};
 
+/// The key of the model, as the daemon has it. Whoever masks a key leaves its ends.
+pub const MODEL_KEY: &str = "sk-e2e-9f3c51d07ab2";
+
 /// A `qwen serve` that runs. Dropping it kills it and its agent.
 pub struct QwenDaemon {
     child: Child,
@@ -32,6 +35,7 @@ impl QwenDaemon {
             .env_clear()
             .envs(sandbox.environment())
             .envs(Cli::Qwen.model_variables(model))
+            .env("OPENAI_API_KEY", MODEL_KEY)
             .env("QWEN_SERVER_TOKEN", token)
             .current_dir(sandbox.workspace())
             .stdin(Stdio::null())
@@ -113,11 +117,12 @@ fn offer_two_models(sandbox: &Sandbox, model: &FakeModel) {
     std::fs::write(path, settings.to_string()).expect("write the settings");
 }
 
-/// Stands between the companion and a daemon, and cuts every connection when told to.
+/// Stands between the companion and a daemon, keeps what the companion says, and cuts every connection when told to.
 pub struct CutProxy {
     /// Where it listens.
     pub port: u16,
     streams: Arc<Mutex<Vec<TcpStream>>>,
+    said: Arc<Mutex<String>>,
 }
 
 impl CutProxy {
@@ -126,14 +131,28 @@ impl CutProxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a loopback port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let streams = Arc::<Mutex<Vec<TcpStream>>>::default();
-        let kept = Arc::clone(&streams);
+        let said = Arc::<Mutex<String>>::default();
+        let (kept, heard) = (Arc::clone(&streams), Arc::clone(&said));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 // A connection that fails is the business of whoever made it.
-                let _ = carry(&client, port, daemon, &kept);
+                let _ = carry(&client, port, daemon, &kept, &heard);
             }
         });
-        Self { port, streams }
+        Self { port, streams, said }
+    }
+
+    /// The ids that the companion had with the daemon.
+    pub fn client_ids(&self) -> Vec<String> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = said.lines().filter_map(|line| line.split_once(": "));
+        let mut ids: Vec<String> = lines
+            .filter(|(name, _)| name.eq_ignore_ascii_case("x-qwen-client-id"))
+            .map(|(_, value)| value.trim().to_owned())
+            .collect();
+        ids.sort();
+        ids.dedup();
+        ids
     }
 
     /// Cuts every connection that there is.
@@ -144,7 +163,13 @@ impl CutProxy {
     }
 }
 
-fn carry(client: &TcpStream, own: u16, daemon: u16, kept: &Mutex<Vec<TcpStream>>) -> io::Result<()> {
+fn carry(
+    client: &TcpStream,
+    own: u16,
+    daemon: u16,
+    kept: &Mutex<Vec<TcpStream>>,
+    said: &Arc<Mutex<String>>,
+) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", daemon))?;
     for stream in [client, &server] {
         stream.set_nodelay(true)?;
@@ -154,8 +179,11 @@ fn carry(client: &TcpStream, own: u16, daemon: u16, kept: &Mutex<Vec<TcpStream>>
     }
     // The daemon insists on its own port in the host.
     let (from, to) = (format!("127.0.0.1:{own}"), format!("127.0.0.1:{daemon}"));
+    let said = Arc::clone(said);
     copy(client.try_clone()?, server.try_clone()?, move |text| {
-        String::from_utf8_lossy(text).replace(&from, &to).into_bytes()
+        let text = String::from_utf8_lossy(text).replace(&from, &to);
+        said.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        text.into_bytes()
     });
     copy(server, client.try_clone()?, <[u8]>::to_vec);
     Ok(())

@@ -179,6 +179,32 @@ await check("a lost connection and a gap lose and double nothing, and what is ty
   assert.equal((await answer(page)).replace(/\s+/g, " ").trim(), told.replace(/\s+/g, " ").trim());
 });
 
+await check("what is said into a lost connection is kept, and said once", async (page) => {
+  await connect(page);
+  await page.fill(at("prompt"), "question now");
+  await page.evaluate(() => window.sockets.forEach((socket) => socket.close()));
+  await page.press(at("prompt"), "Enter");
+  await page.waitForSelector("body[data-connection=open]");
+  await page.waitForSelector(`${at("status")}:has-text("it is kept")`);
+  assert.equal(await page.inputValue(at("prompt")), "question now");
+  await page.press(at("prompt"), "Enter");
+  await page.waitForSelector(at("approval"));
+  // This time it arrives, but the answer to it does not.
+  await page.evaluate(() => {
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (text) {
+      send.call(this, text);
+      if (text.includes('"prompt"')) this.close();
+    };
+  });
+  await page.fill(at("prompt"), "second");
+  await page.press(at("prompt"), "Enter");
+  await page.waitForFunction(() => document.querySelectorAll("[data-testid=queued]").length === 1);
+  await page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
+  const { events } = await call(page, "chat/state");
+  assert.deepEqual(events.filter(({ type }) => type === "promptAccepted").map(({ text }) => text), ["question now", "second"]);
+});
+
 await check("what is typed and attached is there after a reload, as is the place", async (page) => {
   await connect(page);
   await page.keyboard.press("Alt+s");

@@ -84,7 +84,7 @@ test("a cancelled turn and a failed one say so, an ordinary end says nothing", (
 test("history takes the place of what was shown, and a new session of everything", () => {
   const shown = foldAll(EMPTY, [said("old"), { type: "models", current: "m", available: [] }, { type: "approvalOpened", request: request() }]);
   const told = foldAll(shown, [{ type: "historyStart", reason: "loaded" }, { type: "userMessage", promptId: null, content: text("ol") }, { type: "userMessage", promptId: null, content: text("der") }, { type: "historyEnd" }]);
-  assert.deepEqual(told.items, [{ kind: "user", promptId: null, text: "older", others: [], own: false }]);
+  assert.deepEqual(told.items, [{ kind: "user", promptId: null, text: "older", others: [], own: true }]);
   assert.equal(told.models.current, "m");
   const abilities = { listSessions: false, loadSessions: false, renameSessions: false, switchModels: false, switchModes: false, images: false, shared: false, reviewsWrites: false };
   const fresh = fold(told, { type: "connected", sessionId: "s", agent: "A", attached: false, workspace: "/w", abilities, locality: { where: "child" } });

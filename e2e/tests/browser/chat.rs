@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use alongside_e2e::{Cli, Companion, CutProxy, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually};
+use alongside_e2e::{
+    Cli, Companion, CutProxy, FakeModel, MODEL_KEY, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually,
+};
 use serde_json::{Value, json};
 
 use crate::browser::{Scenario, artifacts, login_link};
 
 /// What nobody but the companion and the daemon may know.
 const TOKEN: &str = "s3cret-token-of-the-daemon";
-/// The beginning of the id that a client gets.
-const MODEL_KEY: &str = "fake-key-of-the-model";
 
 /// Tells the companion of a sandbox where the daemon is.
 fn use_daemon(sandbox: &Sandbox, port: u16) {
@@ -39,7 +39,8 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
-    use_daemon(&sandbox, daemon.port);
+    let proxy = CutProxy::start(daemon.port);
+    use_daemon(&sandbox, proxy.port);
     let companion = Companion::start(&sandbox);
     let files = ["first.txt", "second.txt", "third.txt"].map(|name| sandbox.file(name));
     let write = |path: &std::path::Path| Prompt::WriteFile(&path.to_string_lossy(), "by the agent\n").to_string();
@@ -105,15 +106,17 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
     let received = texts(&result["received"]).join("\n");
     assert!(received.contains("word59"), "the search finds what is there");
     assert!(received.contains("by the agent"), "the search finds what is there");
-    let port = daemon.port.to_string();
-    for secret in [
-        TOKEN,
-        &format!("127.0.0.1:{port}"),
-        &format!(":{port}"),
-        "clientId",
-        "\"fake\"",
-        MODEL_KEY,
-    ] {
+    let clients = proxy.client_ids();
+    assert!(!clients.is_empty(), "the companion had an id with the daemon");
+    let mut secrets = vec![
+        TOKEN.to_owned(),
+        format!(":{}", daemon.port),
+        format!(":{}", proxy.port),
+        MODEL_KEY[..6].to_owned(),
+        MODEL_KEY[MODEL_KEY.len() - 6..].to_owned(),
+    ];
+    secrets.extend(clients);
+    for secret in &secrets {
         if let Some(place) = received.find(secret) {
             let from = place.saturating_sub(80);
             panic!(

@@ -58,11 +58,11 @@ export class Bar {
     this.fresh.hidden = !connected;
     this.model.show(connected ? shown.models : null, abilities?.switchModels ?? false);
     this.mode.show(connected ? shown.modes : null, abilities?.switchModes ?? false);
-    this.showMeter(shown);
+    this.showMeter(shown, connected);
   }
 
-  private showMeter({ context, tokens }: Transcript): void {
-    this.meter.hidden = !context && !tokens;
+  private showMeter({ context, tokens }: Transcript, connected: boolean): void {
+    this.meter.hidden = !connected || (!context && !tokens);
     if (this.meter.hidden) return;
     const told = tokens ? `last answer: ${short(tokens.inputTokens)} in, ${short(tokens.outputTokens)} out` : "";
     if (!context || context.size === 0) {

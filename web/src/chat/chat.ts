@@ -17,8 +17,10 @@ import { StatusView } from "./status-view";
 import type { AgentCommand, AgentEvent, AgentReply, ChatAgent, ChatEvent, ChatStanding, ChatState, ContentBlock, Decision, Writes } from "./protocol";
 import { openApprovals, type Transcript } from "./transcript";
 
-/** While words stream in, the page is drawn at most this often, in milliseconds; the first word is drawn at once. */
+/** While words stream in, drawing waits at most this long, in milliseconds… */
 const FRAME = 16;
+/** …and no longer than this many times what the last drawing took: a quick page shows each word at once. */
+const REST = 3;
 
 export interface ChatSurroundings {
   folders(): readonly string[];
@@ -40,6 +42,7 @@ export class Chat {
   private readonly composer: Composer;
   private reviews = 0;
   private drawn = 0;
+  private cost = 0;
   private timer = 0;
   /** What was sent when the connection was lost: nobody knows yet whether it arrived. */
   private uncertain: { readonly text: string; readonly known: ReadonlySet<string> } | null = null;
@@ -201,7 +204,7 @@ export class Chat {
   /** At once, unless it was drawn just now. */
   private drawSoon(): void {
     if (this.timer !== 0) return;
-    const wait = this.drawn + FRAME - performance.now();
+    const wait = this.drawn + Math.min(FRAME, this.cost * REST) - performance.now();
     if (wait <= 0) this.draw();
     else this.timer = window.setTimeout(() => this.draw(), wait);
   }
@@ -209,6 +212,7 @@ export class Chat {
   private draw(): void {
     window.clearTimeout(this.timer);
     this.timer = 0;
+    const started = performance.now();
     const { shown, standing } = this;
     this.around.waits(openApprovals(shown).length);
     const mark = byId("chat-mark");
@@ -222,6 +226,7 @@ export class Chat {
       this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, standing.phase === "connected" || standing.phase === "interrupted");
     }
     this.drawn = performance.now();
+    this.cost = this.drawn - started;
   }
 
   private tell(sentence: string): void {
@@ -233,10 +238,9 @@ export class Chat {
 
   /** Does it; `null` if it did not work, which is told. */
   private async command(command: AgentCommand): Promise<AgentReply | null> {
+    this.status.say("");
     try {
-      const reply = await this.connection.request<AgentReply>("chat/command", { command });
-      this.status.say("");
-      return reply;
+      return await this.connection.request<AgentReply>("chat/command", { command });
     } catch (error) {
       this.tell(sentenceOf(error));
       return null;

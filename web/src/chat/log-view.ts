@@ -17,6 +17,8 @@ export class LogView {
   private views: ItemView[] = [];
   private items: readonly Item[] = [];
   private atEnd = true;
+  /** Where it was scrolled to last. */
+  private top = 0;
 
   constructor(private readonly around: ToolCardSurroundings) {
     this.scroller = element(
@@ -68,6 +70,7 @@ export class LogView {
 
   private follow(): void {
     if (this.atEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.top = this.scroller.scrollTop;
     this.showJump();
   }
 
@@ -75,7 +78,10 @@ export class LogView {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     // A place that is not shown has no height, and nobody has left its end.
     if (clientHeight === 0) return;
-    this.atEnd = scrollHeight - scrollTop - clientHeight <= NEAR;
+    // Only a person scrolls back; a place that became lower has not moved.
+    if (scrollHeight - scrollTop - clientHeight <= NEAR) this.atEnd = true;
+    else if (scrollTop < this.top) this.atEnd = false;
+    this.top = scrollTop;
     this.showJump();
   }
 

@@ -100,9 +100,10 @@ export class Standing {
       const reopen = over?.reopen;
       this.over.hidden = false;
       this.over.dataset["state"] = "over";
+      this.over.dataset["kind"] = over?.kind ?? "";
       replaceChildren(
         this.over,
-        element("span", { class: "grow" }, `The session is over${over?.reason ? `: ${plain(over.reason)}` : ""}.`.replace(/\.\.$/, ".")),
+        element("span", { class: "grow" }, over ? `The session is over${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "The agent could not be connected to."),
         reopen && button("reopen", "primary", "Open it again", () => this.listener.reopen(reopen)),
         over && button("begin-new", "", "New session", () => this.listener.newSession()),
         !reopen && connect,

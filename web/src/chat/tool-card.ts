@@ -80,14 +80,15 @@ export class ToolCard {
     this.element.dataset["call"] = call.id;
     this.element.setAttribute("aria-label", `${KINDS[call.kind] ?? "Tool"}: ${plain(call.title)}, ${plain(words)}`);
     replaceChildren(this.sign, element("span", { "aria-hidden": "true" }, sign), element("span", { class: "visually-hidden" }, plain(words)));
-    this.kind.textContent = KINDS[call.kind] ?? (plain(call.kind) || "Tool");
+    const asks = approval !== null && approval.request.questions.length > 0;
+    this.kind.textContent = asks ? "Question" : KINDS[call.kind] ?? (plain(call.kind) || "Tool");
     this.title.textContent = plain(call.title || call.toolName || "A tool").slice(0, 2000);
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
     if (before?.call.content !== call.content || before.call.output !== call.output) show(this.outputFold, this.output, outputOf(call));
     // Why it failed is what a person wants to know.
     if (call.status === "failed" && before?.call.status !== "failed") this.outputFold.open = true;
-    if (before?.call.input !== call.input) show(this.inputFold, this.input, inputOf(call));
+    if (before?.call.input !== call.input || asks) show(this.inputFold, this.input, asks ? "" : inputOf(call));
     this.showApproval(approval);
   }
 

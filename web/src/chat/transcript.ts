@@ -105,7 +105,7 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
     case "promptAccepted":
       return { ...shown, suggestion: "", items: [...shown.items, { kind: "user", promptId: event.promptId, text: event.text, others: [], own: true }] };
     case "userMessage":
-      return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content) };
+      return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content, shown.telling) };
     case "turnStarted":
       return { ...unqueue(shown, event.promptId, false), turn: { promptId: event.promptId, cancelling: false } };
     case "assistantChunk":
@@ -182,13 +182,14 @@ function piece(items: readonly Item[], kind: "answer" | "thinking", promptId: st
   return [...items, { kind, promptId, text }];
 }
 
-function userPiece(items: readonly Item[], promptId: string | null, content: ContentBlock): readonly Item[] {
+/** Who said what is history is not known any more; what is said now and not by us is said elsewhere. */
+function userPiece(items: readonly Item[], promptId: string | null, content: ContentBlock, isHistory: boolean): readonly Item[] {
   const text = textOf(content);
   const last = items.at(-1);
   if (last?.kind === "user" && last.promptId === promptId) {
     return replaceLast(items, text === null ? { ...last, others: [...last.others, content] } : { ...last, text: last.text + text });
   }
-  return [...items, { kind: "user", promptId, text: text ?? "", others: text === null ? [content] : [], own: false }];
+  return [...items, { kind: "user", promptId, text: text ?? "", others: text === null ? [content] : [], own: isHistory }];
 }
 
 function replaceLast(items: readonly Item[], item: Item): readonly Item[] {
