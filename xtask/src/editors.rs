@@ -64,7 +64,15 @@ fn kak_lsp(directory: &Path) -> Result<(), String> {
         return Ok(());
     }
     let root = directory.join("kakoune-lsp");
-    let mut install = cargo(&["install", "kak-lsp", "--locked", "--debug", "--force", "--version", KAK_LSP]);
+    let mut install = cargo(&[
+        "install",
+        "kak-lsp",
+        "--locked",
+        "--debug",
+        "--force",
+        "--version",
+        KAK_LSP,
+    ]);
     // Apart from our own build, whose settings are others.
     install
         .arg("--root")

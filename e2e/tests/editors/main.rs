@@ -4,6 +4,7 @@
 mod agent;
 mod emacs;
 mod helix;
+mod kakoune;
 mod neovim;
 mod neovim_with_cli;
 mod nvim;

@@ -354,7 +354,8 @@ impl<D: Desk> Face<D> {
         let Some(document) = self.documents.get(&selection.uri) else {
             return;
         };
-        let lines = document.between(selection.range, self.client.encoding).lines().count();
+        let range = self.selected(document, selection.range);
+        let lines = document.between(range, self.client.encoding).lines().count();
         let plural = if lines == 1 { "" } else { "s" };
         let message = format!(
             "Agents see {lines} line{plural} of {} with your next message.",
@@ -366,6 +367,7 @@ impl<D: Desk> Face<D> {
     fn has_selection(&self, address: &str, range: Range) -> bool {
         let document = self.documents.get(address);
         document.is_some_and(|document| {
+            let range = self.selected(document, range);
             let selected = document.between(range, self.client.encoding);
             !self.scratch.holds(&document.real) && selected.chars().nth(1).is_some()
         })

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::client::{Client, project_of};
-use super::documents::Documents;
+use super::documents::{Document, Documents};
 use super::drafts::Sheet;
 use super::scratch::Scratch;
 use super::text::{self, ContentChange, Position, Range};
@@ -290,6 +290,7 @@ impl<D: Desk> Face<D> {
         if self.scratch.holds(&document.real) {
             return;
         }
+        let range = self.selected(document, range);
         let selected = document.between(range, encoding);
         // The cursor of Helix and Kakoune is a selection of one character.
         let is_selection = selected != "\r\n" && selected.chars().nth(1).is_some();
@@ -312,6 +313,15 @@ impl<D: Desk> Face<D> {
             character: number(character),
         };
         self.focus(path, Some(cursor), selected).await;
+    }
+
+    /// What a range of the editor means.
+    pub(super) fn selected(&self, document: &Document, range: Range) -> Range {
+        let mut selected = range;
+        if self.client.habits.selects_to_the_last && range.start != range.end {
+            selected.end = text::behind(&document.text, range.end, self.client.encoding);
+        }
+        selected
     }
 
     async fn focus(&mut self, path: String, cursor: Option<Cursor>, selected_text: Option<String>) {

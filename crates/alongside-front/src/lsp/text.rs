@@ -89,6 +89,13 @@ pub(super) fn position(text: &str, offset: usize, encoding: Encoding) -> Positio
     }
 }
 
+/// The position behind the character at a position.
+pub(super) fn behind(text: &str, place: Position, encoding: Encoding) -> Position {
+    let start = offset(text, place, encoding);
+    let length = text[start..].chars().next().map_or(0, char::len_utf8);
+    position(text, start + length, encoding)
+}
+
 /// The byte at a count of UTF-16 code units that splits no character.
 pub(super) fn utf16_offset(text: &str, units: usize) -> usize {
     let mut passed = 0;
@@ -185,6 +192,13 @@ mod tests {
             2,
             "a lone carriage return ends no line"
         );
+    }
+
+    #[test]
+    fn behind_the_last_character_of_a_line_comes_the_next_line() {
+        assert_eq!(behind(TEXT, at(1, 0), Encoding::Utf16), at(1, 2));
+        assert_eq!(behind(TEXT, at(2, 0), Encoding::Utf16), at(3, 0));
+        assert_eq!(behind(TEXT, at(3, 4), Encoding::Utf16), at(3, 4));
     }
 
     #[test]

@@ -168,7 +168,7 @@ impl Drop for Editor {
 fn next(output: &mut impl BufRead) -> Option<Value> {
     let mut header = String::new();
     output.read_line(&mut header).ok().filter(|count| *count > 0)?;
-    let length = header.strip_prefix("Content-Length: ").expect("nothing but messages");
+    let length = header.strip_prefix("Content-Length: ").unwrap();
     let mut body = vec![0; length.trim().parse::<usize>().unwrap() + 2];
     output.read_exact(&mut body).ok()?;
     Some(serde_json::from_slice(&body[2..]).unwrap())
@@ -257,17 +257,7 @@ async fn a_proposal_is_compared_with_the_buffer_shown_as_hints_and_decided_hunk_
         hints[0]["message"].as_str().unwrap().contains("You rejected"),
         "{hints:?}"
     );
-    editor.act(&path, &at(1, 0), "Accept change");
-    // A key that came too soon does not decide; the next one does.
-    let decision = tokio::time::timeout(std::time::Duration::from_secs(1), agent.decision()).await;
-    let (method, decision) = match decision {
-        Ok(decision) => decision,
-        Err(_) => {
-            editor.act(&path, &at(1, 0), "Accept change");
-            agent.decision().await
-        }
-    };
-    assert_eq!(method, "ide/diffAccepted");
+    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
     assert_eq!(decision["content"], "unsaved\none\ntwo\nthree\nfour\n");
     editor.wait_for_hints(&path, 0);
 }
