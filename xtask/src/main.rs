@@ -1,4 +1,4 @@
-//! Development tasks of alongside: `cargo xtask test` and `cargo xtask ci`.
+//! Development tasks of alongside: `cargo xtask test`, `cargo xtask ci` and what belongs to them.
 //!
 //! One command on a fresh machine runs every test there is, with the real programs. It installs what it may, says exactly
 //! what is missing where it may not, and leaves nothing out in silence. It has no dependencies, so that it starts at once.
@@ -22,6 +22,7 @@ Tasks:
   test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
   test --only NAME  run only the tests whose name contains NAME
   editors           only get the editors that the end-to-end tests need
+  editors           get the editors that the tests need, without running any
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -32,6 +33,10 @@ fn main() -> ExitCode {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
         ["editors"] => plan.step("editors", editors::prepare),
+        ["editors"] => {
+            plan.step("programs of the machine", machine::prepare);
+            plan.step("editors", editors::prepare);
+        }
         ["ci"] => {
             checks(&mut plan);
             test(&mut plan, None);

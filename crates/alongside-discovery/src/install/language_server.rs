@@ -330,6 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_shows_exactly_what_is_installed() {
+        let documentation = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/EDITORS.md");
+        let documentation = fs::read_to_string(documentation).unwrap();
+        for (mark, body) in [
+            ("toml", helix_body("alongside", &[])),
+            ("kak", kakoune_body("alongside")),
+        ] {
+            let snippet = format!("```{mark}\n{}\n```", body.trim_end());
+            assert!(documentation.contains(&snippet), "docs/EDITORS.md should have:\n{snippet}");
+        }
+    }
+
+    #[test]
     fn there_is_no_kakoune_on_windows() {
         let scene = Scene::on(Platform::Windows).with_language_server();
         let setting = scene.setting();
