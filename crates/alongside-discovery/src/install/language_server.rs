@@ -338,7 +338,10 @@ mod tests {
             ("kak", kakoune_body("alongside")),
         ] {
             let snippet = format!("```{mark}\n{}\n```", body.trim_end());
-            assert!(documentation.contains(&snippet), "docs/EDITORS.md should have:\n{snippet}");
+            assert!(
+                documentation.contains(&snippet),
+                "docs/EDITORS.md should have:\n{snippet}"
+            );
         }
     }
 

@@ -182,8 +182,11 @@ fn folders(params: &Value) -> Vec<PathBuf> {
 /// for one; but people start agents anywhere in their project.
 pub(super) fn project_of(folder: PathBuf) -> PathBuf {
     const MARKS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+    // Some people keep their whole home in a repository; what is below it is not one project.
+    let home = std::env::home_dir();
     let repository = folder
         .ancestors()
+        .take_while(|ancestor| Some(*ancestor) != home.as_deref())
         .find(|ancestor| MARKS.iter().any(|mark| ancestor.join(mark).exists()));
     repository.map(Path::to_owned).unwrap_or(folder)
 }

@@ -224,8 +224,8 @@ impl<D: Desk> Face<D> {
         let Some(document) = self.documents.open(&opened.uri, version, opened.text) else {
             return;
         };
-        if let Some(review) = self.scratch.review_of(&document.real) {
-            self.typed(review).await;
+        if self.scratch.holds(&document.real) {
+            self.typed(&opened.uri).await;
             return;
         }
         let path = document.path.clone();
@@ -243,8 +243,8 @@ impl<D: Desk> Face<D> {
         };
         let version = changed.text_document.version.unwrap_or(document.version);
         let behind = document.change(version, changed.content_changes, encoding);
-        if let Some(review) = self.scratch.review_of(&document.real) {
-            self.typed(review).await;
+        if self.scratch.holds(&document.real) {
+            self.typed(&address).await;
             return;
         }
         let cursor = text::position(&document.text, behind.min(document.text.len()), encoding);
@@ -258,9 +258,10 @@ impl<D: Desk> Face<D> {
             return;
         };
         document.saved(saved.text);
-        match self.scratch.review_of(&document.real) {
-            Some(review) => self.typed(review).await,
-            None => self.report_buffer(&address).await,
+        if self.scratch.holds(&document.real) {
+            self.typed(&address).await;
+        } else {
+            self.report_buffer(&address).await;
         }
     }
 

@@ -53,10 +53,14 @@ impl Editor {
     }
 
     fn open_as(sandbox: &Sandbox, capabilities: &Value) -> Self {
+        Self::open_named(sandbox, "helix", capabilities)
+    }
+
+    fn open_named(sandbox: &Sandbox, name: &str, capabilities: &Value) -> Self {
         let mut editor = Self::start(sandbox, &[]);
         let params = json!({
             "processId": std::process::id(),
-            "clientInfo": { "name": "helix" },
+            "clientInfo": { "name": name },
             "rootUri": address(&sandbox.workspace()),
             "capabilities": capabilities,
         });
@@ -136,6 +140,10 @@ impl Editor {
     /// Chooses the action whose title begins so.
     fn act(&mut self, path: &str, range: &Value, title: &str) {
         let actions = self.actions(path, range);
+        self.choose(&actions, title);
+    }
+
+    fn choose(&mut self, actions: &[Value], title: &str) {
         let is_wanted = |action: &&Value| action["title"].as_str().unwrap().starts_with(title);
         let action = actions
             .iter()
@@ -371,6 +379,164 @@ async fn a_hunk_decided_in_the_file_of_a_draft_changes_that_file() {
     editor.tell("textDocument/didChange", &changed);
     let decision = wait_for_decision(&mut editor, &mut agent, &file).await;
     assert_eq!(decision["content"], "one\ntwo\nTHREE!\n", "both are kept");
+}
+
+#[tokio::test]
+async fn an_action_about_a_proposal_that_was_replaced_does_nothing() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let mut agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.propose(&path, "two\n").await;
+    editor.wait_for_hints(&path, 1);
+    let actions = editor.actions(&path, &at(0, 0));
+    agent.propose(&path, "something else\n").await;
+    let hints = editor.wait_for_hints(&path, 1);
+    assert!(
+        hints[0]["message"].as_str().unwrap().contains("something else"),
+        "{hints:?}"
+    );
+    editor.choose(&actions, "Accept change");
+    let said = editor.wait(|message| message["params"]["type"] == 1);
+    assert!(
+        said["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("something else meanwhile"),
+        "{said}"
+    );
+    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
+    assert_eq!(decision["content"], "something else\n");
+}
+
+#[tokio::test]
+async fn other_servers_actions_are_left_alone_and_no_light_is_lit_for_nothing() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one two\n");
+    let literals = json!({ "codeAction": { "codeActionLiteralSupport": {} } });
+    let mut editor = Editor::open_as(&sandbox, &json!({ "textDocument": literals }));
+    let agent = agent(&sandbox).await;
+    editor.open_file(&path, "one two\n");
+    let mut titles = |context: Value| -> Vec<String> {
+        let document = json!({ "uri": address(Path::new(&path)) });
+        let params = json!({ "textDocument": document, "range": span((0, 0), (0, 7)), "context": context });
+        let answer = editor.ask("textDocument/codeAction", &params);
+        let actions = answer["result"].as_array().unwrap();
+        assert!(actions.iter().all(|action| action["kind"] == "quickfix"), "{answer}");
+        actions
+            .iter()
+            .map(|action| action["title"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(titles(json!({ "triggerKind": 1 })), ["Send selection to agents"]);
+    assert_eq!(titles(json!({ "triggerKind": 2 })), [""; 0]);
+    assert_eq!(titles(json!({ "only": ["source.organizeImports"] })), [""; 0]);
+    agent.propose(&path, "ONE two\n").await;
+    let all = wait_for("the actions", || {
+        let all = titles(json!({ "triggerKind": 2, "only": ["quickfix"] }));
+        (!all.is_empty()).then_some(all)
+    });
+    assert_eq!(all.len(), 5, "{all:?}");
+    assert_eq!(all[0], "Reject hunk");
+    let document = json!({ "textDocument": { "uri": address(Path::new(&path)) } });
+    let lenses = editor.ask("textDocument/codeLens", &document);
+    let titles: Vec<&str> = lenses["result"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lens| lens["command"]["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(titles, ["Accept change", "Reject change", "Show change", "Reject hunk"]);
+}
+
+#[tokio::test]
+async fn a_question_is_asked_where_it_can_be_and_is_never_relied_on() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let window = json!({ "window": { "showMessage": { "messageActionItem": {} } } });
+    let mut editor = Editor::open_named(&sandbox, "Some Editor", &window);
+    let mut agent = agent(&sandbox).await;
+    agent.propose(&path, "two\n").await;
+    let asked = editor.wait_for_method("window/showMessageRequest");
+    assert_eq!(
+        asked["params"]["actions"][0]["title"], "Show change",
+        "what a stray key chooses is harmless"
+    );
+    let error = json!({ "code": -32601, "message": "never heard of it" });
+    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }));
+    agent.propose(&path, "three\n").await;
+    let asked = editor.wait_for_method("window/showMessageRequest");
+    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "title": "Show change" } }));
+    let shown = editor.wait_for_method("window/showDocument");
+    let uri = shown["params"]["uri"].as_str().unwrap().to_owned();
+    assert!(uri.ends_with("/a.md.diff"), "{uri}");
+    let difference = fs::read_to_string(uri.strip_prefix("file://").unwrap()).unwrap();
+    assert!(difference.contains("-one\n+three\n"), "{difference}");
+    editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "result": { "success": false } }));
+    let said = editor.wait(|message| message["method"] == "window/showMessage");
+    assert!(
+        said["params"]["message"].as_str().unwrap().contains("a.md.diff to see"),
+        "{said}"
+    );
+    // Long after, and after somebody else decided.
+    let review = sandbox.json(&["diff", "list"])[0]["id"].to_string();
+    sandbox.words(&["diff", "reject", &review]);
+    assert_eq!(agent.decision().await.0, "ide/diffRejected");
+    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "title": "Accept change" } }));
+    assert_eq!(
+        editor.ask("textDocument/hover", &json!({}))["error"]["code"],
+        -32602,
+        "it is still there"
+    );
+}
+
+#[tokio::test]
+async fn the_page_is_opened_without_its_link_in_a_message() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.propose(&path, "two\n").await;
+    editor.wait_for_hints(&path, 1);
+    editor.act(&path, &at(0, 0), "Review changes in the browser");
+    let shown = editor.wait_for_method("window/showDocument");
+    assert_eq!(shown["params"]["external"], true);
+    assert!(
+        shown["params"]["uri"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:")
+    );
+    let error = json!({ "code": -32601, "message": "unknown" });
+    editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "error": error }));
+    let said = editor.wait(|message| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("alongside page"))
+    });
+    assert!(!said.to_string().contains("http"), "{said}");
+}
+
+#[tokio::test]
+async fn folders_are_followed_but_not_those_of_drafts() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.path("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    fs::create_dir_all(other.join("crates/one")).unwrap();
+    let mut editor = Editor::open(&sandbox);
+    let drafts = sandbox.path("home/.local/state/alongside/drafts");
+    let added: Vec<Value> = [&drafts, &other.join("crates/one")]
+        .map(|folder| json!({ "uri": address(folder), "name": "x" }))
+        .into();
+    let event = json!({ "event": { "added": added, "removed": [] } });
+    editor.tell("workspace/didChangeWorkspaceFolders", &event);
+    let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
+    wait_for("the folder in the discovery file", || {
+        let file: Value = serde_json::from_slice(&fs::read(sandbox.discovery_files().pop()?).ok()?).ok()?;
+        (file["workspacePath"] == expected).then_some(())
+    });
 }
 
 #[test]
