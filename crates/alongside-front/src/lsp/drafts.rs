@@ -89,6 +89,22 @@ impl<D: Desk> Face<D> {
         }
     }
 
+    /// A person has closed the file of a draft, maybe without saving. What was typed is the draft already, and stays.
+    pub(super) fn closed_sheet(&mut self, address: &str) {
+        let mut sheets = self.sheets.iter_mut();
+        let found = sheets.find(|(_, sheet)| sheet.address == address);
+        if let Some((id, sheet)) = found
+            && let Some(review) = self.reviews.get(id)
+        {
+            match self.scratch.write(*id, &review.summary.path, "", &review.draft) {
+                Ok(_) => sheet.agreed = Arc::clone(&review.draft),
+                Err(error) => tracing::warn!(%error, "the file of a draft cannot be written"),
+            }
+            sheet.pushed = None;
+        }
+        self.publish();
+    }
+
     /// Something was saved in the scratch directory, maybe by an editor that does not tell us of that file.
     pub(super) async fn saved_on_disk(&mut self) {
         let all: Vec<ReviewId> = self.sheets.keys().copied().collect();

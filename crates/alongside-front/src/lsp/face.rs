@@ -270,6 +270,7 @@ impl<D: Desk> Face<D> {
             return;
         };
         if self.scratch.holds(&document.real) {
+            self.closed_sheet(address);
             return;
         }
         let path = document.path;

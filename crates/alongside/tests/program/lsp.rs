@@ -1,201 +1,15 @@
 //! The companion of an editor that speaks the language server protocol.
 
+mod editor;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{self, Receiver};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};
-
-/// A pretend editor.
-struct Editor {
-    child: Child,
-    input: Option<ChildStdin>,
-    messages: Receiver<Value>,
-    kept: Vec<Value>,
-    last_id: u64,
-}
-
-impl Editor {
-    /// Starts the server, without a word.
-    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        let mut command = sandbox.command(&[&["lsp"], arguments].concat());
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let (tell, messages) = mpsc::channel();
-        std::thread::spawn(move || {
-            while let Some(message) = next(&mut output) {
-                if tell.send(message).is_err() {
-                    break;
-                }
-            }
-        });
-        let input = child.stdin.take();
-        Self {
-            child,
-            input,
-            messages,
-            kept: Vec::new(),
-            last_id: 0,
-        }
-    }
-
-    /// Starts the server and introduces itself, as Helix does.
-    fn open(sandbox: &Sandbox) -> Self {
-        Self::open_as(sandbox, &json!({}))
-    }
-
-    fn open_as(sandbox: &Sandbox, capabilities: &Value) -> Self {
-        Self::open_named(sandbox, "helix", capabilities)
-    }
-
-    fn open_named(sandbox: &Sandbox, name: &str, capabilities: &Value) -> Self {
-        let mut editor = Self::start(sandbox, &[]);
-        let params = json!({
-            "processId": std::process::id(),
-            "clientInfo": { "name": name },
-            "rootUri": address(&sandbox.workspace()),
-            "capabilities": capabilities,
-        });
-        let answer = editor.ask("initialize", &params);
-        assert_eq!(answer["result"]["serverInfo"]["name"], "alongside", "{answer}");
-        editor.tell("initialized", &json!({}));
-        editor
-    }
-
-    fn send(&mut self, message: &Value) {
-        self.send_raw(message.to_string().as_bytes());
-    }
-
-    fn send_raw(&mut self, body: &[u8]) {
-        let input = self.input.as_mut().unwrap();
-        write!(input, "Content-Length: {}\r\n\r\n", body.len()).unwrap();
-        input.write_all(body).unwrap();
-        input.flush().unwrap();
-    }
-
-    fn tell(&mut self, method: &str, params: &Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
-    }
-
-    /// Asks and gives the whole answer, past whatever else comes.
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.last_id += 1;
-        let id = self.last_id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        self.wait(|message| message["id"] == id && message.get("method").is_none())
-    }
-
-    /// Waits for a message; what comes before it is kept for later.
-    fn wait(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(position) = self.kept.iter().position(&is_wanted) {
-            return self.kept.remove(position);
-        }
-        loop {
-            let message = self.messages.recv_timeout(PATIENCE);
-            let message = message.unwrap_or_else(|_| panic!("not among {:#?}", self.kept));
-            if is_wanted(&message) {
-                return message;
-            }
-            self.kept.push(message);
-        }
-    }
-
-    fn wait_for_method(&mut self, method: &str) -> Value {
-        self.wait(|message| message["method"] == method)
-    }
-
-    /// The hints of a file, once there are as many.
-    fn wait_for_hints(&mut self, path: &str, count: usize) -> Vec<Value> {
-        let uri = address(Path::new(path));
-        let message = self.wait(|message| {
-            let hints = message["params"]["diagnostics"].as_array();
-            message["params"]["uri"] == uri && hints.is_some_and(|hints| hints.len() == count)
-        });
-        message["params"]["diagnostics"].as_array().unwrap().clone()
-    }
-
-    fn open_file(&mut self, path: &str, text: &str) {
-        let document = json!({ "uri": address(Path::new(path)), "languageId": "x", "version": 1, "text": text });
-        self.tell("textDocument/didOpen", &json!({ "textDocument": document }));
-    }
-
-    fn actions(&mut self, path: &str, range: &Value) -> Vec<Value> {
-        let document = json!({ "uri": address(Path::new(path)) });
-        let params = json!({ "textDocument": document, "range": range, "context": { "diagnostics": [] } });
-        let answer = self.ask("textDocument/codeAction", &params);
-        answer["result"]
-            .as_array()
-            .unwrap_or_else(|| panic!("{answer}"))
-            .clone()
-    }
-
-    /// Chooses the action whose title begins so.
-    fn act(&mut self, path: &str, range: &Value, title: &str) {
-        let actions = self.actions(path, range);
-        self.choose(&actions, title);
-    }
-
-    fn choose(&mut self, actions: &[Value], title: &str) {
-        let is_wanted = |action: &&Value| action["title"].as_str().unwrap().starts_with(title);
-        let action = actions
-            .iter()
-            .find(is_wanted)
-            .unwrap_or_else(|| panic!("{title}: {actions:?}"));
-        let command = if action["command"].is_object() {
-            &action["command"]
-        } else {
-            action
-        };
-        let params = json!({ "command": command["command"], "arguments": command["arguments"] });
-        let answer = self.ask("workspace/executeCommand", &params);
-        assert_eq!(answer["result"], Value::Null, "{answer}");
-    }
-
-    fn shut_down(mut self) -> Option<i32> {
-        self.ask("shutdown", &Value::Null);
-        self.tell("exit", &Value::Null);
-        wait_for("its end", || self.child.try_wait().unwrap()).code()
-    }
-}
-
-impl Drop for Editor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn next(output: &mut impl BufRead) -> Option<Value> {
-    let mut header = String::new();
-    output.read_line(&mut header).ok().filter(|count| *count > 0)?;
-    let length = header.strip_prefix("Content-Length: ").unwrap();
-    let mut body = vec![0; length.trim().parse::<usize>().unwrap() + 2];
-    output.read_exact(&mut body).ok()?;
-    Some(serde_json::from_slice(&body[2..]).unwrap())
-}
-
-fn address(path: &Path) -> String {
-    format!("file://{}", path.display()).replace(' ', "%20")
-}
-
-fn at(line: usize, character: usize) -> Value {
-    span((line, character), (line, character))
-}
-
-fn span(start: (usize, usize), end: (usize, usize)) -> Value {
-    json!({
-        "start": { "line": start.0, "character": start.1 },
-        "end": { "line": end.0, "character": end.1 },
-    })
-}
+use crate::sandbox::{Agent, Sandbox, wait_for};
+use editor::{Editor, address, at, span};
 
 fn connection(sandbox: &Sandbox) -> (u16, String) {
     let file = wait_for("a discovery file", || sandbox.discovery_files().pop());
@@ -335,6 +149,7 @@ async fn a_draft_is_edited_as_a_file_in_a_private_directory() {
     );
 }
 
+/// Accepts until it counts: a key that comes too soon does not.
 async fn wait_for_decision(editor: &mut Editor, agent: &mut Agent, path: &str) -> Value {
     loop {
         editor.act(path, &at(0, 0), "Accept change");
@@ -344,6 +159,45 @@ async fn wait_for_decision(editor: &mut Editor, agent: &mut Agent, path: &str) -
             return decision;
         }
     }
+}
+
+#[tokio::test]
+async fn a_draft_that_is_closed_without_saving_is_kept() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let mut agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.propose(&path, "two\n").await;
+    editor.wait_for_hints(&path, 1);
+    editor.act(&path, &at(0, 0), "Edit change");
+    let shown = editor.wait_for_method("window/showDocument");
+    let file = shown["params"]["uri"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("file://")
+        .unwrap()
+        .to_owned();
+    editor.open_file(&file, "two\n");
+    let document = json!({ "uri": address(Path::new(&file)), "version": 2 });
+    let changes = json!([{ "text": "typed\n" }]);
+    editor.tell(
+        "textDocument/didChange",
+        &json!({ "textDocument": document, "contentChanges": changes }),
+    );
+    editor.tell("textDocument/didClose", &json!({ "textDocument": document }));
+    wait_for("the file", || {
+        (fs::read_to_string(&file).unwrap() == "typed\n").then_some(())
+    });
+    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
+    assert_eq!(decision["content"], "typed\n");
+    editor.open_file(&file, "typed\n");
+    let is_warned = |message: &Value| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("goes nowhere"))
+    };
+    editor.wait(is_warned);
 }
 
 #[tokio::test]
