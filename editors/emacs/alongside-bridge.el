@@ -92,9 +92,12 @@ By these it finds its former port.")
 
 (defun alongside-bridge--encode (message)
   "Return MESSAGE, a plist, as JSON in UTF-8."
-  (encode-coding-string
-   (if (json-available-p) (json-serialize message) (json-encode message))
-   'utf-8-unix t))
+  (let ((line (if (json-available-p)
+                  (json-serialize message)
+                (json-encode message))))
+    (if (multibyte-string-p line)
+        (encode-coding-string line 'utf-8-unix t)
+      line)))
 
 (defun alongside-bridge--decode (line)
   "Return the message in LINE: plists and lists; false and null are nil."
@@ -204,10 +207,31 @@ order stays, because only the first call deals with lines."
 
 ;;;; Workspace
 
+(defvar alongside-bridge--projects (make-hash-table :test #'equal)
+  "The root of the project around a directory, as found once.")
+
 (defun alongside-bridge--project-of (directory)
-  "Return the root of the project around DIRECTORY, or nil."
-  (when-let ((project (ignore-errors (project-current nil directory))))
-    (project-root project)))
+  "Return the root of the project around DIRECTORY, or nil.
+A project that is your home or everything is none."
+  (let ((known (gethash directory alongside-bridge--projects 'unknown)))
+    (if (not (eq known 'unknown))
+        known
+      (let* ((project (ignore-errors (project-current nil directory)))
+             (root (and project (expand-file-name (project-root project)))))
+        (puthash directory
+                 (unless (alongside-bridge--everything-p root) root)
+                 alongside-bridge--projects)))))
+
+(defun alongside-bridge--everything-p (directory)
+  "Return non-nil if DIRECTORY is your home or the root of all files."
+  (and directory
+       (member (file-name-as-directory (expand-file-name directory))
+               (list (file-name-as-directory (expand-file-name "~")) "/"))))
+
+(defun alongside-bridge-opened (path)
+  "Take in that the file at PATH was opened: its project counts."
+  (remhash (file-name-directory path) alongside-bridge--projects)
+  (alongside-bridge-move))
 
 (defun alongside-bridge--own-folders ()
   "Return the projects of open files and where Emacs was started."
@@ -223,12 +247,10 @@ order stays, because only the first call deals with lines."
          (projects (mapcar (lambda (directory)
                              (unless (file-remote-p directory)
                                (alongside-bridge--project-of directory)))
-                           (seq-uniq directories)))
-         (home (file-name-as-directory (expand-file-name "~"))))
+                           (seq-uniq directories))))
     (or (delq nil
               (cons (or (car projects)
-                        (unless (member (expand-file-name started)
-                                        (list home "/"))
+                        (unless (alongside-bridge--everything-p started)
                           started))
                     (cdr projects)))
         (list started))))
@@ -369,7 +391,8 @@ see M-x alongside-doctor" code)
         (setq alongside-bridge--process
               (make-process
                :name "alongside" :command alongside-bridge--arguments
-               :connection-type 'pipe :noquery t :coding 'utf-8-unix
+               :connection-type 'pipe :noquery t
+               :coding '(utf-8-unix . no-conversion)
                :stderr errors
                :filter #'alongside-bridge--filter
                :sentinel #'alongside-bridge--sentinel))

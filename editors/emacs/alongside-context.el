@@ -13,14 +13,17 @@
 (require 'alongside-bridge)
 (require 'alongside-text)
 
+(declare-function evil-visual-range "evil-states" ())
+(declare-function extract-rectangle "rect" (start end))
+
 (defconst alongside-context--most-selected 65536
   "The companion cuts a selection itself; this keeps huge ones off the pipe.")
 
-(defconst alongside-context--most-buffered (* 16 1024 1024)
+(defconst alongside-context--most-buffered (* 8 1024 1024)
   "Larger buffers count as they are on disk.")
 
-(defconst alongside-context--large (* 1024 1024)
-  "Unsaved texts of more characters are reported less often.")
+(defconst alongside-context--large (* 512 1024)
+  "Unsaved texts of more characters are reported only while nobody types.")
 
 (defvar-local alongside-context--path nil
   "The path under which this buffer was reported as open.")
@@ -48,11 +51,13 @@ none."
          (not (string-prefix-p " " (buffer-name buffer)))
          (expand-file-name (file-name-unquote name)))))
 
-(defun alongside-context--soon (key seconds action)
-  "Call ACTION once, SECONDS after the first event of KEY in a burst."
+(defun alongside-context--soon (key seconds action &optional idle)
+  "Call ACTION once, SECONDS after the first event of KEY in a burst.
+If IDLE is non-nil, wait until nothing was done for that long."
   (unless (assoc key alongside-context--timers)
     (push (cons key
-                (run-at-time
+                (funcall
+                 (if idle #'run-with-idle-timer #'run-at-time)
                  seconds nil
                  (lambda ()
                    (setq alongside-context--timers
@@ -66,14 +71,25 @@ none."
 
 ;;;; The file in front
 
+(defun alongside-context--region ()
+  "Return what is selected as (START END), (START END block), or nil."
+  (cond
+   ;; Evil's region ends before the character that the cursor is on.
+   ((and (eq (bound-and-true-p evil-state) 'visual) (fboundp 'evil-visual-range))
+    (pcase-let ((`(,start ,end ,type . ,_) (evil-visual-range)))
+      `(,start ,end ,@(and (eq type 'block) '(block)))))
+   ((use-region-p)
+    `(,(region-beginning) ,(region-end)
+      ,@(and (bound-and-true-p rectangle-mark-mode) '(block))))))
+
 (defun alongside-context--selection ()
-  "Return the active region's text, or nil."
-  (when (use-region-p)
-    (if (bound-and-true-p rectangle-mark-mode)
-        (substring-no-properties (funcall region-extract-function nil))
-      (let ((start (region-beginning)))
-        (buffer-substring-no-properties
-         start (min (region-end) (+ start alongside-context--most-selected)))))))
+  "Return the text that is selected, or nil."
+  (pcase (alongside-context--region)
+    (`(,start ,end block)
+     (mapconcat #'substring-no-properties (extract-rectangle start end) "\n"))
+    (`(,start ,end)
+     (buffer-substring-no-properties
+      start (min end (+ start alongside-context--most-selected))))))
 
 (defun alongside-context--report-focus ()
   "Report the file in front, its cursor and its region."
@@ -121,7 +137,8 @@ the last file and its region stay."
         (setq alongside-context--path path)
         (when path
           (alongside-bridge-notify "context/open" :path path)
-          (alongside-context--soon 'move 0.1 #'alongside-bridge-move))))))
+          (alongside-context--soon
+           'move 0.1 (lambda () (alongside-bridge-opened path))))))))
 
 (defun alongside-context--close ()
   "Report the current buffer's file as closed, if no other visits it."
@@ -162,11 +179,12 @@ the last file and its region stay."
 (defun alongside-context--touch (&rest _)
   "Note that the current buffer may be unsaved now."
   (when alongside-context--path
-    (let ((buffer (current-buffer)))
+    (let ((buffer (current-buffer))
+          (large (> (buffer-size) alongside-context--large)))
       (alongside-context--soon
-       buffer
-       (if (< (buffer-size) alongside-context--large) 0.1 1)
-       (lambda () (alongside-context--report-unsaved buffer))))))
+       buffer (if large 1 0.1)
+       (lambda () (alongside-context--report-unsaved buffer))
+       large))))
 
 (defun alongside-context--saved ()
   "Note that the current buffer was saved, perhaps for the first time."

@@ -76,6 +76,7 @@
 (defun alongside-list-accept ()
   "Accept the change on this line, as it was edited so far."
   (interactive)
+  (alongside-review-share-all)
   (alongside-review--decide "review/accept" :review (alongside-list--here)))
 
 (defun alongside-list-reject ()
@@ -98,6 +99,7 @@
 (defun alongside-list-accept-all ()
   "Accept every change of this line's agent."
   (interactive)
+  (alongside-review-share-all)
   (alongside-list--all "review/acceptAll" "Accept"))
 
 (defun alongside-list-reject-all ()

@@ -4,41 +4,25 @@
 
 ;;; Commentary:
 
-;; The changes that wait, and an Ediff session for each that the person
-;; opens: the file in buffer A, read-only, and the proposal in buffer B, to
-;; be edited as one likes.  Nothing opens by itself, nothing is decided by
-;; closing a view, and what was edited is kept by the companion.
+;; The changes that wait, and the commands that decide them.  Nothing opens
+;; by itself, nothing is decided by closing a view, and what was edited is
+;; kept by the companion.
 
 ;;; Code:
 
 (require 'alongside-bridge)
-(require 'alongside-text)
+(require 'alongside-review-view)
 
-(defvar ediff-after-quit-hook-internal)
-(defvar ediff-control-buffer)
 (defvar ediff-current-difference)
-(defvar ediff-diff-program)
 (defvar ediff-killed-diffs-alist)
-(defvar ediff-make-buffers-readonly-at-startup)
-(defvar ediff-mode-map)
 (defvar ediff-number-of-differences)
-(defvar ediff-split-window-function)
-(declare-function ediff-buffers "ediff" (a b &optional hooks job file))
 (declare-function ediff-copy-A-to-B "ediff-util" (arg))
 (declare-function ediff-diff-at-point "ediff-util" (type &optional pos which))
 (declare-function ediff-jump-to-difference "ediff-util" (number))
 (declare-function ediff-next-difference "ediff-util" (&optional arg))
-(declare-function ediff-really-quit "ediff-util" (reverse))
+(declare-function ediff-recenter "ediff-util" (&optional no-rehighlight))
 (declare-function ediff-restore-diff "ediff-util" (arg &optional key))
-(declare-function ediff-update-diffs "ediff-util" ())
 (declare-function alongside-list-reviews "alongside-list" ())
-
-(defcustom alongside-review-split-function #'split-window-horizontally
-  "How the windows of file and proposal are made: beside or below each other."
-  :type '(choice (const :tag "Beside each other" split-window-horizontally)
-                 (const :tag "Below each other" split-window-vertically)
-                 function)
-  :group 'alongside)
 
 (defcustom alongside-review-revert t
   "Whether buffers show what an agent has written after a change was accepted.
@@ -46,298 +30,18 @@ Only those without unsaved changes."
   :type 'boolean
   :group 'alongside)
 
-(cl-defstruct (alongside-view (:copier nil))
-  "How a review is shown."
-  id path base proposal
-  (draft nil :documentation "What the companion has as the draft.")
-  (file nil :documentation "The buffer of the file.")
-  (buffer nil :documentation "The buffer of the proposal.")
-  (control nil :documentation "Ediff's control buffer.")
-  (windows nil :documentation "The windows before it was opened.")
-  (sharing 0 :documentation "How many edits the companion has not confirmed.")
-  (timer nil :documentation "Runs while an edit is to be shared soon.")
-  (over nil :documentation "Whether it is closed."))
-
-(defvar alongside-review--waiting nil
-  "An alist of the reviews that wait: number and plist, oldest first.")
-(defvar alongside-review--shown nil
-  "An alist of the reviews that are shown: number and view.")
-(defvar-local alongside-review--view nil
-  "The view that this buffer is part of.")
-(put 'alongside-review--view 'permanent-local t)
-
-(defun alongside-review-waiting ()
-  "Return the reviews that wait, oldest first: a list of plists."
-  (mapcar #'cdr alongside-review--waiting))
-
-(defun alongside-review-name (path)
-  "Return PATH as short as it is clear: below a folder of the workspace."
-  (let ((folder (seq-find (lambda (folder)
-                            (string-prefix-p (file-name-as-directory folder) path))
-                          (plist-get alongside-bridge-welcome :workspace))))
-    (if folder
-        (file-relative-name path folder)
-      (abbreviate-file-name path))))
-
-(defun alongside-review-size (review)
-  "Return the size of REVIEW in words."
-  (let ((size (plist-get review :size))
-        (conflicts (or (plist-get review :conflicts) 0)))
-    (format "+%d −%d%s" (plist-get size :added) (plist-get size :removed)
-            (if (> conflicts 0) (format ", in conflict: %d" conflicts) ""))))
-
-(defun alongside-review--describe (review)
-  "Return what REVIEW is, in words."
-  (format "%s (%s), %s" (alongside-review-name (plist-get review :path))
-          (alongside-review-size review) (plist-get review :agent)))
-
-;;;; Drafts
-
-(defun alongside-review--string (buffer)
-  "Return what is in BUFFER."
-  (with-current-buffer buffer
-    (save-restriction
-      (widen)
-      (buffer-substring-no-properties (point-min) (point-max)))))
-
-(defun alongside-review--draft (view)
-  "Return what would be accepted now in VIEW."
-  (let ((string (alongside-review--string (alongside-view-buffer view))))
-    ;; All hunks are rejected: then the ends of lines and of the file are the
-    ;; file's too.
-    (if (and (equal string (car (alongside-text-split (alongside-view-base view))))
-             (not (equal string (car (alongside-text-split
-                                      (alongside-view-proposal view))))))
-        (alongside-view-base view)
-      (or (alongside-text-of (alongside-view-buffer view))
-          (user-error "Alongside: the proposal has characters that no file in UTF-8 can have")))))
-
-(defun alongside-review--share (view)
-  "Let the companion know the draft of VIEW.
-So it counts when the person says yes in the agent's terminal,
-and is not lost when the view is closed."
-  (when-let ((timer (alongside-view-timer view)))
-    (cancel-timer timer)
-    (setf (alongside-view-timer view) nil))
-  (when (and (not (alongside-view-over view))
-             (buffer-live-p (alongside-view-buffer view)))
-    (let ((draft (alongside-review--draft view)))
-      (unless (equal draft (alongside-view-draft view))
-        (setf (alongside-view-draft view) draft)
-        (cl-incf (alongside-view-sharing view))
-        (alongside-bridge-request
-         "review/edit" (list :review (alongside-view-id view) :content draft)
-         (lambda (_ _)
-           (cl-decf (alongside-view-sharing view))))))))
-
-(defun alongside-review--edited (&rest _)
-  "Note that the proposal was edited."
-  (when-let ((view alongside-review--view))
-    (unless (alongside-view-timer view)
-      (setf (alongside-view-timer view)
-            (run-at-time 0.3 nil #'alongside-review--share view)))))
-
-(defun alongside-review--reload (view)
-  "Take in what somebody else did to the review of VIEW."
-  (alongside-bridge-request
-   "review/get" (list :review (alongside-view-id view))
-   (lambda (problem review)
-     (unless (or problem
-                 (alongside-view-over view)
-                 ;; What the person does here now comes after that.
-                 (alongside-view-timer view)
-                 (> (alongside-view-sharing view) 0))
-       (let ((base (or (plist-get review :base) ""))
-             (draft (plist-get review :draft)))
-         (setf (alongside-view-proposal view) (plist-get review :proposal))
-         (unless (and (equal base (alongside-view-base view))
-                      (equal draft (alongside-view-draft view)))
-           (setf (alongside-view-base view) base
-                 (alongside-view-draft view) draft)
-           (alongside-text-put (alongside-view-file view) base)
-           (let ((inhibit-modification-hooks t))
-             (alongside-text-put (alongside-view-buffer view) draft))
-           (alongside-review--compare-again view)))))))
-
-(defun alongside-review--compare-again (view)
-  "Let Ediff find the differences of VIEW again."
-  (let ((control (alongside-view-control view)))
-    (when (buffer-live-p control)
-      (save-selected-window
-        (with-current-buffer control
-          (ignore-errors (ediff-update-diffs)))))))
-
-;;;; Views
-
-(defun alongside-review--new-buffer (view name text)
-  "Make a buffer for VIEW with NAME and TEXT, fontified like its file."
-  (let ((buffer (generate-new-buffer name))
-        (path (alongside-view-path view)))
-    (with-current-buffer buffer
-      (setq default-directory
-            (let ((directory (file-name-directory path)))
-              (if (file-directory-p directory) directory temporary-file-directory)))
-      (alongside-text-put buffer text)
-      (alongside-review--fontify path)
-      (setq buffer-undo-list nil)
-      (setq-local alongside-review--view view
-                  require-final-newline nil
-                  backup-inhibited t)
-      (auto-save-mode -1)
-      (add-hook 'kill-buffer-hook #'alongside-review--buffer-killed nil t)
-      (goto-char (point-min)))
-    buffer))
-
-(defun alongside-review--fontify (path)
-  "Show the current buffer as a file at PATH is shown.
-An agent's text says nothing about modes and variables, and hooks
-that start servers for a file do not run."
-  (when (< (buffer-size) (* 1024 1024))
-    (let ((coding buffer-file-coding-system))
-      (ignore-errors
-        (delay-mode-hooks
-          (let ((buffer-file-name path)
-                (enable-local-variables nil)
-                (enable-dir-local-variables nil)
-                (magic-mode-alist nil))
-            (set-auto-mode)))
-        (font-lock-mode 1))
-      (setq delayed-mode-hooks nil
-            buffer-file-coding-system coding)
-      (set-buffer-modified-p nil))))
-
-(defun alongside-review--buffer-killed ()
-  "Close the view of a buffer that is killed."
-  (when-let ((view alongside-review--view))
-    (unless (alongside-view-over view)
-      (ignore-errors (alongside-review--share view))
-      (run-at-time 0 nil #'alongside-review--hide view))))
-
-(defun alongside-review--quit (view)
-  "Tidy up after the Ediff session of VIEW has ended."
-  (unless (alongside-view-over view)
-    (ignore-errors (alongside-review--share view))
-    (alongside-review--remove view)
-    (when (window-configuration-p (alongside-view-windows view))
-      (set-window-configuration (alongside-view-windows view)))
-    (alongside-say "the change to %s still waits"
-                   (file-name-nondirectory (alongside-view-path view)))))
-
-(defun alongside-review--remove (view)
-  "Forget VIEW and kill its buffers."
-  (setf (alongside-view-over view) t)
-  (setq alongside-review--shown
-        (assq-delete-all (alongside-view-id view) alongside-review--shown))
-  (when (timerp (alongside-view-timer view))
-    (cancel-timer (alongside-view-timer view)))
-  (dolist (buffer (list (alongside-view-buffer view) (alongside-view-file view)))
-    (when (buffer-live-p buffer)
-      (with-current-buffer buffer
-        (set-buffer-modified-p nil))
-      (kill-buffer buffer))))
-
-(defun alongside-review--hide (view)
-  "Close VIEW, and leave the person where the person is."
-  (cond
-   ((alongside-view-over view))
-   ;; Windows do not move under a question that is being answered.
-   ((active-minibuffer-window)
-    (run-at-time 0.2 nil #'alongside-review--hide view))
-   (t
-    (let* ((control (alongside-view-control view))
-           (buffers (list control (alongside-view-buffer view)
-                          (alongside-view-file view)))
-           (inside (memq (window-buffer (selected-window)) buffers))
-           (windows (if inside
-                        (alongside-view-windows view)
-                      (dolist (buffer (delq nil buffers))
-                        (when (buffer-live-p buffer)
-                          (dolist (window (get-buffer-window-list buffer nil t))
-                            (ignore-errors (delete-window window)))))
-                      (current-window-configuration))))
-      (setf (alongside-view-over view) t)
-      (when (buffer-live-p control)
-        (with-current-buffer control
-          (ignore-errors (ediff-really-quit nil))))
-      (alongside-review--remove view)
-      (when (and (window-configuration-p windows)
-                 (frame-live-p (window-configuration-frame windows)))
-        (set-window-configuration windows))))))
-
-(defvar alongside-proposal-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "C-c C-c") #'alongside-accept)
-    (define-key map (kbd "C-c C-k") #'alongside-reject)
-    (define-key map (kbd "C-c C-a") #'alongside-accept-hunk)
-    (define-key map (kbd "C-c C-r") #'alongside-reject-hunk)
-    (define-key map [remap save-buffer] #'alongside-accept)
-    map)
-  "Keys in the buffers of a proposed change.")
-
-(define-minor-mode alongside-proposal-mode
-  "Minor mode of the buffers of a change that an agent proposes.
-\\<alongside-proposal-mode-map>\\[alongside-accept] accepts the change as it is \
-in the buffer, \\[alongside-reject] rejects
-it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk at point."
-  :lighter " Proposal"
-  :keymap alongside-proposal-mode-map)
-
-(defun alongside-review--control-keys ()
-  "Add the keys of a review to those of Ediff in its control buffer."
-  (dolist (key '("C-c C-c" "C-c C-k" "C-c C-a" "C-c C-r"))
-    (define-key ediff-mode-map (kbd key)
-      (lookup-key alongside-proposal-mode-map (kbd key))))
-  (define-key ediff-mode-map "y" #'alongside-accept-hunk)
-  (define-key ediff-mode-map "k" #'alongside-reject-hunk))
-
-(defun alongside-review--show (review)
-  "Show REVIEW, a plist with its texts."
-  (require 'ediff)
-  (unless (executable-find ediff-diff-program)
-    (user-error "Alongside: Ediff needs the program `%s'" ediff-diff-program))
-  (let* ((id (plist-get review :id))
-         (path (plist-get review :path))
-         (view (make-alongside-view
-                :id id :path path
-                :base (or (plist-get review :base) "")
-                :proposal (plist-get review :proposal)
-                :draft (plist-get review :draft)
-                :windows (current-window-configuration)))
-         (name (file-name-nondirectory path))
-         (ediff-make-buffers-readonly-at-startup nil)
-         (ediff-split-window-function alongside-review-split-function))
-    (setf (alongside-view-file view)
-          (alongside-review--new-buffer view (format "*file: %s*" name)
-                                        (alongside-view-base view))
-          (alongside-view-buffer view)
-          (alongside-review--new-buffer view (format "*proposal: %s*" name)
-                                        (alongside-view-draft view)))
-    (with-current-buffer (alongside-view-file view)
-      (setq buffer-read-only t)
-      (alongside-proposal-mode 1))
-    (with-current-buffer (alongside-view-buffer view)
-      (add-hook 'after-change-functions #'alongside-review--edited nil t)
-      (alongside-proposal-mode 1))
-    (push (cons id view) alongside-review--shown)
-    (ediff-buffers
-     (alongside-view-file view) (alongside-view-buffer view)
-     (list (lambda ()
-             (setf (alongside-view-control view) (current-buffer))
-             (setq-local alongside-review--view view)
-             (alongside-review--control-keys)
-             (add-hook 'ediff-after-quit-hook-internal
-                       (lambda () (alongside-review--quit view)) nil t)
-             (when (> ediff-number-of-differences 0)
-               (ediff-next-difference)))))
-    (dolist (note (plist-get review :notes))
-      (alongside-say "%s" note))))
-
 (defun alongside-review-open (id)
   "Show the review with number ID."
   (let ((view (alist-get id alongside-review--shown)))
     (if (not view)
         (alongside-review--show (alongside-bridge-ask "review/get" :review id))
-      (pop-to-buffer (alongside-view-buffer view)))))
+      (let ((control (alongside-view-control view)))
+        (unless (and (get-buffer-window control)
+                     (get-buffer-window (alongside-view-buffer view)))
+          (setf (alongside-view-windows view) (current-window-configuration))
+          (with-current-buffer control
+            (ediff-recenter)))
+        (select-window (get-buffer-window control))))))
 
 ;;;###autoload
 (defun alongside-review (&optional list)
@@ -381,14 +85,20 @@ agents take as \"nothing was edited\"."
   (interactive "P")
   (let* ((view (alongside-review--here))
          (id (alongside-view-id view))
-         (review (alist-get id alongside-review--waiting))
-         (conflicts (or (plist-get review :conflicts) 0)))
+         (conflicts (alongside-review--conflicts id)))
     (when (or (zerop conflicts)
               (y-or-n-p (format "The file changed at %d of the same places.  \
 Accept exactly what is in the buffer? " conflicts)))
       (alongside-review--decide "review/accept" :review id
                                 :content (alongside-review--draft view)
                                 :evenIfEmpty (and insist t)))))
+
+(defun alongside-review-save ()
+  "Accept the change, in the buffer of the proposal."
+  (interactive)
+  (if (eq (current-buffer) (alongside-view-buffer (alongside-review--here)))
+      (call-interactively #'alongside-accept)
+    (user-error "Alongside: this is the file; the proposal is beside it")))
 
 (defun alongside-reject ()
   "Reject the change that is shown here."
@@ -465,7 +175,7 @@ After a restart, and when notifications were missed."
 
 (defun alongside-review--revert-soon (path)
   "Show what the agent writes to PATH, once it has, where nothing is unsaved."
-  (when-let ((buffer (and alongside-review-revert (get-file-buffer path))))
+  (when-let ((buffer (and alongside-review-revert (find-buffer-visiting path))))
     (let ((rest 40) timer)
       (setq timer
             (run-at-time
@@ -521,9 +231,14 @@ After a restart, and when notifications were missed."
   (alongside-bridge-on
    "review/edited"
    (lambda (parameters)
-     (when-let ((view (alist-get (plist-get parameters :review)
-                                 alongside-review--shown)))
-       (alongside-review--reload view))))
+     (let* ((id (plist-get parameters :review))
+            (view (alist-get id alongside-review--shown)))
+       (alongside-review--count-conflicts id (plist-get parameters :hunks))
+       (when view
+         (alongside-review--show-header view)
+         (unless (eql (plist-get parameters :version)
+                      (alongside-view-version view))
+           (alongside-review--reload view))))))
   (alongside-bridge-on
    "review/rebased"
    (lambda (parameters)

@@ -24,21 +24,35 @@ Carriage returns disappear into CODING only if every line ends
 with one; otherwise they stay where they are and can be seen."
   (let* ((marked (string-prefix-p alongside-text--mark text))
          (string (if marked (substring text 1) text))
-         (dos (and (string-search "\n" string)
-                   (not (string-match-p "\\(?:\\`\\|[^\r]\\)\n" string)))))
-    (cons (if dos (string-replace "\r\n" "\n" string) string)
+         (dos (and (string-search "\r\n" string)
+                   (not (string-prefix-p "\n" string))
+                   (not (string-match-p "[^\r]\n" string)))))
+    (cons (if dos
+              ;; Much faster than replacing in a string.
+              (decode-coding-string (encode-coding-string string 'utf-8-unix t)
+                                    'utf-8-dos t)
+            string)
           (cond ((and marked dos) 'utf-8-with-signature-dos)
                 (marked 'utf-8-with-signature-unix)
                 (dos 'utf-8-dos)
                 (t 'utf-8-unix)))))
 
+(defun alongside-text--plain-p (coding)
+  "Return non-nil if a text saved with CODING is as it is in a buffer."
+  (or (null coding)
+      (and (memq (coding-system-base coding) '(utf-8 prefer-utf-8 undecided))
+           (let ((ends (coding-system-eol-type coding)))
+             (or (eql ends 0)
+                 ;; Not determined: no line has an end yet.
+                 (and (vectorp ends) (not (eq system-type 'windows-nt))))))))
+
 (defun alongside-text-join (string coding)
   "Return the text of a file in which STRING was saved with CODING.
 Return nil if that would be no valid UTF-8."
-  (let ((text (if (memq coding '(utf-8-unix utf-8))
+  (let ((text (if (alongside-text--plain-p coding)
                   string
                 (decode-coding-string
-                 (encode-coding-string string (or coding 'utf-8-unix) t)
+                 (encode-coding-string string coding t)
                  'utf-8-unix t))))
     (unless (string-match-p alongside-text--not-unicode text)
       text)))
@@ -73,10 +87,11 @@ Return nil if that would be no valid UTF-8."
 
 (defun alongside-text-units (string)
   "Return how many UTF-16 code units STRING has."
-  (let ((units 0))
-    (mapc (lambda (character)
-            (setq units (+ units (if (> character #xffff) 2 1))))
-          string)
+  (let ((units (length string))
+        (start 0))
+    (while (setq start (string-match-p "[\U00010000-\U0010ffff]" string start))
+      (setq units (1+ units)
+            start (1+ start)))
     units))
 
 (provide 'alongside-text)

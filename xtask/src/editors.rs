@@ -24,15 +24,17 @@ struct Editor {
     binary: &'static str,
     /// Variables that say where its files are; a pattern of the shell below the root.
     files: &'static [(&'static str, &'static str)],
+    /// Whether it starts itself once more, by what the system says that it runs; that must not be the loader of the root.
+    respawns: bool,
     /// Arguments before all others; one that begins with a slash is a pattern of the shell below the root.
     arguments: &'static [&'static str],
 }
 
 #[rustfmt::skip]
 const EDITORS: &[Editor] = &[
-    Editor { launcher: "nvim", program: "nvim", least: (0, 10), package: "neovim", binary: "/usr/bin/nvim", files: &[("VIMRUNTIME", "/usr/share/nvim/runtime")], arguments: &[] },
-    Editor { launcher: "emacs-30", program: "emacs", least: (30, 0), package: "emacs-nox", binary: "/usr/bin/emacs-nox", files: EMACS_FILES, arguments: &["--dump-file", "/usr/libexec/emacs/*/*/emacs-*.pdmp"] },
-    Editor { launcher: "hx", program: "hx", least: (25, 1), package: "hx", binary: "/usr/lib/hx/hx", files: &[("HELIX_RUNTIME", "/usr/lib/hx/runtime")], arguments: &[] },
+    Editor { launcher: "nvim", program: "nvim", least: (0, 10), package: "neovim", binary: "/usr/bin/nvim", files: &[("VIMRUNTIME", "/usr/share/nvim/runtime")], respawns: true, arguments: &[] },
+    Editor { launcher: "emacs-30", program: "emacs", least: (30, 0), package: "emacs-nox", binary: "/usr/bin/emacs-nox", files: EMACS_FILES, respawns: false, arguments: &["--dump-file", "/usr/libexec/emacs/*/*/emacs-*.pdmp"] },
+    Editor { launcher: "hx", program: "hx", least: (25, 1), package: "hx", binary: "/usr/lib/hx/hx", files: &[("HELIX_RUNTIME", "/usr/lib/hx/runtime")], respawns: false, arguments: &[] },
 ];
 
 /// The language client of Kakoune, which no package has.
@@ -89,15 +91,16 @@ fn kak_lsp(directory: &Path) -> Result<(), String> {
 impl Editor {
     fn prepare(&self, directory: &Path) -> Result<(), String> {
         let launcher = directory.join(self.launcher);
-        if self.is_new_enough(&launcher) {
-            return Ok(());
-        }
         let line = if self.is_new_enough(Path::new(self.program)) {
             format!("exec {} \"$@\"", self.program)
         } else {
             self.lines_for_root(&trixie(directory)?)?
         };
-        fs::write(&launcher, format!("#!/bin/sh\n{line}\n"))
+        let script = format!("#!/bin/sh\n{line}\n");
+        if fs::read_to_string(&launcher).is_ok_and(|there| there == script) && self.is_new_enough(&launcher) {
+            return Ok(());
+        }
+        fs::write(&launcher, script)
             .and_then(|()| fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)))
             .map_err(|error| format!("cannot write {}: {error}", launcher.display()))?;
         if self.is_new_enough(&launcher) {
@@ -131,15 +134,37 @@ impl Editor {
             // Patterns are not resolved in an assignment.
             lines += &format!("export {name}=\"$(echo \"$root\"{files})\"\n");
         }
-        lines += &format!(
-            "exec \"$root\"{loader} --library-path \"$root\"{libraries} \"$root\"{}",
-            self.binary
-        );
+        lines += &if self.respawns {
+            format!("exec '{}'", self.with_own_loader(root, loader, libraries)?.display())
+        } else {
+            let program = self.binary;
+            format!("exec \"$root\"{loader} --library-path \"$root\"{libraries} \"$root\"{program}")
+        };
         for argument in self.arguments {
             let below = if argument.starts_with('/') { "\"$root\"" } else { "" };
             lines += &format!(" {below}{argument}");
         }
         Ok(lines + " \"$@\"")
+    }
+
+    /// A copy of the program that knows by itself where its loader and libraries are.
+    fn with_own_loader(&self, root: &Path, loader: &str, libraries: &str) -> Result<PathBuf, String> {
+        let inside = |path: &str| root.join(path.trim_start_matches('/'));
+        let program = inside(self.binary);
+        let copy = program.with_file_name(format!("{}-outside", self.launcher));
+        if self.is_new_enough(&copy) {
+            return Ok(copy);
+        }
+        if machine::may_install() {
+            machine::install(&["patchelf"])?;
+        }
+        fs::copy(&program, &copy).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
+        let mut command = Command::new("patchelf");
+        command.arg("--set-interpreter").arg(inside(loader));
+        command.arg("--force-rpath").arg("--set-rpath").arg(inside(libraries));
+        command.arg(&copy);
+        run(command)?;
+        Ok(copy)
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `QWEN_IDE_DAEMON_URL` says where the daemon is if it is not at `http://127.0.0.1:4170`, and `QWEN_SERVER_TOKEN` is its token if it
-//! has one. Type a prompt; `/cancel` cancels a turn, `/model` and `/mode` switch, a number answers an approval, `/quit` ends.
+//! has one; `CA_FILE` is its certificate if it speaks https. Type a prompt; `/cancel` cancels a turn, `/model` and `/mode` switch, a number answers an approval, `/quit` ends.
 
 #![allow(clippy::print_stdout, reason = "it is what this program is for")]
 
@@ -22,6 +22,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = DaemonSettings {
         enabled: Some(true),
+        ca_file: std::env::var_os("CA_FILE").map(Into::into),
         ..DaemonSettings::default()
     };
     let environment = |name: &str| std::env::var(name).ok();
@@ -32,6 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = DaemonOptions {
         address: daemon.address,
         token: daemon.token,
+        ca_file: daemon.ca_file,
         // Otherwise a model decides what needs your permission.
         mode: Some("default".to_owned()),
         ..DaemonOptions::default()

@@ -7,19 +7,13 @@ use crate::conversation::{
 };
 use crate::daemon::PreflightCell;
 
-/// Where events go. Sending never waits: whoever shows a conversation must not slow it down.
-pub type EventSender = tokio::sync::mpsc::UnboundedSender<AgentEvent>;
-
-/// Where events come from.
-pub type EventReceiver = tokio::sync::mpsc::UnboundedReceiver<AgentEvent>;
-
 /// Something that happened with an agent.
 ///
 /// They can be written as JSON for a page as they are: there is no token, no address and no client id in any of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AgentEvent {
-    /// There is a session. What was shown of an earlier one is over.
+    /// There is a session. What was shown of an earlier one is over, unless this one is [`ConnectedSession::resumed`].
     Connected(ConnectedSession),
     /// Forget the conversation that was shown, its turns, its queue and its approvals: what follows is what there is. It ends with
     /// [`AgentEvent::HistoryEnd`].
@@ -207,6 +201,8 @@ pub struct ConnectedSession {
     pub agent: String,
     /// Whether it existed before.
     pub attached: bool,
+    /// Whether it goes on where somebody was before: what was shown then stays, and what they missed follows.
+    pub resumed: bool,
     /// The directory that it works in, on the machine where the agent runs.
     pub workspace: String,
     /// What can be done in it.
@@ -226,6 +222,8 @@ pub struct Abilities {
     pub load_sessions: bool,
     /// A session can be given a name.
     pub rename_sessions: bool,
+    /// Files of the workspace can be found.
+    pub find_files: bool,
     /// The model can be switched.
     pub switch_models: bool,
     /// The mode can be switched.

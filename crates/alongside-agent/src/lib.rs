@@ -6,6 +6,7 @@
 //! | [`ide`] | a conversation with an agent in a daemon |
 //! | [`acp`] | a conversation with an agent that is our child, over the Agent Client Protocol |
 //! | [`conversation`] | what both of them say: messages, calls of tools, approvals |
+//! | [`position`] | how far somebody has read, to go on from there after a restart |
 //! | [`settings`] | whether to use a daemon, and which |
 //!
 //! [`AgentManager`] is one conversation, whichever way. It takes [`AgentCommand`]s and gives [`AgentEvent`]s:
@@ -25,7 +26,8 @@
 //!
 //! *Invariant:* a daemon is on this machine or it is not talked to: see [`daemon::DaemonAddress`].
 //! *Invariant:* an event carries no token, no address and no client id; errors and `Debug` carry no token.
-//! *Invariant:* whoever shows a conversation sees every event once and in order, or is told to begin anew.
+//! *Invariant:* whoever shows a conversation sees every event once and in order, or is told to begin anew. With a daemon that holds
+//! across a restart of ours too: each event brings the [`Position`] to go on from.
 
 pub mod acp;
 mod command;
@@ -34,12 +36,13 @@ pub mod daemon;
 mod event;
 pub mod ide;
 mod manager;
+mod mention;
+pub mod position;
 mod secret;
 pub mod settings;
 
 pub use command::{AgentCommand, AgentError, AgentReply};
-pub use event::{
-    Abilities, AgentEvent, ConnectedSession, DisconnectKind, EventReceiver, EventSender, Locality, NoticeLevel,
-};
+pub use event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 pub use manager::{AgentManager, AgentTarget};
+pub use position::{EventReceiver, EventSender, Position, event_channel};
 pub use secret::Secret;

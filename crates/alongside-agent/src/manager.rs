@@ -7,8 +7,9 @@ use parking_lot::Mutex;
 
 use crate::acp::{AcpConnection, AcpOptions};
 use crate::command::{AgentCommand, AgentError, AgentReply};
-use crate::event::{ConnectedSession, EventReceiver};
+use crate::event::ConnectedSession;
 use crate::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
+use crate::position::{EventReceiver, event_channel};
 
 /// An agent to connect to. This is the only place where the two ways are told apart.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ impl fmt::Debug for AgentManager {
 impl AgentManager {
     /// A manager that is not connected, and where everything that happens comes from.
     pub fn new() -> (Self, EventReceiver) {
-        let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let (events, receiver) = event_channel();
         let manager = Self {
             daemon: DaemonIdeConnection::with_events(events.clone()),
             child: AcpConnection::with_events(events),
@@ -136,10 +137,7 @@ impl AgentManager {
         let _alone = self.connecting.lock().await;
         let mut target = self.target.lock().clone().ok_or(AgentError::NotConnected)?;
         match &mut target {
-            AgentTarget::Daemon(options) => {
-                options.open = open;
-                options.cursor = None;
-            }
+            AgentTarget::Daemon(options) => options.open = open,
             AgentTarget::Child(options) => options.open = open,
         }
         self.connect_alone(target).await.map(|_| AgentReply::Done)

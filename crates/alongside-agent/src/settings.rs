@@ -6,7 +6,8 @@
 //! |---|---|---|---|---|
 //! | whether | `daemon.enabled` | `QWEN_IDE_DAEMON_URL` is set: yes | | no |
 //! | address | `daemon.url` | `QWEN_IDE_DAEMON_URL` | | `http://127.0.0.1:4170` |
-//! | token | `daemon.token` | the file `daemon.tokenFile` | `QWEN_SERVER_TOKEN` | none |
+//! | token | `daemon.token` | the file `daemon.token-file` | `QWEN_SERVER_TOKEN` | none |
+//! | certificates, for https | the file `daemon.ca-file` | | | those that the system trusts |
 //!
 //! So the daemon is off unless somebody asks for it, `daemon.enabled = false` keeps it off whatever the environment says, and
 //! what a person wrote into their settings is stronger than what a shell happens to carry.
@@ -33,8 +34,10 @@ pub struct DaemonSettings {
     pub url: Option<String>,
     /// `daemon.token`
     pub token: Option<Secret>,
-    /// `daemon.tokenFile`
+    /// `daemon.token-file`
     pub token_file: Option<PathBuf>,
+    /// `daemon.ca-file`
+    pub ca_file: Option<PathBuf>,
 }
 
 /// A daemon to use.
@@ -44,6 +47,8 @@ pub struct DaemonTarget {
     pub address: DaemonAddress,
     /// Its token.
     pub token: Option<Secret>,
+    /// The certificates that are trusted if the address says https.
+    pub ca_file: Option<PathBuf>,
     /// Where the address was written.
     pub origin: Origin,
 }
@@ -71,7 +76,7 @@ pub enum SettingsError {
         source: AddressError,
     },
     /// The file with the token cannot be read.
-    #[error("daemon.tokenFile: {} cannot be read: {source}", path.display())]
+    #[error("daemon.token-file: {} cannot be read: {source}", path.display())]
     TokenFile {
         /// The file.
         path: PathBuf,
@@ -124,7 +129,12 @@ pub fn resolve_daemon(
         (None, None) => None,
     };
     let token = token.or_else(|| environment(TOKEN_VARIABLE).and_then(|token| Secret::new(&token)));
-    Ok(Some(DaemonTarget { address, token, origin }))
+    Ok(Some(DaemonTarget {
+        address,
+        token,
+        ca_file: settings.ca_file.clone(),
+        origin,
+    }))
 }
 
 #[cfg(test)]

@@ -14,11 +14,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use crate::protocol::{Hello, Notification, Request, VERSION, Welcome};
+use crate::protocol::{Hello, Notification, Request, Welcome};
 use crate::{rpc, websocket};
 
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// An agent that is started may take a minute for each of several steps.
+const LONG_ANSWER_TIME: Duration = Duration::from_mins(5);
 
 /// A conversation with a companion.
 #[derive(Debug)]
@@ -64,17 +66,19 @@ pub enum ClientError {
 impl Client {
     /// Connects to the companion whose people's port is `port` and says hello.
     pub async fn connect(port: u16, token: &Token, name: &str, watch: bool) -> Result<(Self, Welcome), ClientError> {
+        let hello = Hello {
+            watch,
+            ..Hello::new(name)
+        };
+        Self::connect_as(port, token, hello).await
+    }
+
+    /// Connects to the companion whose people's port is `port` as whoever `hello` says.
+    pub async fn connect_as(port: u16, token: &Token, hello: Hello) -> Result<(Self, Welcome), ClientError> {
         let connecting = Self::open(port, token);
         let mut client = tokio::time::timeout(CONNECT_TIME, connecting)
             .await
             .map_err(|_| ClientError::Late(CONNECT_TIME))??;
-        let hello = Hello {
-            protocol: VERSION,
-            name: name.to_owned(),
-            watch,
-            interactive: false,
-            trusted: None,
-        };
         let welcome = client.call(Request::Hello(hello)).await?;
         Ok((client, welcome))
     }
@@ -104,9 +108,14 @@ impl Client {
 
     /// Asks and waits for the answer.
     pub async fn call<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, ClientError> {
-        tokio::time::timeout(ANSWER_TIME, self.ask(&request))
+        let limit = if request.takes_its_time() {
+            LONG_ANSWER_TIME
+        } else {
+            ANSWER_TIME
+        };
+        tokio::time::timeout(limit, self.ask(&request))
             .await
-            .map_err(|_| ClientError::Late(ANSWER_TIME))?
+            .map_err(|_| ClientError::Late(limit))?
     }
 
     async fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, ClientError> {

@@ -3,17 +3,22 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::stream::FuturesUnordered;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::desk::{Desk, FrontEnd, Refusal};
-use crate::protocol::{Nothing, Notification, Request, VERSION};
+use crate::protocol::{Hello, Nothing, Notification, Request, VERSION};
 use crate::rpc::{self, Message};
 
-/// Speaks with a front end until it hangs up: answers requests in order and passes notifications on.
+/// How many requests that take their time may be under way for one front end.
+const MOST_SLOW: usize = 64;
+
+/// Speaks with a front end until it hangs up: answers requests and passes notifications on.
 ///
-/// `incoming` yields whole messages and `outgoing` takes them; both end when the carrier does.
+/// Requests are answered in order, but for those that [`Request::takes_its_time`] says so of: they are begun in order, and nothing waits
+/// for their end. `incoming` yields whole messages and `outgoing` takes them; both end when the carrier does.
 pub async fn serve<D, I, O>(desk: Arc<D>, incoming: I, outgoing: O)
 where
     D: Desk,
@@ -23,22 +28,32 @@ where
     let mut incoming = pin!(incoming);
     let mut outgoing = pin!(outgoing);
     let mut front_end: Option<FrontEnd> = None;
-    let mut notifications: Option<broadcast::Receiver<Notification>> = None;
+    let mut news = News::default();
+    let mut slow = FuturesUnordered::new();
     loop {
         let text = tokio::select! {
-            message = incoming.next() => {
+            // Whoever asks for more than this without waiting has to wait.
+            message = incoming.next(), if slow.len() < MOST_SLOW => {
                 let Some(text) = message else { break };
-                let reply = match Message::parse(&text) {
-                    Err(misunderstood) => Some(misunderstood.to_text()),
+                match Message::parse(&text) {
+                    Err(misunderstood) => misunderstood.to_text(),
                     Ok(message) => {
-                        let result = answer(&*desk, &mut front_end, &mut notifications, message.request).await;
-                        message.id.map(|id| rpc::answer(&id, result))
+                        if let Some(known) = front_end.clone().filter(|_| message.request.takes_its_time()) {
+                            let desk = Arc::clone(&desk);
+                            slow.push(async move { (message.id, desk.call(&known, message.request).await) });
+                            continue;
+                        }
+                        let result = answer(&*desk, &mut front_end, &mut news, message.request).await;
+                        let Some(id) = message.id else { continue };
+                        rpc::answer(&id, result)
                     }
-                };
-                let Some(reply) = reply else { continue };
-                reply
+                }
             }
-            notification = next(&mut notifications) => match notification {
+            Some((id, result)) = slow.next(), if !slow.is_empty() => {
+                let Some(id) = id else { continue };
+                rpc::answer(&id, result)
+            }
+            notification = news.next() => match notification {
                 Ok(notification) => rpc::notification(&notification),
                 Err(RecvError::Lagged(_)) => rpc::notification(&Notification::Resync(Nothing {})),
                 Err(RecvError::Closed) => break,
@@ -55,7 +70,7 @@ where
 async fn answer<D: Desk>(
     desk: &D,
     front_end: &mut Option<FrontEnd>,
-    notifications: &mut Option<broadcast::Receiver<Notification>>,
+    news: &mut News,
     request: Request,
 ) -> Result<Value, Refusal> {
     match (&request, &front_end) {
@@ -68,7 +83,7 @@ async fn answer<D: Desk>(
                 return Err(Refusal::new("protocolVersion", message));
             }
             // Before the answer, so that nothing is missed between the two.
-            *notifications = hello.watch.then(|| desk.watch());
+            *news = News::wanted(desk, hello);
             let known = front_end.insert(FrontEnd { hello: hello.clone() });
             desk.call(known, request).await
         }
@@ -80,7 +95,32 @@ async fn answer<D: Desk>(
     }
 }
 
-async fn next(notifications: &mut Option<broadcast::Receiver<Notification>>) -> Result<Notification, RecvError> {
+/// What a front end hears without asking.
+#[derive(Default)]
+struct News {
+    usual: Option<broadcast::Receiver<Notification>>,
+    chat: Option<broadcast::Receiver<Notification>>,
+}
+
+impl News {
+    fn wanted<D: Desk>(desk: &D, hello: &Hello) -> Self {
+        Self {
+            usual: hello.watch.then(|| desk.watch()),
+            chat: hello.chat.then(|| desk.watch_chat()),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Notification, RecvError> {
+        tokio::select! {
+            // A review must not wait behind the words of an agent.
+            biased;
+            notification = receive(&mut self.usual) => notification,
+            notification = receive(&mut self.chat) => notification,
+        }
+    }
+}
+
+async fn receive(notifications: &mut Option<broadcast::Receiver<Notification>>) -> Result<Notification, RecvError> {
     match notifications {
         Some(notifications) => notifications.recv().await,
         None => std::future::pending().await,

@@ -20,6 +20,9 @@ pub trait Desk: Send + Sync + 'static {
 
     /// What happens from now on. A receiver that falls behind is told to ask again; it never holds anybody up.
     fn watch(&self) -> broadcast::Receiver<Notification>;
+
+    /// What happens in the chat from now on. It is apart from the rest, so that a thousand words of an agent push out no review.
+    fn watch_chat(&self) -> broadcast::Receiver<Notification>;
 }
 
 /// Why a request was not done: a sentence for people and a word for programs.

@@ -1,8 +1,15 @@
 //! The vocabulary of the front-end protocol.
 
+mod chat;
+
+pub use chat::{
+    ChatAgent, ChatAgentKind, ChatChanged, ChatCommand, ChatConnect, ChatEvent, ChatPhase, ChatState, ChatWrites,
+    ChatWritesChoice, Hunks, Texts,
+};
+
 use alongside_core::context::{Cursor, Hidden, HiddenBecause, IdeContext};
 use alongside_core::difference::ChangeSize;
-use alongside_core::draft::{Choice, Hunk, HunkId};
+use alongside_core::draft::{Choice, Hunk, HunkChange, HunkId};
 use alongside_core::privacy::Rule;
 use alongside_core::{BaseKind, Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
@@ -26,6 +33,9 @@ pub enum Request {
     /// A file got the focus, or its cursor or selection changed.
     #[serde(rename = "context/focus")]
     ContextFocus(Focus),
+    /// The editor got the focus, or is used in a way that no file shows.
+    #[serde(rename = "window/focus")]
+    WindowFocus(Nothing),
     /// A file was closed.
     #[serde(rename = "context/close")]
     ContextClose(FilePath),
@@ -77,9 +87,37 @@ pub enum Request {
     /// The variables for terminals that the editor opens. Answers [`Variables`]; only over a bridge.
     #[serde(rename = "terminal/environment")]
     TerminalEnvironment(Nothing),
+    /// Everything about the chat. Answers [`ChatState`].
+    #[serde(rename = "chat/state")]
+    ChatState(Nothing),
+    /// Connect to an agent, in place of the one before.
+    #[serde(rename = "chat/connect")]
+    ChatConnect(ChatConnect),
+    /// Leave the agent.
+    #[serde(rename = "chat/disconnect")]
+    ChatDisconnect(Nothing),
+    /// Ask something of the agent. Answers an `AgentReply`.
+    #[serde(rename = "chat/command")]
+    ChatCommand(ChatCommand),
+    /// Choose what happens to files that a child wants to write.
+    #[serde(rename = "chat/writes")]
+    ChatWrites(ChatWritesChoice),
+    /// Compare two texts. Answers [`Hunks`].
+    #[serde(rename = "difference")]
+    Difference(Texts),
     /// End the companion.
     #[serde(rename = "stop")]
     Stop(Nothing),
+}
+
+impl Request {
+    /// Whether the answer may take as long as an agent takes. Such a request holds up nothing else, and is answered when it is done.
+    pub fn takes_its_time(&self) -> bool {
+        matches!(
+            self,
+            Self::ChatConnect(_) | Self::ChatDisconnect(_) | Self::ChatCommand(_) | Self::Difference(_)
+        )
+    }
 }
 
 /// The names of all methods, for the error that lists them.
@@ -87,6 +125,7 @@ pub const METHODS: &[&str] = &[
     "hello",
     "context/open",
     "context/focus",
+    "window/focus",
     "context/close",
     "context/show",
     "review/list",
@@ -104,6 +143,12 @@ pub const METHODS: &[&str] = &[
     "doctor",
     "page/link",
     "terminal/environment",
+    "chat/state",
+    "chat/connect",
+    "chat/disconnect",
+    "chat/command",
+    "chat/writes",
+    "difference",
     "stop",
 ];
 
@@ -132,6 +177,12 @@ pub enum Notification {
     /// Agents see something else now.
     #[serde(rename = "context/changed")]
     ContextChanged(IdeContext),
+    /// Something happened in the chat. Only for front ends that want the chat.
+    #[serde(rename = "chat/event")]
+    ChatEvent(ChatEvent),
+    /// The chat has another agent, phase or choice. Only for front ends that want the chat.
+    #[serde(rename = "chat/changed")]
+    ChatChanged(ChatChanged),
     /// This front end read too slowly and missed some of the above: ask for what it shows again.
     #[serde(rename = "resync")]
     Resync(Nothing),
@@ -158,6 +209,23 @@ pub struct Hello {
     /// Whether the workspace is trusted; absent if the front end has no such notion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
+    /// Whether it shows the chat and wants to hear every word of it.
+    #[serde(default)]
+    pub chat: bool,
+}
+
+impl Hello {
+    /// A front end that asks and decides nothing by keys, and hears nothing.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            protocol: VERSION,
+            name: name.into(),
+            watch: false,
+            interactive: false,
+            trusted: None,
+            chat: false,
+        }
+    }
 }
 
 /// The answer to [`Hello`].
@@ -460,8 +528,8 @@ pub struct ReviewEdited {
     pub version: u64,
     /// What leads there from the version before.
     pub changes: Vec<TextChange>,
-    /// The hunks as they are now.
-    pub hunks: Vec<Hunk>,
+    /// Which hunks are others now.
+    pub hunks: HunkChange,
 }
 
 /// A draft that was carried over to what its file holds now.

@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Remembering {
     asked: Mutex<Vec<Request>>,
     news: broadcast::Sender<Notification>,
+    chat: broadcast::Sender<Notification>,
 }
 
 impl Remembering {
@@ -27,6 +28,7 @@ impl Remembering {
         Arc::new(Self {
             asked: Mutex::default(),
             news: broadcast::channel(4).0,
+            chat: broadcast::channel(4).0,
         })
     }
 }
@@ -51,6 +53,10 @@ impl Desk for Remembering {
 
     fn watch(&self) -> broadcast::Receiver<Notification> {
         self.news.subscribe()
+    }
+
+    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+        self.chat.subscribe()
     }
 }
 

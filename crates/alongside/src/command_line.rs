@@ -20,6 +20,7 @@ Examples:
   alongside                          start the companion for this directory
   alongside context focus main.rs    tell agents what you are looking at
   alongside diff list                see which changes wait
+  alongside chat -p 'Hello'          ask an agent something
   alongside doctor                   see whether gemini and qwen would connect
   alongside demo                     see the whole loop without an agent"
 )]
@@ -68,6 +69,8 @@ pub(crate) enum Command {
         #[arg(long)]
         open: bool,
     },
+    /// Talk with an agent: a link to the chat on the page, or one question in the terminal
+    Chat(Chat),
     /// End the companion of this directory
     #[command(after_help = "Examples:\n  alongside stop\n  alongside stop --all")]
     Stop(Stop),
@@ -292,6 +295,41 @@ pub(crate) enum HunkWord {
     Accept,
     Reject,
     Keep,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without -p it prints a link to the chat on the page, good for one use. With -p it says PROMPT to the agent of this directory's
+companion, in the conversation that is going on if there is one, and prints the answer as it comes; without a companion it brings
+its own. Ctrl-C cancels the answer.
+
+The agent may do nothing that it has to ask for, unless you say so: at the terminal, or with --yes. Changes of files wait for
+their review as always.
+
+Exit codes:
+  0  answered
+  1  failed: no agent, no connection, an error of the model
+  2  wrong usage
+  3  cancelled, or refused by the agent
+
+Examples:
+  alongside chat --open
+  alongside chat -p 'What does src/main.rs do?'
+  git diff | alongside chat -p - --agent gemini > review.md
+  alongside chat -p 'Fix the typo in README.md' --yes --json | jq -r .answer")]
+pub(crate) struct Chat {
+    /// What to say (`-` for standard input)
+    #[arg(long, short, value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// The agent: qwen, gemini, daemon, or one of your settings [default: the one that is connected, or the first that can be]
+    #[arg(long, value_name = "ID", requires = "prompt")]
+    pub(crate) agent: Option<String>,
+    /// Allow whatever the agent asks for, and accept its changes
+    #[arg(long, visible_alias = "allow", requires = "prompt")]
+    pub(crate) yes: bool,
+    /// Open the page in the browser
+    #[arg(long, conflicts_with = "prompt")]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]

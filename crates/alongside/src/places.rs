@@ -44,6 +44,11 @@ impl Places {
         self.state.join("reviews")
     }
 
+    /// What is kept of the chat.
+    pub(crate) fn chat(&self) -> PathBuf {
+        self.state.join("chat")
+    }
+
     /// Drafts that editors edit as files.
     pub(crate) fn drafts(&self) -> PathBuf {
         self.state.join("drafts")

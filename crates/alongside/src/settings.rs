@@ -3,12 +3,15 @@
 //! A workspace may come from anywhere, so its file can only make things stricter. An unknown key or a bad value is an
 //! error with its place and a suggestion: a setting that is silently ignored is worse than none.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use alongside_agent::Secret;
+use alongside_agent::settings::DaemonSettings;
 use alongside_core::privacy::{PatternError, Privacy};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -27,8 +30,21 @@ pub(crate) struct Settings {
     pub(crate) open_page: bool,
     /// `review.outside-workspace`: whether agents may propose changes outside every root.
     pub(crate) outside_workspace: OutsideWorkspace,
+    /// `agents.<id>`: agents that can be started for the chat.
+    pub(crate) agents: BTreeMap<String, AgentSettings>,
+    /// `daemon.*`: the daemon that the chat can use.
+    pub(crate) daemon: DaemonSettings,
     /// `privacy.hide`: globs, with the file that they are written in.
     hide: Vec<(PathBuf, Option<PathBuf>, Vec<String>)>,
+}
+
+/// An agent that can be started for the chat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentSettings {
+    /// `agents.<id>.command`: the program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// `agents.<id>.name`: what people call it.
+    pub(crate) name: Option<String>,
 }
 
 /// Whether agents may propose changes to files outside every folder of the workspace.
@@ -73,6 +89,13 @@ const USER_KEYS: &[&str] = &[
     "page.open",
     "privacy.hide",
     "review.outside-workspace",
+    "daemon.enabled",
+    "daemon.url",
+    "daemon.token",
+    "daemon.token-file",
+    "daemon.ca-file",
+    "agents.<id>.command",
+    "agents.<id>.name",
 ];
 const WORKSPACE_KEYS: &[&str] = &["privacy.hide", "review.outside-workspace"];
 
@@ -142,6 +165,10 @@ impl Settings {
                 return Err(reader.unknown_key(section.get_ref(), section.span()));
             };
             for (key, value) in section_table {
+                if section.get_ref() == "agents" {
+                    self.set_agent(&reader, key.get_ref(), key.span(), value)?;
+                    continue;
+                }
                 self.set(
                     &reader,
                     &format!("{}.{}", section.get_ref(), key.get_ref()),
@@ -150,6 +177,37 @@ impl Settings {
                 )?;
             }
         }
+        Ok(())
+    }
+
+    /// A command is a program that runs as the person does: a workspace, which may come from anywhere, has no say in it.
+    fn set_agent(
+        &mut self,
+        reader: &Reader<'_>,
+        id: &str,
+        place: Range<usize>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(), SettingsError> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return Err(reader.unknown_key(&format!("agents.{id}"), place));
+        };
+        if reader.owner != Owner::User {
+            return Err(reader.unknown_key("agents.<id>.command", place));
+        }
+        let mut agent = AgentSettings::default();
+        for (key, value) in table {
+            let name = format!("agents.{id}.{}", key.get_ref());
+            match key.get_ref().as_ref() {
+                "command" => agent.command = reader.texts(&name, value)?,
+                "name" => agent.name = Some(reader.text(&name, value)?),
+                other => return Err(reader.unknown_key(&format!("agents.<id>.{other}"), key.span())),
+            }
+        }
+        if agent.command.is_empty() {
+            let message = format!("`agents.{id}.command` is missing: [\"program\", \"argument\"]");
+            return Err(reader.error(Some(place), message));
+        }
+        self.agents.insert(id.to_owned(), agent);
         Ok(())
     }
 
@@ -167,6 +225,11 @@ impl Settings {
             "companion.name" => self.name = Some(reader.text(key, value)?),
             "companion.display-name" => self.display_name = Some(reader.text(key, value)?),
             "page.open" => self.open_page = reader.truth(key, value)?,
+            "daemon.enabled" => self.daemon.enabled = Some(reader.truth(key, value)?),
+            "daemon.url" => self.daemon.url = Some(reader.text(key, value)?),
+            "daemon.token" => self.daemon.token = Secret::new(&reader.text(key, value)?),
+            "daemon.token-file" => self.daemon.token_file = Some(reader.text(key, value)?.into()),
+            "daemon.ca-file" => self.daemon.ca_file = Some(reader.text(key, value)?.into()),
             "privacy.hide" => {
                 let root = match reader.owner {
                     Owner::User => None,
@@ -388,6 +451,43 @@ mod tests {
             .load()
             .unwrap_err();
         assert!(error.contains("only your own settings"), "{error}");
+    }
+
+    #[test]
+    fn agents_and_the_daemon_are_read_from_the_persons_own_settings() {
+        let user = "[agents.mine]\ncommand = ['/bin/mine', '--acp']\nname = 'Mine'\n\
+                    [daemon]\nenabled = true\nurl = 'http://127.0.0.1:1'\ntoken = 's3cret'\ntoken-file = '/t'\n";
+        let settings = Scratch::new(user, "").load().unwrap();
+        assert_eq!(settings.agents["mine"].command, ["/bin/mine", "--acp"]);
+        assert_eq!(settings.agents["mine"].name.as_deref(), Some("Mine"));
+        assert_eq!(settings.daemon.enabled, Some(true));
+        assert_eq!(settings.daemon.url.as_deref(), Some("http://127.0.0.1:1"));
+        assert_eq!(settings.daemon.token_file.as_deref(), Some(Path::new("/t")));
+        assert!(!format!("{settings:?}").contains("s3cret"));
+        let error = Scratch::new("[agents.mine]\nname = 'Mine'\n", "").load().unwrap_err();
+        assert!(
+            error.contains("line 1") && error.contains("`agents.mine.command` is missing"),
+            "{error}"
+        );
+        let error = Scratch::new("[agents.mine]\ncomand = ['a']\n", "").load().unwrap_err();
+        assert!(error.contains("did you mean `agents.<id>.command`?"), "{error}");
+    }
+
+    #[test]
+    fn a_workspace_starts_no_program_and_names_no_daemon() {
+        for (workspace, key) in [
+            ("[agents.evil]\ncommand = ['sh', '-c', 'evil']\n", "agents.<id>.command"),
+            ("[agents.qwen]\nname = 'evil'\n", "agents.<id>.command"),
+            ("[daemon]\nenabled = true\n", "daemon.enabled"),
+            ("[daemon]\nurl = 'http://127.0.0.1:1'\n", "daemon.url"),
+            ("[daemon]\ntoken = 'x'\n", "daemon.token"),
+            ("[daemon]\ntoken-file = '/x'\n", "daemon.token-file"),
+            ("[daemon]\nca-file = '/x'\n", "daemon.ca-file"),
+        ] {
+            let error = Scratch::new("", workspace).load().unwrap_err();
+            let expected = format!("a workspace cannot set `{key}`");
+            assert!(error.contains(&expected), "{workspace}: {error}");
+        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use alongside_e2e::{Cli, FakeModel, PATIENCE, Prompt, Sandbox, Terminal, editor, eventually};
+use alongside_e2e::{
+    Capability, Cli, FakeModel, PATIENCE, Prompt, Sandbox, Terminal, editor, eventually, proves, version,
+};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -85,6 +87,12 @@ impl Helix {
     }
 }
 
+fn proven(capabilities: &[Capability]) {
+    for capability in capabilities {
+        proves("Helix", &version(&editor("hx")), *capability);
+    }
+}
+
 #[tokio::test]
 async fn what_is_open_and_what_is_sent_reaches_agents() {
     let sandbox = Sandbox::new();
@@ -112,6 +120,7 @@ async fn what_is_open_and_what_is_sent_reaches_agents() {
     agent.sees(|file| file["path"] == json!(other)).await;
     helix.run("buffer-close");
     agent.sees(|file| file["path"] == json!(path)).await;
+    proven(&[Capability::Context]);
 }
 
 #[tokio::test]
@@ -139,6 +148,7 @@ async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_
         base,
         "the agent writes the file"
     );
+    proven(&[Capability::Edit]);
 }
 
 #[tokio::test]
@@ -167,6 +177,7 @@ async fn hunks_are_hints_and_are_decided_where_they_are() {
     helix.wait_for_text("+unwanted");
     let decision = agent.decision_by(|| helix.act("Reject change")).await;
     assert_eq!(decision["method"], "ide/diffRejected");
+    proven(&[Capability::Review, Capability::Hunk]);
 }
 
 #[tokio::test]
@@ -247,4 +258,5 @@ fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cl
         eventually(std::time::Duration::from_secs(2), || fs::read(&new).ok())
     });
     assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));
+    proven(&[Capability::Install]);
 }

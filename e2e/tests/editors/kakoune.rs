@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use alongside_e2e::{PATIENCE, Sandbox, Terminal, editor, eventually};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, editor, eventually, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -76,6 +76,13 @@ impl Kakoune {
     }
 }
 
+/// Kakoune itself does not say which version it is.
+fn proven(capabilities: &[Capability]) {
+    for capability in capabilities {
+        proves("Kakoune with kakoune-lsp", &version(&editor("kak-lsp")), *capability);
+    }
+}
+
 #[tokio::test]
 async fn the_cursor_and_the_selection_reach_agents_by_themselves() {
     let sandbox = Sandbox::new();
@@ -90,6 +97,7 @@ async fn the_cursor_and_the_selection_reach_agents_by_themselves() {
     agent
         .sees(|file| file["cursor"] == cursor && file.get("selectedText").is_none())
         .await;
+    proven(&[Capability::Context, Capability::Install]);
 }
 
 #[tokio::test]
@@ -112,6 +120,7 @@ async fn changes_are_accepted_by_hunks_and_rejected() {
     kakoune.wait_for_text("proposes a change to a.md (+1 −3)");
     let decision = agent.decision_by(|| kakoune.act("Reject change")).await;
     assert_eq!(decision["method"], "ide/diffRejected");
+    proven(&[Capability::Review, Capability::Hunk]);
 }
 
 #[tokio::test]
@@ -134,6 +143,7 @@ async fn a_draft_is_edited_in_the_file_that_a_message_names() {
     kakoune.run("write");
     let decision = agent.decision_by(|| kakoune.act("Accept change")).await;
     assert_eq!(decision["params"]["content"], "\u{feff}one\r\nTWO, edited");
+    proven(&[Capability::Edit]);
 }
 
 #[tokio::test]

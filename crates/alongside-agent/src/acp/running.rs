@@ -13,16 +13,22 @@ use super::error::AcpError;
 use super::rpc::{Message, Speaker, read_messages, write_lines};
 use super::talk::Talk;
 use super::{AcpOptions, Shared, files};
+use crate::command::AgentError;
 use crate::conversation::{list_of, text_of};
-use crate::daemon::SessionSummary;
-use crate::event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, EventSender, Locality, NoticeLevel};
+use crate::daemon::SessionPage;
+use crate::event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 use crate::ide::{OpenSession, Source};
+use crate::mention::{self, Query};
+use crate::position::EventSender;
 
 /// How long an agent may take to start. Node programs that check for updates take their time.
 const START: Duration = Duration::from_mins(1);
 
 /// How long an agent may take for anything else than a turn, which takes as long as it takes.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How many sessions of a page are read.
+const MOST_SESSIONS: usize = 500;
 
 /// An agent that runs. It ends when nobody has it any more; the tasks that work for it do not count.
 pub(super) struct Running {
@@ -35,6 +41,7 @@ pub(super) struct Running {
     initialized: OnceLock<Value>,
     /// Counts the turns that were cancelled, so that reviews that belong to them end.
     pub(super) cancelled: watch::Sender<u64>,
+    searching: tokio::sync::Mutex<()>,
     gone: AtomicBool,
 }
 
@@ -54,6 +61,7 @@ impl Running {
             talk: Mutex::new(Talk::new(events)),
             initialized: OnceLock::new(),
             cancelled: watch::channel(0).0,
+            searching: tokio::sync::Mutex::default(),
             gone: AtomicBool::new(false),
         });
         tokio::spawn(write_lines(lines, pipes.input));
@@ -128,12 +136,12 @@ impl Running {
 
     async fn try_open(&self, open: &OpenSession) -> Result<ConnectedSession, AcpError> {
         let mut params = json!({"cwd": self.options.workspace, "mcpServers": []});
-        let (method, source) = match open {
-            OpenSession::Load(id) => {
+        let (method, source) = match open.session_id() {
+            Some(id) => {
                 params["sessionId"] = json!(id);
                 ("session/load", Source::History)
             }
-            _ => ("session/new", Source::Stream),
+            None => ("session/new", Source::Stream),
         };
         self.talk.lock().begin_opening(source, text_of(&params, "sessionId"));
         let answer = self.call(method, &params, PATIENCE).await;
@@ -145,7 +153,7 @@ impl Running {
         });
         match opened {
             Ok((session_id, state)) => {
-                let connected = self.describe(&session_id, matches!(open, OpenSession::Load(_)));
+                let connected = self.describe(&session_id, open.session_id().is_some());
                 talk.session_id = Some(session_id);
                 talk.end_opening(Some(AgentEvent::Connected(connected.clone())));
                 talk.take_state(&state);
@@ -192,7 +200,8 @@ impl Running {
         Abilities {
             list_sessions: has("/sessionCapabilities/list"),
             load_sessions: has("/loadSession"),
-            rename_sessions: false,
+            rename_sessions: self.knows_rename(),
+            find_files: true,
             switch_models: true,
             switch_modes: true,
             images: has("/promptCapabilities/image"),
@@ -219,6 +228,7 @@ impl Running {
             session_id: session_id.to_owned(),
             agent,
             attached,
+            resumed: false,
             workspace: self.options.workspace.display().to_string(),
             abilities: self.abilities(),
             locality: Locality::Child,
@@ -266,14 +276,51 @@ impl Running {
         }
     }
 
-    pub(super) async fn list_sessions(&self) -> Result<Vec<SessionSummary>, AcpError> {
-        let answer = self
-            .call("session/list", &json!({"cwd": self.options.workspace}), PATIENCE)
-            .await?;
+    /// A page of the sessions of the directory.
+    pub(super) async fn list_sessions(&self, cursor: Option<&str>) -> Result<SessionPage, AcpError> {
+        let mut params = json!({"cwd": self.options.workspace});
+        if let Some(cursor) = cursor {
+            params["cursor"] = json!(cursor);
+        }
+        let answer = self.call("session/list", &params, PATIENCE).await?;
         let sessions = list_of(&answer, "sessions").iter();
-        Ok(sessions
-            .filter_map(|session| serde_json::from_value(session.clone()).ok())
-            .collect())
+        Ok(SessionPage {
+            sessions: sessions
+                .filter_map(|session| serde_json::from_value(session.clone()).ok())
+                .take(MOST_SESSIONS)
+                .collect(),
+            next_cursor: text_of(&answer, "nextCursor").map(str::to_owned),
+        })
+    }
+
+    /// The protocol has no way to give a session a name. Qwen Code has one of its own, and does not announce it.
+    fn knows_rename(&self) -> bool {
+        self.introduction().pointer("/agentInfo/name") == Some(&json!("qwen-code"))
+    }
+
+    /// Gives the session a name. `false` if the agent would not.
+    pub(super) async fn rename(&self, title: &str) -> Result<bool, AcpError> {
+        let params = json!({"sessionId": self.session_id(), "title": title, "cwd": self.options.workspace});
+        let answer = self.call("renameSession", &params, PATIENCE).await?;
+        let renamed = answer.get("success") == Some(&json!(true));
+        if renamed {
+            let title = title.to_owned();
+            self.talk.lock().tell([AgentEvent::Title { title }]);
+        }
+        Ok(renamed)
+    }
+
+    /// Finds files of the workspace, one search at a time: each key that is pressed asks for one.
+    pub(super) async fn find_files(&self, query: Query) -> Result<Vec<String>, AgentError> {
+        let _alone = self.searching.lock().await;
+        let workspace = self.options.workspace.clone();
+        let found = tokio::task::spawn_blocking(move || mention::find(&workspace, &query)).await;
+        match found {
+            Ok(Ok(paths)) => Ok(paths),
+            Ok(Err(error)) => Err(AgentError::Pattern(error.to_string())),
+            // The runtime ends.
+            Err(_) => Err(AgentError::NotConnected),
+        }
     }
 
     /// Asks and waits for the answer.
@@ -358,10 +405,10 @@ impl Running {
         let mut talk = self.talk.lock();
         talk.end(&reason);
         let reopen = talk.session_id.clone().filter(|_| self.abilities().load_sessions);
-        talk.tell([AgentEvent::Disconnected {
+        talk.finish(AgentEvent::Disconnected {
             kind: DisconnectKind::Died,
             reason,
             reopen,
-        }]);
+        });
     }
 }

@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use crate::conversation::{ContentBlock, SessionUpdate, TurnEnd, read_models, read_modes};
-use crate::event::{AgentEvent, EventSender};
+use crate::event::AgentEvent;
 use crate::ide::{Source, Translator};
+use crate::position::EventSender;
 
 /// How many prompts may wait. The daemon has the same limit.
 pub(super) const MOST_QUEUED: usize = 5;
@@ -27,6 +28,10 @@ pub(super) struct Talk {
     /// The choices that a session has, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     numbers: u64,
+    /// The end was told.
+    over: bool,
+    /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
+    life: String,
 }
 
 struct Opening {
@@ -49,23 +54,32 @@ impl Talk {
             asked: HashMap::new(),
             config_options: Value::Null,
             numbers: 0,
+            over: false,
+            life: new_life(),
         }
     }
 
     /// An id that was not used before.
     pub(super) fn next_id(&mut self, what: &str) -> String {
         self.numbers += 1;
-        format!("{what}-{}", self.numbers)
+        format!("{what}-{}-{}", self.life, self.numbers)
     }
 
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        if self.over {
+            return;
+        }
         match &mut self.opening {
             Some(opening) => opening.held.extend(events),
-            None => events.into_iter().for_each(|event| {
-                // Nobody listens any more: then nobody misses it.
-                let _ = self.events.send(event);
-            }),
+            None => events.into_iter().for_each(|event| self.events.send(event, None)),
         }
+    }
+
+    /// Tells the end. Nothing comes after it.
+    pub(super) fn finish(&mut self, disconnected: AgentEvent) {
+        self.opening = None;
+        self.tell([disconnected]);
+        self.over = true;
     }
 
     /// A session is being opened: hold what is said.
@@ -165,4 +179,13 @@ impl Talk {
             }]);
         }
     }
+}
+
+/// A name that no child before had.
+fn new_life() -> String {
+    let mut bytes = [0; 4];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = std::process::id().to_le_bytes();
+    }
+    format!("{:08x}", u32::from_le_bytes(bytes))
 }

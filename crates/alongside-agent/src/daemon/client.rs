@@ -1,6 +1,7 @@
 //! The routes of a daemon.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,55 @@ use crate::secret::Secret;
 /// How long a request may take. Until its runtime is up a daemon lets requests wait instead of refusing them, and a
 /// session that is created for nobody stays: so this is generous.
 pub const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many sessions are asked for at once.
+const PAGE: usize = 50;
+
+/// How many files are asked for at once.
+const MOST_FILES: usize = 1000;
+
+/// A side of the daemon's machine: see [`DaemonClient::diagnostics`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Diagnostics {
+    /// The variables of its environment that matter.
+    Environment,
+    /// Where models come from.
+    Providers,
+    /// The MCP servers.
+    McpServers,
+    /// The skills.
+    Skills,
+}
+
+impl Diagnostics {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Environment => "/workspace/env",
+            Self::Providers => "/workspace/providers",
+            Self::McpServers => "/workspace/mcp",
+            Self::Skills => "/workspace/skills",
+        }
+    }
+}
+
+/// How a client talks to its daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// How long a request may take. Streams have no limit.
+    pub timeout: Duration,
+    /// For https: the certificates that are trusted, in place of those that the system trusts. The daemon shows one of them, or one that
+    /// was signed with one of them.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self {
+            timeout: USUAL_TIMEOUT,
+            ca_file: None,
+        }
+    }
+}
 
 /// A client of one daemon. Clones share its connections.
 ///
@@ -43,12 +93,16 @@ impl fmt::Debug for DaemonClient {
 impl DaemonClient {
     /// A client that connects when it has something to say.
     pub fn new(address: DaemonAddress, token: Option<Secret>) -> Result<Self, DaemonError> {
-        Self::with_timeout(address, token, USUAL_TIMEOUT)
+        Self::with_settings(address, token, &ClientSettings::default())
     }
 
-    /// The same with another limit on how long a request may take. Streams have none.
-    pub fn with_timeout(address: DaemonAddress, token: Option<Secret>, timeout: Duration) -> Result<Self, DaemonError> {
-        let transport = Arc::new(Transport::new(address, token, timeout)?);
+    /// The same with some things different from usual.
+    pub fn with_settings(
+        address: DaemonAddress,
+        token: Option<Secret>,
+        settings: &ClientSettings,
+    ) -> Result<Self, DaemonError> {
+        let transport = Arc::new(Transport::new(address, token, settings)?);
         Ok(Self { transport })
     }
 
@@ -123,9 +177,9 @@ impl DaemonClient {
     /// The sessions of a directory, live and remembered. `cursor` is [`SessionPage::next_cursor`] of the page before.
     pub async fn list(&self, workspace: &str, cursor: Option<&str>) -> Result<SessionPage, DaemonError> {
         let query = cursor
-            .map(|cursor| format!("?cursor={}", encoded(cursor)))
+            .map(|cursor| format!("&cursor={}", encoded(cursor)))
             .unwrap_or_default();
-        let path = format!("/workspace/{}/sessions{query}", encoded(workspace));
+        let path = format!("/workspace/{}/sessions?size={PAGE}{query}", encoded(workspace));
         self.transport.json(Call::get(path)).await
     }
 
@@ -283,15 +337,21 @@ impl DaemonClient {
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
-    /// Reads a file of the workspace on the daemon's machine; the first 256 KiB of it.
-    pub async fn read_file(&self, path: &str) -> Result<FileText, DaemonError> {
+    /// Reads a file of a workspace on the daemon's machine; the first 256 KiB of it. Without a workspace it is the daemon's first one.
+    pub async fn read_file(&self, workspace: Option<&str>, path: &str) -> Result<FileText, DaemonError> {
         self.transport
-            .json(Call::get(format!("/file?path={}", encoded(path))))
+            .json(Call::get(format!(
+                "{}/file?path={}",
+                of_workspace(workspace),
+                encoded(path)
+            )))
             .await
     }
 
-    /// The files of the workspace that match a pattern.
-    pub async fn find_files(&self, pattern: &str) -> Result<Vec<String>, DaemonError> {
+    /// The files of a workspace that match a pattern, a thousand at most, as paths from its directory. Ignored ones are not among them.
+    ///
+    /// Without a workspace it is the daemon's first one. Only a daemon with several knows the route of any other.
+    pub async fn find_files(&self, workspace: Option<&str>, pattern: &str) -> Result<Vec<String>, DaemonError> {
         #[derive(Deserialize)]
         struct Answer {
             #[serde(default)]
@@ -299,7 +359,11 @@ impl DaemonClient {
         }
         let answer: Answer = self
             .transport
-            .json(Call::get(format!("/glob?pattern={}", encoded(pattern))))
+            .json(Call::get(format!(
+                "{}/glob?maxResults={MOST_FILES}&pattern={}",
+                of_workspace(workspace),
+                encoded(pattern)
+            )))
             .await?;
         Ok(answer.matches)
     }
@@ -313,6 +377,11 @@ impl DaemonClient {
         }
         let answer: Answer = self.transport.json(Call::get("/workspace/preflight")).await?;
         Ok(answer.cells)
+    }
+
+    /// What the daemon says about one side of its machine, in its own words. It names variables and never tells their values.
+    pub async fn diagnostics(&self, of: Diagnostics) -> Result<Value, DaemonError> {
+        self.transport.json(Call::get(of.path())).await
     }
 
     /// How the daemon is, in its own words.
@@ -333,6 +402,13 @@ impl DaemonClient {
 /// The path of something that belongs to a session.
 pub(super) fn of_session(session: &str, rest: &str) -> String {
     format!("/session/{}/{rest}", encoded(session))
+}
+
+/// The path of something that belongs to a directory of the daemon.
+fn of_workspace(workspace: Option<&str>) -> String {
+    workspace
+        .map(|workspace| format!("/workspaces/{}", encoded(workspace)))
+        .unwrap_or_default()
 }
 
 /// What shall be gone may be gone already.

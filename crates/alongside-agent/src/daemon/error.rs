@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -40,9 +41,20 @@ pub enum DaemonError {
     /// A token, id or body that cannot be sent at all.
     #[error("this cannot be sent: {0}")]
     Unsendable(&'static str),
-    /// The address says https, and this program was built without TLS.
-    #[error("the daemon URL says https, and this build of alongside speaks plain http only")]
-    NoTls,
+    /// The daemon's certificate will not do.
+    #[error("the certificate of the daemon is not trusted: {0}")]
+    Untrusted(String),
+    /// There is no TLS with what answers there.
+    #[error("the daemon URL says https, and that does not work: {0}")]
+    Tls(String),
+    /// The file with certificates cannot be used.
+    #[error("daemon.ca-file: {} cannot be used: {source}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// There is one stream of events for a session client already.
     #[error("the events of this session are being read already")]
     AlreadySubscribed,
@@ -127,7 +139,11 @@ impl DaemonError {
         match self {
             Self::Unreachable { .. } => Some("Start `qwen serve` in the directory of the project."),
             Self::WorkspaceMismatch { .. } => Some("Start `qwen serve` with --workspace for this directory."),
-            Self::NoTls => Some("Use an http URL: the daemon is on this machine."),
+            Self::Untrusted(_) => Some(
+                "Set daemon.ca-file to the file of the certificate (the one after --tls-cert), or to that of the authority that \
+                 signed it.",
+            ),
+            Self::Tls(_) => Some("Use an http URL, unless `qwen serve` was started with --tls-cert."),
             _ if self.has_code("workspace_mismatch") => Some("Start `qwen serve` with --workspace for this directory."),
             _ => None,
         }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::answers::{NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage};
+use super::answers::{
+    FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage,
+};
 use super::client::DaemonClient;
 use super::error::DaemonError;
 use super::stream::EventStream;
@@ -19,7 +22,8 @@ use crate::conversation::{ContentBlock, TurnEnd, Vote};
 const MOST_ENDS: usize = 256;
 
 /// How far somebody has read the events of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Cursor {
     /// The last event that was handled; 0 is before the first, `None` is "from now on".
     pub last_event_id: Option<u64>,
@@ -38,6 +42,8 @@ struct Shared {
     session_id: String,
     workspace: String,
     place: Mutex<Place>,
+    /// Not in the daemon's first directory.
+    elsewhere: AtomicBool,
     subscribed: AtomicBool,
     renewal: tokio::sync::Mutex<()>,
     ends: Mutex<Ends>,
@@ -128,6 +134,7 @@ impl DaemonSessionClient {
                     client_id: handle.client_id.clone(),
                     cursor,
                 }),
+                elsewhere: AtomicBool::new(false),
                 subscribed: AtomicBool::new(false),
                 renewal: tokio::sync::Mutex::default(),
                 ends: Mutex::default(),
@@ -271,6 +278,26 @@ impl DaemonSessionClient {
         self.client.transcript(self.session_id(), cursor, limit).await
     }
 
+    /// The files of the session's directory that match a pattern: see [`DaemonClient::find_files`].
+    pub async fn find_files(&self, pattern: &str) -> Result<Vec<String>, DaemonError> {
+        self.client.find_files(self.other_workspace(), pattern).await
+    }
+
+    /// Reads a file of the session's directory: see [`DaemonClient::read_file`].
+    pub async fn read_file(&self, path: &str) -> Result<FileText, DaemonError> {
+        self.client.read_file(self.other_workspace(), path).await
+    }
+
+    /// Says whether the session works in the daemon's first directory. Until then it is taken to do so.
+    pub fn set_in_first_workspace(&self, is_first: bool) {
+        self.shared.elsewhere.store(!is_first, Ordering::Relaxed);
+    }
+
+    /// The session's directory, if it is not the daemon's first one.
+    fn other_workspace(&self) -> Option<&str> {
+        self.shared.elsewhere.load(Ordering::Relaxed).then(|| self.workspace())
+    }
+
     /// Gives the session a name.
     pub async fn rename(&self, name: &str) -> Result<(), DaemonError> {
         self.with_identity(|client| async move { self.client.rename(self.session_id(), name, client.as_deref()).await })
@@ -322,7 +349,7 @@ impl DaemonSessionClient {
         }
     }
 
-    pub(super) fn remember_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
+    pub(crate) fn remember_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
         let mut own = self.shared.ends.lock();
         for end in ends {
             if own.recent.len() == MOST_ENDS {

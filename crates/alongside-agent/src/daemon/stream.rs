@@ -170,6 +170,11 @@ impl EventStream {
         }
     }
 
+    /// How far everything is handled once the item that was given last is.
+    pub fn cursor(&self) -> Cursor {
+        self.given.clone().unwrap_or_else(|| self.session.cursor())
+    }
+
     async fn read(&mut self) {
         // After a load there may be events left that came before it.
         self.take_events();

@@ -14,10 +14,13 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::address::DaemonAddress;
+use super::client::ClientSettings;
 use super::error::{DaemonError, Refusal};
+use super::tls::Tls;
 use crate::secret::Secret;
 
 /// How long a connection may take to come about. The daemon is on this machine.
@@ -43,6 +46,8 @@ pub(super) struct Transport {
     host: HeaderValue,
     token: Option<Secret>,
     authorization: Option<HeaderValue>,
+    /// How to speak TLS, if the address wants that.
+    tls: Option<Tls>,
     timeout: Duration,
     idle: Mutex<Vec<Connection>>,
 }
@@ -91,10 +96,14 @@ impl<'a> Call<'a> {
 }
 
 impl Transport {
-    pub(super) fn new(address: DaemonAddress, token: Option<Secret>, timeout: Duration) -> Result<Self, DaemonError> {
-        if address.is_secure() {
-            return Err(DaemonError::NoTls);
-        }
+    pub(super) fn new(
+        address: DaemonAddress,
+        token: Option<Secret>,
+        settings: &ClientSettings,
+    ) -> Result<Self, DaemonError> {
+        let tls = address
+            .is_secure()
+            .then(|| Tls::new(&address, settings.ca_file.as_deref()));
         let host =
             HeaderValue::from_str(&address.authority()).map_err(|_| DaemonError::Unsendable("the name of the host"))?;
         let authorization = token.as_ref().map(|token| {
@@ -108,7 +117,8 @@ impl Transport {
             host,
             authorization: authorization.transpose()?,
             token,
-            timeout,
+            tls: tls.transpose()?,
+            timeout: settings.timeout,
             idle: Mutex::default(),
         })
     }
@@ -201,7 +211,8 @@ impl Transport {
         loop {
             let (mut connection, is_new) = match self.take_idle().await {
                 Some(connection) => (connection, false),
-                None => (self.open().await?, true),
+                // In a box: what TLS needs would make every request that much larger.
+                None => (Box::pin(self.open()).await?, true),
             };
             match connection.try_send_request(request).await {
                 Ok(response) => return Ok((response, connection)),
@@ -233,21 +244,20 @@ impl Transport {
     }
 
     async fn open(&self) -> Result<Connection, DaemonError> {
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.connect()).await;
-        let stream = connected
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|source| DaemonError::Unreachable {
-                address: self.address.to_string(),
-                source,
-            })?;
-        let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = handshake.map_err(|error| DaemonError::Lost(error.to_string()))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the daemon broke off");
+        let unreachable = |source| DaemonError::Unreachable {
+            address: self.address.to_string(),
+            source,
+        };
+        let opened = tokio::time::timeout(CONNECT_TIMEOUT, async {
+            let stream = self.connect().await.map_err(unreachable)?;
+            match &self.tls {
+                Some(tls) => shake_hands(tls.connect(stream).await?).await,
+                None => shake_hands(stream).await,
             }
         });
-        Ok(sender)
+        opened
+            .await
+            .unwrap_or_else(|_| Err(unreachable(io::ErrorKind::TimedOut.into())))
     }
 
     async fn connect(&self) -> io::Result<TcpStream> {
@@ -276,6 +286,21 @@ impl Transport {
             .as_ref()
             .map_or_else(|| text.to_owned(), |token| token.blot_out(text))
     }
+}
+
+/// Begins to speak HTTP on a connection.
+async fn shake_hands<Stream>(stream: Stream) -> Result<Connection, DaemonError>
+where
+    Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let handshake = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = handshake.map_err(|error| DaemonError::Lost(error.to_string()))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to the daemon broke off");
+        }
+    });
+    Ok(sender)
 }
 
 /// Encodes a text so that it is one part of a path or of a query.

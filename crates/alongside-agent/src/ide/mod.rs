@@ -6,18 +6,23 @@
 
 mod open;
 mod pump;
+mod talk;
 mod translator;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::command::{AgentCommand, AgentError, AgentReply};
 use crate::conversation::{ContentBlock, PermissionDecision};
-use crate::daemon::{Cursor, DaemonAddress, DaemonClient, DaemonSessionClient, SessionScope};
-use crate::event::{AgentEvent, ConnectedSession, DisconnectKind, EventReceiver, EventSender};
+use crate::daemon::{Cursor, DaemonAddress, DaemonSessionClient, SessionScope};
+use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
+use crate::mention::Query;
+use crate::position::{EventReceiver, EventSender, Position, event_channel};
 use crate::secret::Secret;
 use pump::Pump;
+use talk::Talk;
 
 pub use translator::{Source, Translator};
 
@@ -28,6 +33,8 @@ pub struct DaemonOptions {
     pub address: DaemonAddress,
     /// Its token.
     pub token: Option<Secret>,
+    /// The certificates that are trusted: see [`crate::daemon::ClientSettings::ca_file`].
+    pub ca_file: Option<PathBuf>,
     /// The directory to work in; the daemon's first one if `None`.
     pub workspace: Option<String>,
     /// The session to enter.
@@ -36,8 +43,6 @@ pub struct DaemonOptions {
     pub model: Option<String>,
     /// The approval mode to begin with.
     pub mode: Option<String>,
-    /// How far the session was read before, to go on from there instead of from its history.
-    pub cursor: Option<Cursor>,
 }
 
 /// Which session to enter.
@@ -50,6 +55,9 @@ pub enum OpenSession {
     New,
     /// A certain one, with its history.
     Load(String),
+    /// A certain one, from where somebody was in it before; with its history if what came after that is not to be had any more. An agent
+    /// that is a child has no such place: it opens the session with its history.
+    Resume(Box<Position>),
 }
 
 /// The connection. Clones are the same connection.
@@ -68,7 +76,7 @@ struct Shared {
 /// The session that we are in. Dropping it stops everything that works for it.
 struct Current {
     session: DaemonSessionClient,
-    talk: Arc<Mutex<Translator>>,
+    talk: Arc<Mutex<Talk>>,
     _pump: Pump,
 }
 
@@ -84,7 +92,7 @@ impl std::fmt::Debug for DaemonIdeConnection {
 impl DaemonIdeConnection {
     /// A connection that is not connected, and where its events come from.
     pub fn new() -> (Self, EventReceiver) {
-        let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let (events, receiver) = event_channel();
         (Self::with_events(events), receiver)
     }
 
@@ -113,10 +121,10 @@ impl DaemonIdeConnection {
         self.leave("replaced by another connection");
         let opened = open::open(options).await?;
         let connected = opened.connected.clone();
-        let talk = Arc::new(Mutex::new(Translator::default()));
         let session = opened.session.clone();
+        let talk = Arc::new(Mutex::new(Talk::new(self.shared.events.clone(), &session)));
         let mut current = self.shared.current.lock();
-        // The pump tells everything, beginning with that there is a session, so that all of it comes in order. It starts only
+        // The pump tells everything, beginning with that there is a session, so that all of it comes in order. It runs only
         // when there is a current session for it to end.
         let pump = Pump::start(&Arc::downgrade(&self.shared), opened, Arc::clone(&talk))?;
         *current = Some(Current {
@@ -138,12 +146,12 @@ impl DaemonIdeConnection {
             return;
         };
         let session = current.session.clone();
-        drop(current);
-        self.shared.tell(AgentEvent::Disconnected {
+        current.talk.lock().end(AgentEvent::Disconnected {
             kind: DisconnectKind::Requested,
             reason: reason.to_owned(),
             reopen: Some(session.session_id().to_owned()),
         });
+        drop(current);
         // It is only polite: the daemon forgets clients by itself. So nobody waits for it.
         tokio::spawn(async move {
             if let Err(error) = session.detach().await {
@@ -162,7 +170,7 @@ impl DaemonIdeConnection {
         self.shared.session().map(|session| session.session_id().to_owned())
     }
 
-    /// How far the events have been handled, to come back to.
+    /// How far the events have been taken from the daemon. For how far they were taken from here, see [`EventReceiver::position`].
     pub fn cursor(&self) -> Option<Cursor> {
         self.shared.session().map(|session| session.cursor())
     }
@@ -175,8 +183,13 @@ impl DaemonIdeConnection {
         let (session, talk) = self.shared.session_and_talk().ok_or(AgentError::NotConnected)?;
         let receipt = session.prompt(blocks).await?;
         // Its echo may have been here first.
-        self.shared
-            .accept(&talk, &receipt.prompt_id, &ContentBlock::text_of_all(blocks));
+        let mut talk = talk.lock();
+        if talk.translator.accept(&receipt.prompt_id) {
+            talk.tell([AgentEvent::PromptAccepted {
+                prompt_id: receipt.prompt_id.clone(),
+                text: ContentBlock::text_of_all(blocks),
+            }]);
+        }
         Ok(receipt.prompt_id)
     }
 
@@ -186,7 +199,7 @@ impl DaemonIdeConnection {
             return Ok(());
         };
         {
-            let mut talk = talk.lock();
+            let talk = &mut talk.lock().translator;
             if talk.running.is_some() && talk.running == talk.cancelling {
                 return Ok(());
             }
@@ -195,7 +208,7 @@ impl DaemonIdeConnection {
         }
         let cancelled = session.cancel().await;
         if cancelled.is_err() {
-            talk.lock().cancelling = None;
+            talk.lock().translator.cancelling = None;
         }
         Ok(cancelled?)
     }
@@ -224,18 +237,17 @@ impl DaemonIdeConnection {
         let (session, talk) = self.shared.session_and_talk().ok_or(AgentError::NotConnected)?;
         let vote = {
             let talk = talk.lock();
-            talk.open
+            talk.translator
+                .open
                 .get(request_id)
                 .ok_or(AgentError::NoSuchRequest)?
                 .vote(decision)
         };
         let in_time = session.respond_to_permission(request_id, &vote).await?;
-        if !in_time && talk.lock().open.remove(request_id).is_some() {
-            self.shared.tell(AgentEvent::ApprovalClosed {
-                request_id: request_id.to_owned(),
-                option_id: None,
-                own: false,
-            });
+        if !in_time {
+            let mut talk = talk.lock();
+            let closed = talk.translator.close_request(request_id, None, false);
+            talk.tell(closed);
         }
         Ok(in_time)
     }
@@ -254,20 +266,23 @@ impl DaemonIdeConnection {
             AgentCommand::RemoveQueued { prompt_id } => done(session()?.remove_pending_prompt(&prompt_id).await?),
             AgentCommand::SetModel { model_id } => self.set_model(&model_id).await.map(|()| AgentReply::Done)?,
             AgentCommand::SetMode { mode_id } => self.set_mode(&mode_id).await.map(|()| AgentReply::Done)?,
-            AgentCommand::ListSessions => {
+            AgentCommand::ListSessions { cursor } => {
                 let session = session()?;
-                let page = session.client().list(session.workspace(), None).await?;
+                let page = session.client().list(session.workspace(), cursor.as_deref()).await?;
                 AgentReply::Sessions {
                     sessions: page.sessions,
+                    next_cursor: page.next_cursor,
                 }
             }
             AgentCommand::NewSession => self.reconnect(OpenSession::New).await?,
             AgentCommand::LoadSession { session_id } => self.reconnect(OpenSession::Load(session_id)).await?,
             AgentCommand::Rename { title } => session()?.rename(&title).await.map(|()| AgentReply::Done)?,
             AgentCommand::FindFiles { pattern } => {
-                let client: DaemonClient = session()?.client().clone();
+                let session = session()?;
+                let query = Query::read(&pattern);
+                let paths = session.find_files(&query.to_pattern()).await?;
                 AgentReply::Files {
-                    paths: client.find_files(&pattern).await?,
+                    paths: query.rank(paths),
                 }
             }
         })
@@ -278,7 +293,6 @@ impl DaemonIdeConnection {
         let mut last = self.shared.connecting.lock().await;
         let options = last.as_mut().ok_or(AgentError::NotConnected)?;
         options.open = open;
-        options.cursor = None;
         let options = options.clone();
         self.enter(&options).await.map(|_| AgentReply::Done)
     }
@@ -289,6 +303,15 @@ impl OpenSession {
     fn scope(&self) -> Option<SessionScope> {
         (*self == Self::New).then_some(SessionScope::Thread)
     }
+
+    /// The session, if it is a certain one.
+    pub fn session_id(&self) -> Option<&str> {
+        match self {
+            Self::Load(id) => Some(id),
+            Self::Resume(position) => Some(&position.session_id),
+            Self::CreateOrAttach | Self::New => None,
+        }
+    }
 }
 
 fn done(in_time: bool) -> AgentReply {
@@ -296,30 +319,14 @@ fn done(in_time: bool) -> AgentReply {
 }
 
 impl Shared {
-    fn tell(&self, event: AgentEvent) {
-        // Nobody listens any more: then nobody misses it.
-        let _ = self.events.send(event);
-    }
-
     fn session(&self) -> Option<DaemonSessionClient> {
         self.current.lock().as_ref().map(|current| current.session.clone())
     }
 
-    fn session_and_talk(&self) -> Option<(DaemonSessionClient, Arc<Mutex<Translator>>)> {
+    fn session_and_talk(&self) -> Option<(DaemonSessionClient, Arc<Mutex<Talk>>)> {
         let current = self.current.lock();
         current
             .as_ref()
             .map(|current| (current.session.clone(), Arc::clone(&current.talk)))
-    }
-
-    /// Tells once that a prompt of ours was accepted.
-    fn accept(&self, talk: &Mutex<Translator>, prompt_id: &str, text: &str) {
-        let mut talk = talk.lock();
-        if talk.accept(prompt_id) {
-            self.tell(AgentEvent::PromptAccepted {
-                prompt_id: prompt_id.to_owned(),
-                text: text.to_owned(),
-            });
-        }
     }
 }

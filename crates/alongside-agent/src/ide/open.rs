@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::{DaemonOptions, OpenSession};
 use crate::conversation::{PermissionRequest, read_models, read_modes};
 use crate::daemon::{
-    Capabilities, Cursor, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession, PendingPrompt,
-    SessionHandle,
+    Capabilities, ClientSettings, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession,
+    PendingPrompt, SessionHandle,
 };
-use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality};
+use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
+use crate::position::Position;
 
 /// What there is no conversation without. Its name, and the tag that says so.
 const NEEDED: [&str; 5] = [
@@ -25,8 +26,18 @@ const NEEDED: [&str; 5] = [
 pub(super) struct Opened {
     pub(super) session: DaemonSessionClient,
     pub(super) connected: ConnectedSession,
-    pub(super) history: Option<Vec<DaemonEvent>>,
+    pub(super) past: Past,
     pub(super) state: State,
+}
+
+/// What happened in a session before it was entered.
+pub(super) enum Past {
+    /// Nothing but what its events will tell.
+    None,
+    /// This, which is to be told.
+    History(Vec<DaemonEvent>),
+    /// This, up to where it was told before and beyond.
+    Told(Box<Position>, Vec<DaemonEvent>),
 }
 
 /// What a session is like beside its conversation.
@@ -37,8 +48,22 @@ pub(super) struct State {
     pub(super) prompts: Vec<PendingPrompt>,
 }
 
+impl State {
+    /// The mode in force.
+    pub(super) fn mode(&self) -> Option<String> {
+        self.events.iter().find_map(|event| match event {
+            AgentEvent::Modes(modes) => modes.current.clone(),
+            _ => None,
+        })
+    }
+}
+
 pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError> {
-    let client = DaemonClient::new(options.address.clone(), options.token.clone())?;
+    let settings = ClientSettings {
+        ca_file: options.ca_file.clone(),
+        ..ClientSettings::default()
+    };
+    let client = DaemonClient::with_settings(options.address.clone(), options.token.clone(), &settings)?;
     let mut capabilities = client.capabilities().await?;
     let workspace = options.workspace.as_deref().map(canonical);
     // While it starts, a daemon does not know all that it can do, nor all directories that it works in.
@@ -46,16 +71,33 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
     if !starting {
         check(&capabilities, workspace.as_deref())?;
     }
-    let (session, handle, history) = enter(&client, options, workspace.as_deref()).await.map_err(mismatch)?;
+    let (session, handle, past) = enter(&client, options, workspace.as_deref()).await.map_err(mismatch)?;
     if starting {
         capabilities = client.capabilities().await?;
         check(&capabilities, None)?;
     }
+    let first = capabilities.workspace_cwd.as_deref();
+    session.set_in_first_workspace(first.is_none_or(|first| canonical(first) == canonical(session.workspace())));
     let preflight = client.preflight().await.unwrap_or_else(|error| {
         tracing::debug!(%error, "the daemon does not say where things are");
         Vec::new()
     });
-    let state = state_of(&session).await;
+    let mut failure = None;
+    if let Some(mode) = options.mode.as_deref()
+        && options.open.session_id().is_some()
+        && !handle.attached
+    {
+        // Nobody else is in it, and a session that was not live does not know in which mode it was.
+        failure = session.set_approval_mode(mode).await.err();
+    }
+    let mut state = state_of(&session).await;
+    state.events.extend(failure.map(|error| AgentEvent::Notice {
+        level: NoticeLevel::Warning,
+        message: format!(
+            "The mode {} is not in force: {error}",
+            options.mode.as_deref().unwrap_or_default()
+        ),
+    }));
     let connected = ConnectedSession {
         session_id: session.session_id().to_owned(),
         agent: capabilities.qwen_code_version.as_ref().map_or_else(
@@ -63,11 +105,13 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
             |version| format!("Qwen Code {version} (daemon)"),
         ),
         attached: handle.attached,
+        resumed: matches!(past, Past::Told(..)),
         workspace: session.workspace().to_owned(),
         abilities: Abilities {
             list_sessions: capabilities.has("session_list"),
             load_sessions: capabilities.has("session_load"),
             rename_sessions: capabilities.has("session_metadata"),
+            find_files: capabilities.has("workspace_file_read"),
             switch_models: capabilities.has("session_set_model"),
             switch_modes: capabilities.has("session_approval_mode_control"),
             images: true,
@@ -79,7 +123,7 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
     Ok(Opened {
         session,
         connected,
-        history,
+        past,
         state,
     })
 }
@@ -122,21 +166,21 @@ fn mismatch(error: DaemonError) -> DaemonError {
     }
 }
 
-type Entered = (DaemonSessionClient, SessionHandle, Option<Vec<DaemonEvent>>);
+type Entered = (DaemonSessionClient, SessionHandle, Past);
 
 async fn enter(
     client: &DaemonClient,
     options: &DaemonOptions,
     workspace: Option<&str>,
 ) -> Result<Entered, DaemonError> {
-    if let OpenSession::Load(id) = &options.open {
-        let (session, mut handle) = DaemonSessionClient::load(client, id, workspace).await?;
-        if let Some(cursor) = same_life(options.cursor.as_ref(), &handle) {
-            session.set_cursor(cursor);
-            return Ok((session, handle, None));
+    match &options.open {
+        OpenSession::Load(id) => {
+            let (session, mut handle) = DaemonSessionClient::load(client, id, workspace).await?;
+            let history = handle.take_history();
+            return Ok((session, handle, Past::History(history)));
         }
-        let history = handle.take_history();
-        return Ok((session, handle, Some(history)));
+        OpenSession::Resume(position) => return resume(client, position, workspace).await,
+        OpenSession::CreateOrAttach | OpenSession::New => {}
     }
     let request = NewSession {
         cwd: workspace.map(str::to_owned),
@@ -149,7 +193,7 @@ async fn enter(
     if !handle.attached {
         // What the request itself causes happens before anyone listens.
         handle.last_event_id = Some(0);
-        return Ok((DaemonSessionClient::from_handle(client, &handle), handle, None));
+        return Ok((DaemonSessionClient::from_handle(client, &handle), handle, Past::None));
     }
     // Others were here before: what they said is the history.
     let mut loaded = client
@@ -158,18 +202,33 @@ async fn enter(
     loaded.last_event_id.get_or_insert(0);
     loaded.attached = true;
     let session = DaemonSessionClient::from_handle(client, &loaded);
-    if let Some(cursor) = same_life(options.cursor.as_ref(), &loaded) {
-        session.set_cursor(cursor);
-        return Ok((session, loaded, None));
-    }
     let history = loaded.take_history();
-    Ok((session, loaded, Some(history)))
+    Ok((session, loaded, Past::History(history)))
 }
 
-/// A place that was read up to before, if the session is still in the same life.
-fn same_life(cursor: Option<&Cursor>, handle: &SessionHandle) -> Option<Cursor> {
-    let cursor = cursor.filter(|cursor| cursor.last_event_id.is_some())?;
-    (cursor.epoch.is_some() && cursor.epoch == handle.event_epoch).then(|| cursor.clone())
+/// Goes on in a session as who we were in it, so that what we began there stays ours: under some policies only we may answer for it.
+async fn resume(client: &DaemonClient, position: &Position, workspace: Option<&str>) -> Result<Entered, DaemonError> {
+    let known_as = position.clients.last().map(String::as_str);
+    let mut loaded = client.load(&position.session_id, workspace, known_as).await;
+    if let Err(error) = &loaded
+        && error.has_code("invalid_client_id")
+    {
+        loaded = client.load(&position.session_id, workspace, None).await;
+    }
+    let mut handle = loaded?;
+    handle.last_event_id.get_or_insert(0);
+    let session = DaemonSessionClient::from_handle(client, &handle);
+    session.remember_ends(handle.turn_ends());
+    let history = handle.take_history();
+    // Ids of another life mean something else.
+    let same_life = !position.needs_history()
+        && position.cursor.epoch == handle.event_epoch
+        && position.cursor.last_event_id <= handle.last_event_id;
+    if !same_life {
+        return Ok((session, handle, Past::History(history)));
+    }
+    session.set_cursor(position.cursor.clone());
+    Ok((session, handle, Past::Told(Box::new(position.clone()), history)))
 }
 
 /// Asks for everything beside the conversation. What cannot be had is left out: the events will tell.

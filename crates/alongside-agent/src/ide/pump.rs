@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::Shared;
-use super::open::{Opened, State, state_of};
-use super::translator::{Source, Translator};
-use crate::daemon::{DaemonError, DaemonEvent, DaemonSessionClient, EventKind, EventStream, StreamItem};
+use super::open::{Opened, Past, State, state_of};
+use super::talk::Talk;
+use crate::daemon::{Cursor, DaemonError, DaemonEvent, DaemonSessionClient, EventKind, EventStream, StreamItem};
 use crate::event::{AgentEvent, DisconnectKind, NoticeLevel};
 
 /// How often the daemon is told that we are still here.
@@ -28,11 +28,7 @@ impl Drop for Pump {
 }
 
 impl Pump {
-    pub(super) fn start(
-        shared: &Weak<Shared>,
-        opened: Opened,
-        talk: Arc<Mutex<Translator>>,
-    ) -> Result<Self, DaemonError> {
+    pub(super) fn start(shared: &Weak<Shared>, opened: Opened, talk: Arc<Mutex<Talk>>) -> Result<Self, DaemonError> {
         let stream = opened.session.events()?;
         let work = Work {
             shared: shared.clone(),
@@ -40,8 +36,10 @@ impl Pump {
             talk,
             interrupted: false,
         };
+        // Told before anybody can act on the session, and so before anything that comes of that.
+        work.begin(opened);
         Ok(Self {
-            task: tokio::spawn(work.run(stream, opened)),
+            task: tokio::spawn(work.run(stream)),
         })
     }
 }
@@ -49,17 +47,12 @@ impl Pump {
 struct Work {
     shared: Weak<Shared>,
     session: DaemonSessionClient,
-    talk: Arc<Mutex<Translator>>,
+    talk: Arc<Mutex<Talk>>,
     interrupted: bool,
 }
 
 impl Work {
-    async fn run(mut self, mut stream: EventStream, opened: Opened) {
-        self.tell([AgentEvent::Connected(opened.connected)]);
-        if let Some(history) = opened.history {
-            self.tell_history("loaded", history);
-        }
-        self.tell_state(opened.state);
+    async fn run(mut self, mut stream: EventStream) {
         let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -73,7 +66,7 @@ impl Work {
                 }
             };
             let end = match item {
-                Some(Ok(item)) => self.take(item).await,
+                Some(Ok(item)) => self.take(item, stream.cursor()).await,
                 Some(Err(error)) => Some(self.failure(&error)),
                 None => Some((DisconnectKind::Closed, "the session ended".to_owned())),
             };
@@ -84,34 +77,74 @@ impl Work {
         }
     }
 
+    /// Tells that there is a session, and what it is like.
+    fn begin(&self, opened: Opened) {
+        let cursor = opened.session.cursor();
+        let connected = AgentEvent::Connected(opened.connected);
+        let mut talk = self.talk.lock();
+        match opened.past {
+            Past::None => {
+                let mut events = vec![connected];
+                events.extend(state(&mut talk, opened.state));
+                talk.tell_together(events, cursor);
+            }
+            Past::History(history) => {
+                let mut events = vec![connected];
+                events.extend(talk.history("loaded", history));
+                events.extend(state(&mut talk, opened.state));
+                talk.tell_together(events, cursor);
+            }
+            // What waits and what is open is told by the events that were missed, in their order.
+            Past::Told(position, history) => {
+                talk.translator.mode = opened.state.mode();
+                talk.resume(*position, history, opened.state.open.unwrap_or_default());
+                talk.tell([connected]);
+                talk.tell(opened.state.events);
+            }
+        }
+    }
+
     /// Does something about an item. `Some` if the session is over.
-    async fn take(&mut self, item: StreamItem) -> Option<(DisconnectKind, String)> {
+    async fn take(&mut self, item: StreamItem, cursor: Cursor) -> Option<(DisconnectKind, String)> {
         match item {
             StreamItem::Connected => {
-                self.talk.lock().stream_begins();
+                let mut talk = self.talk.lock();
+                talk.translator.stream_begins();
+                talk.know_epoch(cursor);
                 if std::mem::take(&mut self.interrupted) {
-                    self.tell([AgentEvent::Reconnected]);
+                    talk.tell([AgentEvent::Reconnected]);
                 }
             }
             StreamItem::Interrupted { reason, retry_in } => {
                 self.interrupted = true;
                 let retry_in_milliseconds = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX);
-                self.tell([AgentEvent::Interrupted {
+                self.talk.lock().tell([AgentEvent::Interrupted {
                     reason,
                     retry_in_milliseconds,
                 }]);
             }
             StreamItem::Rebuilt { reason, history } => {
-                self.tell_history(&reason, history);
-                let state = state_of(&self.session).await;
-                self.tell_state(state);
+                let now = state_of(&self.session).await;
+                let in_force = now.mode();
+                let before = {
+                    let mut talk = self.talk.lock();
+                    let before = talk.translator.mode.clone();
+                    let mut events = talk.history(&reason, history);
+                    events.extend(state(&mut talk, now));
+                    talk.tell_together(events, cursor);
+                    before
+                };
+                let is_new_life = matches!(reason.as_str(), "session_reopened" | "epoch_reset");
+                if let Some(mode) = before.filter(|mode| is_new_life && in_force.as_ref() != Some(mode)) {
+                    self.restore_mode(mode).await;
+                }
             }
-            StreamItem::Event(event) => return self.event(*event),
+            StreamItem::Event(event) => return self.event(*event, cursor),
         }
         None
     }
 
-    fn event(&mut self, event: DaemonEvent) -> Option<(DisconnectKind, String)> {
+    fn event(&mut self, event: DaemonEvent, cursor: Cursor) -> Option<(DisconnectKind, String)> {
         let own = |session: &Option<String>| session.as_deref() == Some(self.session.session_id());
         let end = match &event.kind {
             EventKind::SessionDied { session_id, reason } if own(session_id) => {
@@ -122,44 +155,19 @@ impl Work {
             }
             _ => None,
         };
-        let client_id = self.session.client_id();
-        let mut talk = self.talk.lock();
-        let events = talk.translate(event, Source::Stream, client_id.as_deref());
-        // Told with the lock held: whoever acts on the same conversation must not get in between.
-        self.tell(events);
+        self.talk.lock().tell_event(event, cursor, &self.session);
         end
     }
 
-    fn tell_history(&self, reason: &str, history: Vec<DaemonEvent>) {
-        let mut talk = self.talk.lock();
-        talk.forget();
-        let reason = reason.to_owned();
-        self.tell([AgentEvent::HistoryStart { reason }]);
-        for event in history {
-            if let EventKind::HistoryTruncated { .. } = event.kind {
-                let message = "The beginning of this conversation is too long ago to be shown.".to_owned();
-                self.tell([AgentEvent::Notice {
-                    level: NoticeLevel::Information,
-                    message,
-                }]);
-            }
-            self.tell(talk.translate(event, Source::History, None));
-        }
-        self.tell([AgentEvent::HistoryEnd]);
-    }
-
-    fn tell_state(&self, state: State) {
-        let mut talk = self.talk.lock();
-        self.tell(state.events);
-        self.tell(talk.set_prompts(state.prompts));
-        if let Some(open) = state.open {
-            self.tell(talk.set_open(open));
-        }
-    }
-
-    fn tell(&self, events: impl IntoIterator<Item = AgentEvent>) {
-        if let Some(shared) = self.shared.upgrade() {
-            events.into_iter().for_each(|event| shared.tell(event));
+    /// Puts the mode in force again that a restarted daemon has forgotten: what a person wants to be asked about is not for a restart to
+    /// decide. That it is in force is told by an event.
+    async fn restore_mode(&self, mode: String) {
+        if let Err(error) = self.session.set_approval_mode(&mode).await {
+            let message = format!("The daemon was restarted, and the mode {mode} is not in force any more: {error}");
+            self.talk.lock().tell([AgentEvent::Notice {
+                level: NoticeLevel::Warning,
+                message,
+            }]);
         }
     }
 
@@ -185,11 +193,24 @@ impl Work {
         {
             // Dropping it stops this very task, at its next pause; there is none before its end.
             *current = None;
-            shared.tell(AgentEvent::Disconnected {
+            self.talk.lock().end(AgentEvent::Disconnected {
                 kind,
                 reason,
                 reopen: Some(self.session.session_id().to_owned()),
             });
         }
     }
+}
+
+/// What a session is like beside its conversation.
+fn state(talk: &mut Talk, state: State) -> Vec<AgentEvent> {
+    if let Some(mode) = state.mode() {
+        talk.translator.mode = Some(mode);
+    }
+    let mut events = state.events;
+    events.extend(talk.translator.set_prompts(state.prompts));
+    if let Some(open) = state.open {
+        events.extend(talk.translator.set_open(open));
+    }
+    events
 }

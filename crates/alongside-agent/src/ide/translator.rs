@@ -13,16 +13,17 @@
 //! | what changes the conversation in a way that cannot be shown | a notice that says so |
 //! | anything else | nothing; a line in the debug log |
 
+mod memory;
+
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::conversation::{ContentBlock, PermissionRequest, SessionUpdate, ToolCallPatch, ToolCards, TurnEnd, list_of};
-use crate::daemon::{DaemonEvent, EventKind, PendingPrompt};
+use crate::conversation::{
+    ContentBlock, PermissionRequest, SessionUpdate, ToolCall, ToolCallPatch, ToolCards, TurnEnd, list_of,
+};
+use crate::daemon::{DaemonEvent, EventKind};
 use crate::event::{AgentEvent, NoticeLevel};
-
-/// How many prompts of ours are remembered.
-const MOST_ACCEPTED: usize = 64;
 
 /// Where an event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +42,22 @@ pub struct Translator {
     pub(crate) open: HashMap<String, PermissionRequest>,
     /// Approvals that were missed, and may have been answered further on in what was missed.
     missed: Vec<PermissionRequest>,
+    /// Approvals that are shown as open and that the daemon does not list any more: what was missed should tell why.
+    unlisted: Vec<String>,
     /// What was missed is still being told.
     replaying: bool,
     /// The turn that is going on.
     pub(super) running: Option<String>,
     /// The turn that was asked to be cancelled, so that a second click does not hit the next one.
     pub(super) cancelling: Option<String>,
-    /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for.
-    accepted: Vec<String>,
+    /// The turn that has ended last.
+    ended: Option<String>,
+    /// The mode in force, as far as it is known.
+    pub(super) mode: Option<String>,
+    /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for, and whether they have ended.
+    accepted: Vec<(String, bool)>,
+    /// The prompts that [`AgentEvent::PromptQueued`] was sent for.
+    queued: Vec<String>,
     events: Vec<AgentEvent>,
 }
 
@@ -63,54 +72,16 @@ impl Translator {
         self.cards.clear();
         self.open.clear();
         self.missed.clear();
+        self.unlisted.clear();
+        self.queued.clear();
         self.running = None;
         self.cancelling = None;
     }
 
-    /// Takes note of a prompt of ours; `true` the first time.
-    pub fn accept(&mut self, prompt_id: &str) -> bool {
-        let is_new = self.accepted.iter().all(|known| known != prompt_id);
-        if is_new {
-            if self.accepted.len() == MOST_ACCEPTED {
-                self.accepted.remove(0);
-            }
-            self.accepted.push(prompt_id.to_owned());
-        }
-        is_new
-    }
-
-    /// Takes the approvals that wait for an answer, as the daemon lists them, in place of those that are known.
-    pub fn set_open(&mut self, requests: Vec<PermissionRequest>) -> Vec<AgentEvent> {
-        let gone: Vec<String> = self.open.keys().cloned().collect();
-        for request_id in gone {
-            if requests.iter().all(|request| request.request_id != request_id) {
-                self.close(&request_id, None, false);
-            }
-        }
-        for request in requests {
-            self.open(request);
-        }
-        std::mem::take(&mut self.events)
-    }
-
-    /// Takes the prompts that run or wait, as the daemon lists them.
-    pub fn set_prompts(&mut self, prompts: Vec<PendingPrompt>) -> Vec<AgentEvent> {
-        for prompt in prompts {
-            if prompt.state == "running" {
-                self.start(&prompt.prompt_id);
-            } else {
-                self.events.push(AgentEvent::PromptQueued {
-                    prompt_id: prompt.prompt_id,
-                    text: prompt.text,
-                });
-            }
-        }
-        std::mem::take(&mut self.events)
-    }
-
-    /// What an event means to whoever shows the conversation. `own` is who we are in the session.
-    pub fn translate(&mut self, event: DaemonEvent, source: Source, own: Option<&str>) -> Vec<AgentEvent> {
-        let is_own = own.is_some() && event.originator.as_deref() == own;
+    /// What an event means to whoever shows the conversation. `own` is who we are in the session, or have been.
+    pub fn translate(&mut self, event: DaemonEvent, source: Source, own: &[String]) -> Vec<AgentEvent> {
+        let is_us = |client: Option<&str>| client.is_some_and(|client| own.iter().any(|own| own == client));
+        let is_own = is_us(event.originator.as_deref());
         let prompt_id = event.prompt_id;
         match event.kind {
             EventKind::SessionUpdate(update) => self.update(update, prompt_id, is_own, source),
@@ -119,37 +90,35 @@ impl Translator {
                 let code = code.map(|code| code.to_string());
                 self.end_turn(prompt_id, TurnEnd::Failed { message, code });
             }
+            EventKind::PermissionRequest(mut request) => {
+                self.show_call(&mut request);
+                match source {
+                    Source::History => {}
+                    Source::Stream if self.replaying => {
+                        // Its event says more than the list of what is open.
+                        self.missed.retain(|known| known.request_id != request.request_id);
+                        self.missed.push(*request);
+                    }
+                    Source::Stream => self.open(*request),
+                }
+            }
             // What follows is about what people may do now. In a history there is nothing to do.
             _ if source == Source::History => {}
-            EventKind::PromptCancelled { .. } => self.events.push(AgentEvent::CancelRequested { prompt_id }),
+            EventKind::PromptCancelled { .. } => self.cancel_requested(prompt_id),
             EventKind::PendingPromptAdded { prompt_id, text } => {
                 if is_own {
                     self.accept_once(&prompt_id, &text);
                 }
-                self.events.push(AgentEvent::PromptQueued { prompt_id, text });
+                self.queue(prompt_id, text);
             }
             EventKind::PendingPromptStarted { prompt_id, .. } => {
-                let event = AgentEvent::PromptUnqueued {
-                    prompt_id: prompt_id.clone(),
-                    removed: false,
-                };
-                self.events.push(event);
+                self.unqueue(&prompt_id, false);
                 self.start(&prompt_id);
             }
             EventKind::PendingPromptCompleted { prompt_id, state } => {
                 // One that began has left the queue when it began.
                 if state == "removed" {
-                    self.events.push(AgentEvent::PromptUnqueued {
-                        prompt_id,
-                        removed: true,
-                    });
-                }
-            }
-            EventKind::PermissionRequest(request) => {
-                if self.replaying {
-                    self.missed.push(*request);
-                } else {
-                    self.open(*request);
+                    self.unqueue(&prompt_id, true);
                 }
             }
             EventKind::PermissionResolved {
@@ -157,7 +126,7 @@ impl Translator {
                 option_id,
                 voter,
             } => {
-                let is_own = own.is_some() && voter.as_deref() == own;
+                let is_own = is_us(voter.as_deref());
                 self.close(&request_id, option_id, is_own);
             }
             EventKind::PermissionAlreadyResolved { request_id, option_id } => self.close(&request_id, option_id, false),
@@ -173,7 +142,7 @@ impl Translator {
                 });
             }
             EventKind::PermissionForbidden { client_id, .. } => {
-                if own.is_some() && client_id.as_deref() == own {
+                if is_us(client_id.as_deref()) {
                     self.notice(NoticeLevel::Warning, "The daemon lets somebody else decide about this.");
                 }
             }
@@ -181,6 +150,9 @@ impl Translator {
                 self.replaying = false;
                 for request in std::mem::take(&mut self.missed) {
                     self.open(request);
+                }
+                for request_id in std::mem::take(&mut self.unlisted) {
+                    self.events.push(closed(&request_id, None, false));
                 }
             }
             other => self.state(other),
@@ -201,7 +173,7 @@ impl Translator {
 
     /// Opens an approval.
     pub(crate) fn open_request(&mut self, request: PermissionRequest) -> Vec<AgentEvent> {
-        self.open(request);
+        self.show_and_open(request);
         std::mem::take(&mut self.events)
     }
 
@@ -248,7 +220,7 @@ impl Translator {
             SessionUpdate::Commands { commands, skills } => {
                 self.events.push(AgentEvent::Commands { commands, skills });
             }
-            SessionUpdate::Mode(mode_id) => self.events.push(AgentEvent::ModeChanged { mode_id }),
+            SessionUpdate::Mode(mode_id) => self.mode_changed(mode_id),
             SessionUpdate::Title(title) => self.events.push(AgentEvent::Title { title }),
             // The daemon tells about models and modes with events of their own.
             SessionUpdate::ConfigOptions(_) => {}
@@ -266,7 +238,7 @@ impl Translator {
                     message: error,
                 });
             }
-            EventKind::ApprovalModeChanged { mode } => self.events.push(AgentEvent::ModeChanged { mode_id: mode }),
+            EventKind::ApprovalModeChanged { mode } => self.mode_changed(mode),
             EventKind::SessionSnapshot {
                 model_id,
                 mode,
@@ -274,8 +246,9 @@ impl Translator {
             } => {
                 self.events
                     .extend(model_id.map(|model_id| AgentEvent::ModelChanged { model_id }));
-                self.events
-                    .extend(mode.map(|mode_id| AgentEvent::ModeChanged { mode_id }));
+                if let Some(mode) = mode {
+                    self.mode_changed(mode);
+                }
                 if recording_degraded {
                     self.recording_degraded();
                 }
@@ -360,12 +333,44 @@ impl Translator {
         self.events.push(AgentEvent::Notice { level, message });
     }
 
+    /// Somebody asked to cancel a turn, unless there is none: the daemon says the same when nothing goes on, and after a turn that took too
+    /// long has ended.
+    fn cancel_requested(&mut self, prompt_id: Option<String>) {
+        let goes_on = match &self.running {
+            Some(running) => prompt_id.as_ref().is_none_or(|prompt_id| prompt_id == running),
+            // A turn that we have not seen begin.
+            None => prompt_id.is_some() && prompt_id != self.ended,
+        };
+        if goes_on {
+            self.events.push(AgentEvent::CancelRequested { prompt_id });
+        }
+    }
+
+    fn mode_changed(&mut self, mode_id: String) {
+        self.mode = Some(mode_id.clone());
+        self.events.push(AgentEvent::ModeChanged { mode_id });
+    }
+
     fn accept_once(&mut self, prompt_id: &str, text: &str) {
         if self.accept(prompt_id) {
             self.events.push(AgentEvent::PromptAccepted {
                 prompt_id: prompt_id.to_owned(),
                 text: text.to_owned(),
             });
+        }
+    }
+
+    fn queue(&mut self, prompt_id: String, text: String) {
+        if !self.queued.contains(&prompt_id) {
+            self.queued.push(prompt_id.clone());
+            self.events.push(AgentEvent::PromptQueued { prompt_id, text });
+        }
+    }
+
+    fn unqueue(&mut self, prompt_id: &str, removed: bool) {
+        if take_out(&mut self.queued, prompt_id) {
+            let prompt_id = prompt_id.to_owned();
+            self.events.push(AgentEvent::PromptUnqueued { prompt_id, removed });
         }
     }
 
@@ -385,6 +390,14 @@ impl Translator {
         if prompt_id.is_none() || self.cancelling == prompt_id {
             self.cancelling = None;
         }
+        for (_, ended) in self
+            .accepted
+            .iter_mut()
+            .filter(|(own, _)| Some(own) == prompt_id.as_ref())
+        {
+            *ended = true;
+        }
+        self.ended.clone_from(&prompt_id);
         self.events.push(AgentEvent::TurnEnded { prompt_id, end });
     }
 
@@ -393,29 +406,28 @@ impl Translator {
         self.events.push(AgentEvent::ToolCall { prompt_id, call });
     }
 
-    fn open(&mut self, mut request: PermissionRequest) {
-        if self.open.contains_key(&request.request_id) {
-            return;
-        }
-        // With an approval the arguments and the difference are told here, and only here.
+    /// With an approval the arguments and the difference are told here, and only here: whether anybody still has to answer or not.
+    fn show_call(&mut self, request: &mut PermissionRequest) {
         let call = &request.tool_call;
         if call.id != request.request_id {
-            let patch = ToolCallPatch {
-                id: call.id.clone(),
-                title: Some(call.title.clone()),
-                kind: Some(call.kind.clone()),
-                status: Some(call.status.clone()),
-                tool_name: call.tool_name.clone(),
-                input: Some(call.input.clone()).filter(|input| !input.is_null()),
-                output: None,
-                locations: call.locations.clone(),
-                content: call.content.clone(),
-            };
-            request.tool_call = self.cards.apply(patch);
+            request.tool_call = self.cards.apply(patch_of(call));
             self.events.push(AgentEvent::ToolCall {
                 prompt_id: request.prompt_id.clone(),
                 call: Box::new(request.tool_call.clone()),
             });
+        }
+    }
+
+    fn show_and_open(&mut self, mut request: PermissionRequest) {
+        if !self.open.contains_key(&request.request_id) {
+            self.show_call(&mut request);
+            self.open(request);
+        }
+    }
+
+    fn open(&mut self, request: PermissionRequest) {
+        if self.open.contains_key(&request.request_id) {
+            return;
         }
         self.open.insert(request.request_id.clone(), request.clone());
         self.events.push(AgentEvent::ApprovalOpened {
@@ -425,12 +437,37 @@ impl Translator {
 
     fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) {
         self.missed.retain(|request| request.request_id != request_id);
-        if self.open.remove(request_id).is_some() {
-            self.events.push(AgentEvent::ApprovalClosed {
-                request_id: request_id.to_owned(),
-                option_id,
-                own,
-            });
+        if self.open.remove(request_id).is_some() || take_out(&mut self.unlisted, request_id) {
+            self.events.push(closed(request_id, option_id, own));
         }
     }
+}
+
+fn closed(request_id: &str, option_id: Option<String>, own: bool) -> AgentEvent {
+    AgentEvent::ApprovalClosed {
+        request_id: request_id.to_owned(),
+        option_id,
+        own,
+    }
+}
+
+/// What a request for an approval says about a call.
+fn patch_of(call: &ToolCall) -> ToolCallPatch {
+    ToolCallPatch {
+        id: call.id.clone(),
+        title: Some(call.title.clone()),
+        kind: Some(call.kind.clone()),
+        status: Some(call.status.clone()),
+        tool_name: call.tool_name.clone(),
+        input: Some(call.input.clone()).filter(|input| !input.is_null()),
+        output: None,
+        locations: call.locations.clone(),
+        content: call.content.clone(),
+    }
+}
+
+/// Takes an entry out; `false` if it is not there.
+fn take_out(list: &mut Vec<String>, entry: &str) -> bool {
+    let index = list.iter().position(|own| own == entry);
+    index.map(|index| list.remove(index)).is_some()
 }

@@ -123,6 +123,7 @@ impl<D: Desk> Face<D> {
             watch: true,
             interactive: true,
             trusted: None,
+            chat: false,
         };
         Self {
             desk,

@@ -51,7 +51,10 @@ impl<D: Desk> Face<D> {
             Notification::ReviewRebased(rebased) => self.ask_for(rebased.review).await,
             Notification::ReviewClosed(closed) => self.over(closed.review, &closed.path, closed.outcome),
             Notification::Resync(_) => self.ask_for_reviews().await,
-            Notification::AgentsChanged(_) | Notification::ContextChanged(_) => {}
+            Notification::AgentsChanged(_)
+            | Notification::ContextChanged(_)
+            | Notification::ChatEvent(_)
+            | Notification::ChatChanged(_) => {}
         }
     }
 

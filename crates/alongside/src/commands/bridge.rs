@@ -78,4 +78,8 @@ impl Desk for EditorsDesk {
     fn watch(&self) -> broadcast::Receiver<Notification> {
         self.companion.watch()
     }
+
+    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+        self.companion.watch_chat()
+    }
 }

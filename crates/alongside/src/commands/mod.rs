@@ -1,6 +1,7 @@
 //! A file for each command.
 
 mod bridge;
+mod chat;
 mod context;
 mod demo;
 mod detect;
@@ -33,6 +34,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
         Some(Command::Status) => status::run(&common).await,
         Some(Command::Page { open }) => page::run(&common, open).await,
+        Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
         Some(Command::Demo) => demo::run(&common).await,

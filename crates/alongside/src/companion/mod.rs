@@ -7,18 +7,22 @@
 mod agents_side;
 mod base;
 mod buffers;
+mod chat;
 mod clock;
 mod editor;
+mod kept_reviews;
 mod lifecycle;
 mod people_side;
+mod standing;
 mod store;
 mod watcher;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::{Core, Effect, Now, Review, ReviewId, TextChange};
+use alongside_core::draft::DraftChange;
+use alongside_core::{Core, Effect, Now, Review, ReviewId};
 use alongside_front::protocol::{
     AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
 };
@@ -31,6 +35,7 @@ use crate::places::Places;
 use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
+use standing::Standing;
 use store::Store;
 
 pub(crate) use editor::ended as process_ended;
@@ -43,6 +48,8 @@ const LARGEST_NEWS: usize = 1024 * 1024;
 
 /// One running companion.
 pub(crate) struct Companion {
+    /// Ourselves, for those that we start.
+    me: Weak<Companion>,
     core: Mutex<Core>,
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
@@ -53,10 +60,12 @@ pub(crate) struct Companion {
     store: Store,
     buffers: Buffers,
     places: Places,
+    chat: chat::Chat,
     settings: Mutex<Settings>,
     identity: Identity,
     /// What `status` says about the outside; filled in when the companion is announced.
     announced: Mutex<Announced>,
+    standing: Standing,
     wake: Wake,
 }
 
@@ -69,6 +78,13 @@ pub(crate) struct Identity {
     pub(crate) display_name: String,
     /// The editor's process, or our own.
     pub(crate) pid: u32,
+}
+
+impl Identity {
+    /// Whether there is an editor at all.
+    fn has_editor(&self) -> bool {
+        self.pid != std::process::id()
+    }
 }
 
 /// What was announced, and what could not be.
@@ -86,6 +102,8 @@ struct Wake {
     deadline: Notify,
     /// The folders of the workspace changed.
     workspace: Notify,
+    /// The editor was used, though another companion is found before it.
+    used: Notify,
     /// Reviews came or went, so that other files must be watched.
     reviews: Notify,
     /// The file of a review may hold something else.
@@ -95,8 +113,17 @@ struct Wake {
 }
 
 impl Companion {
-    fn new(workspace: Vec<PathBuf>, places: Places, settings: Settings, identity: Identity, store: Store) -> Self {
+    fn new(
+        me: Weak<Self>,
+        workspace: Vec<PathBuf>,
+        places: Places,
+        settings: Settings,
+        identity: Identity,
+        store: Store,
+    ) -> Self {
         Self {
+            me,
+            chat: chat::Chat::new(&places, &workspace, store.slot()),
             core: Mutex::new(Core::new(workspace, Box::new(real_file))),
             clock: Clock::start(),
             agents: OnceLock::new(),
@@ -106,6 +133,7 @@ impl Companion {
             buffers: Buffers::default(),
             places,
             settings: Mutex::new(settings),
+            standing: Standing::new(identity.has_editor()),
             identity,
             announced: Mutex::default(),
             wake: Wake::default(),
@@ -158,6 +186,9 @@ impl Companion {
                 }
                 self.tell_people(Notification::ContextChanged(context));
             }
+            Effect::TellAgent { session, verdict } if chat::is_of_chat(&session) => {
+                self.chat.waiting.tell(&session, verdict);
+            }
             Effect::TellAgent { session, verdict } => {
                 let known = self.agents.get().is_some_and(|agents| agents.notify(&session, verdict));
                 if !known {
@@ -177,10 +208,10 @@ impl Companion {
                     self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
                 }
             }
-            Effect::ReviewEdited { id, changes } => {
+            Effect::ReviewEdited { id, change } => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    self.tell_people(edited(review, changes));
+                    self.tell_people(edited(review, change));
                 }
             }
             Effect::ReviewRebased { id, conflicts } => {
@@ -260,16 +291,19 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
 }
 
 /// How people hear of an edit. Every front end that is behind keeps a copy, so a very large one is not told but asked for.
-fn edited(review: &Review, changes: Vec<TextChange>) -> Notification {
-    let inserted: usize = changes.iter().map(|change| change.insert.len()).sum();
-    if inserted > LARGEST_NEWS {
+fn edited(review: &Review, change: DraftChange) -> Notification {
+    if change
+        .text
+        .as_ref()
+        .is_some_and(|text| text.insert.len() > LARGEST_NEWS)
+    {
         return Notification::Resync(Nothing {});
     }
     Notification::ReviewEdited(ReviewEdited {
         review: review.id,
         version: review.version,
-        changes,
-        hunks: review.draft().hunks().collect(),
+        changes: change.text.into_iter().collect(),
+        hunks: change.hunks,
     })
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::{Companion, summaries};
+use super::{Companion, chat, summaries};
 use crate::doctor;
 
 impl Desk for Companion {
@@ -21,7 +21,12 @@ impl Desk for Companion {
         match request {
             Request::Hello(hello) => self.welcome(&hello),
             Request::ContextOpen(file) => self.report(|core, now| core.open_file(now, &file.path)),
+            Request::WindowFocus(_) => {
+                self.used();
+                Ok(json!({}))
+            }
             Request::ContextFocus(focus) => {
+                self.used();
                 self.report(|core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text))
             }
             Request::ContextClose(file) => self.report(|core, now| core.close_file(now, &file.path)),
@@ -89,6 +94,18 @@ impl Desk for Companion {
                 "onlyOverABridge",
                 "only the editor that started this companion is told these variables",
             )),
+            Request::ChatState(_) => self.chat_state(),
+            Request::ChatConnect(asked) => self.connect_chat(&asked).await,
+            Request::ChatDisconnect(_) => {
+                self.chat.disconnect().await;
+                Ok(json!({}))
+            }
+            Request::ChatCommand(asked) => self.chat.command(asked.command).await,
+            Request::ChatWrites(asked) => {
+                self.chat.set_writes(asked.writes)?;
+                Ok(json!({}))
+            }
+            Request::Difference(texts) => chat::difference(texts).await,
             Request::Stop(_) => {
                 self.wake.stop.notify_one();
                 Ok(json!({}))
@@ -98,6 +115,10 @@ impl Desk for Companion {
 
     fn watch(&self) -> broadcast::Receiver<Notification> {
         self.news()
+    }
+
+    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+        self.chat.news()
     }
 }
 

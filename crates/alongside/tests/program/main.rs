@@ -2,10 +2,17 @@
 //!
 //! Everything happens in a scratch home, and nothing but this program is needed. The real command lines are in `e2e`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 
 mod agents;
 mod bridge;
+mod chat;
 mod context;
 mod decisions;
 mod discovery;
@@ -14,4 +21,5 @@ mod lsp;
 mod restart;
 mod sandbox;
 mod tidy;
+mod who_is_found;
 mod words;

@@ -162,18 +162,28 @@ impl Serving {
 
     /// The token, as agents read it.
     pub(crate) fn token(&self) -> String {
-        let file: Value = serde_json::from_slice(&fs::read(&self.files[0]).unwrap()).unwrap();
+        // The others are called by another name while another companion is found before this one.
+        let lock = self
+            .files
+            .iter()
+            .find(|file| file.extension().is_some_and(|is| is == "lock"));
+        let file: Value = serde_json::from_slice(&fs::read(lock.unwrap()).unwrap()).unwrap();
         file["authToken"].as_str().unwrap().to_owned()
     }
 
-    /// A conversation with the companion, as an editor plugin would have it.
-    pub(crate) async fn front_end(&self, sandbox: &Sandbox) -> alongside_front::client::Client {
+    /// The people's port and token.
+    pub(crate) fn people(&self, sandbox: &Sandbox) -> (u16, Token) {
         let record = sandbox
             .path("home/.local/state/alongside/companions")
             .join(format!("{}.json", self.pid()));
         let record: Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
         let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
-        let token = Token::parse(record["frontToken"].as_str().unwrap()).unwrap();
+        (port, Token::parse(record["frontToken"].as_str().unwrap()).unwrap())
+    }
+
+    /// A conversation with the companion, as an editor plugin would have it.
+    pub(crate) async fn front_end(&self, sandbox: &Sandbox) -> alongside_front::client::Client {
+        let (port, token) = self.people(sandbox);
         alongside_front::client::Client::connect(port, &token, "test", true)
             .await
             .unwrap()

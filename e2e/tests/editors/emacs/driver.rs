@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use alongside_e2e::{PATIENCE, Sandbox, Terminal, editor, eventually, plugin};
 
+/// An Emacs that runs out of a root of its own cannot start another one to compile something for it.
+pub(crate) const NO_COMPILER: &str = "(setq native-comp-jit-compilation nil native-comp-enable-subr-trampolines nil)";
+
 /// The versions that the plugin is tested with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Version {
@@ -76,14 +79,14 @@ impl<'a> Emacs<'a> {
         fs::create_dir_all(&directory).expect("make a directory for sockets");
         let server = sandbox.path(&format!("{name}.el"));
         let lines = format!(
-            "(setq native-comp-jit-compilation nil inhibit-startup-screen t create-lockfiles nil)\n\
+            "{NO_COMPILER}\n(setq inhibit-startup-screen t create-lockfiles nil)\n\
              (setq server-socket-dir {} server-name \"{name}\")\n(require 'server)\n(server-start)\n",
             quoted(&directory)
         );
         fs::write(&server, lines).expect("write the lines for the server");
         fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("close it");
         terminal.type_line(&format!(
-            "'{}' -nw {arguments} -l '{}'",
+            "'{}' -nw -l '{}' {arguments}",
             version.program().display(),
             server.display()
         ));
@@ -159,9 +162,13 @@ impl<'a> Emacs<'a> {
         self.wait_for("(and alongside-review--view (alongside-view-control (cdar alongside-review--shown)))");
     }
 
-    /// Waits until no change is shown and one window is left.
+    /// Waits until no change is shown, one window is left, and no buffer of the view.
     pub(crate) fn wait_for_no_view(&self) {
         self.wait_for("(and (null alongside-review--shown) (= 1 (count-windows)))");
+        self.wait_for(
+            "(not (seq-some (lambda (buffer) \
+               (string-match-p \"\\\\*\\\\(Ediff Control\\\\|ediff-\\\\|file\\\\|proposal\\\\)\" (buffer-name buffer))) (buffer-list)))",
+        );
     }
 
     /// Goes to the proposal that is shown.

@@ -1,8 +1,9 @@
 //! Companions and Emacs come and go.
 
 use std::fs;
+use std::process::Command;
 
-use alongside_e2e::{PATIENCE, Sandbox, eventually};
+use alongside_e2e::{PATIENCE, Sandbox, alongside, eventually};
 use serde_json::json;
 
 use super::driver::{Emacs, Version, for_both_versions};
@@ -13,6 +14,7 @@ for_both_versions!(
     a_killed_companion_is_started_again_on_the_same_port_with_its_reviews,
     two_of_them_on_one_workspace_have_a_companion_each_and_the_doctor_is_content,
     it_can_be_turned_off_and_on_again,
+    a_companion_that_was_told_to_end_stays_ended_until_it_is_wanted,
 );
 
 async fn the_agent_is_told_when_emacs_is_killed_or_ends(version: Version) {
@@ -103,4 +105,24 @@ async fn it_can_be_turned_off_and_on_again(version: Version) {
     emacs.open(&path);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     agent.sees(|file| file["path"] == json!(path)).await;
+}
+
+async fn a_companion_that_was_told_to_end_stays_ended_until_it_is_wanted(version: Version) {
+    let sandbox = Sandbox::new();
+    let emacs = Emacs::start(&sandbox, version);
+    announced(&sandbox, emacs.pid());
+    let output = Command::new(alongside())
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(sandbox.workspace())
+        .arg("stop")
+        .output()
+        .expect("run alongside");
+    assert!(output.status.success(), "{output:?}");
+    emacs.terminal.wait_for_text("the companion was ended", PATIENCE);
+    wait_for_no_announcement(&sandbox);
+    emacs.wait_for("(and (not (alongside-bridge-running-p)) (null alongside-bridge-variables))");
+    emacs.run("alongside-start");
+    announced(&sandbox, emacs.pid());
+    emacs.wait_for("alongside-bridge-variables");
 }

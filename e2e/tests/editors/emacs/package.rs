@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use alongside_e2e::{Sandbox, alongside, plugin};
 
-use super::driver::{Version, for_both_versions, quoted};
+use super::driver::{NO_COMPILER, Version, for_both_versions, quoted};
 
 for_both_versions!(
     it_is_compiled_without_a_warning_and_documented_without_a_fault,
@@ -30,7 +30,7 @@ fn batch(sandbox: &Sandbox, version: Version, arguments: &[&str]) -> Output {
         .env_clear()
         .envs(sandbox.environment())
         .current_dir(copy)
-        .args(["-Q", "--batch", "-L", "."])
+        .args(["-Q", "--batch", "-L", ".", "--eval", NO_COMPILER])
         .args(arguments)
         .output()
         .expect("run Emacs")
@@ -53,17 +53,11 @@ async fn it_is_compiled_without_a_warning_and_documented_without_a_fault(version
 #[allow(clippy::unused_async)]
 async fn its_own_tests_pass(version: Version) {
     let sandbox = Sandbox::new();
+    let load = "(dolist (file (directory-files \".\" nil \"-tests\\\\.el\\\\'\")) (load (expand-file-name file)))";
     let output = batch(
         &sandbox,
         version,
-        &[
-            "-l",
-            "text-tests.el",
-            "-l",
-            "bridge-tests.el",
-            "-f",
-            "ert-run-tests-batch-and-exit",
-        ],
+        &["--eval", load, "-f", "ert-run-tests-batch-and-exit"],
     );
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && words.contains("0 unexpected"), "{words}");

@@ -14,10 +14,14 @@ for_both_versions!(
     a_change_is_rejected_by_a_key_and_only_waits_on_when_its_view_is_closed,
     single_hunks_are_decided_by_own_keys_and_by_those_of_ediff,
     a_proposal_is_compared_with_what_is_not_saved_yet,
+    a_large_text_that_is_not_saved_counts_too,
+    a_conflict_is_shown_and_asked_about,
     a_file_that_the_agent_writes_is_shown_at_once,
     several_changes_are_offered_in_a_list_and_the_mode_line_counts_them,
     nothing_takes_the_focus_from_somebody_who_types,
     what_others_do_to_a_change_is_seen_and_what_they_decide_closes_it,
+    another_proposal_of_the_agent_takes_the_place_of_the_first,
+    a_view_that_was_left_is_shown_again,
     an_emptied_text_is_accepted_only_on_insistence,
 );
 
@@ -190,6 +194,59 @@ async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
     );
 }
 
+async fn a_large_text_that_is_not_saved_counts_too(version: Version) {
+    let sandbox = Sandbox::new();
+    let lines = "line of a large file\r\n".repeat(50_000);
+    let path = sandbox.write("large.txt", &lines);
+    let emacs = Emacs::start(&sandbox, version);
+    let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
+    emacs.open(&path);
+    emacs.terminal.type_text("mine ");
+    emacs.wait_for("(and (string-prefix-p \"mine line\" (buffer-string)) (alongside-context-reported-p))");
+    emacs.wait_until_heard();
+    let proposal = format!("mine {lines}and one more\r\n");
+    agent.propose(&path, &proposal).await;
+    emacs.show_review();
+    assert_eq!(
+        emacs.eval("ediff-number-of-differences"),
+        "1",
+        "the unsaved text is no difference"
+    );
+    let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
+    assert!(
+        decision["params"]["content"] == proposal.as_str(),
+        "the text came back otherwise"
+    );
+}
+
+async fn a_conflict_is_shown_and_asked_about(version: Version) {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\ntwo\n");
+    let emacs = Emacs::start(&sandbox, version);
+    let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
+    agent.propose(&path, "ONE\ntwo\n").await;
+    emacs.show_review();
+    fs::write(&path, "1\ntwo\n").expect("write");
+    emacs.terminal.wait_for_text("in conflict: 1", PATIENCE);
+    emacs.go_to_proposal();
+    emacs.press(&["C-c", "C-c"]);
+    emacs
+        .terminal
+        .wait_for_text("Accept exactly what is in the buffer?", PATIENCE);
+    emacs.press(&["n"]);
+    emacs.wait_for("(not (active-minibuffer-window))");
+    // Once the place is edited, there is nothing to ask.
+    emacs.press(&["M-<"]);
+    emacs.terminal.type_text("both ");
+    emacs.terminal.wait_for("no conflict", PATIENCE, |screen| {
+        screen.contains("both ") && !screen.contains("in conflict")
+    });
+    let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
+    let content = decision["params"]["content"].as_str().expect("a text");
+    assert!(content.starts_with("both "), "{content}");
+    emacs.wait_for_no_view();
+}
+
 async fn a_file_that_the_agent_writes_is_shown_at_once(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\n");
@@ -296,6 +353,46 @@ async fn what_others_do_to_a_change_is_seen_and_what_they_decide_closes_it(versi
     assert_eq!(decision["params"]["content"], "MY ONE\n2\n3\nfresh\n4\n5\nBETTER\n");
     emacs.wait_for_no_view();
     emacs.wait_for("(with-current-buffer \"*Messages*\" (string-search \"a.txt: accepted\" (buffer-string)))");
+}
+
+async fn another_proposal_of_the_agent_takes_the_place_of_the_first(version: Version) {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\n");
+    let emacs = Emacs::start(&sandbox, version);
+    let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
+    agent.propose(&path, "two\n").await;
+    emacs.show_review();
+    emacs.go_to_proposal();
+    emacs.terminal.type_text("my ");
+    emacs.wait_for("(equal (buffer-string) \"my two\\n\")");
+    agent.propose(&path, "three\n").await;
+    emacs.wait_for("(equal (buffer-string) \"three\\n\")");
+    emacs.press(&["M-<"]);
+    emacs.terminal.type_text("his ");
+    emacs.wait_for("(equal (buffer-string) \"his three\\n\")");
+    let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
+    assert_eq!(decision["params"]["content"], "his three\n");
+    emacs.wait_for_no_view();
+}
+
+async fn a_view_that_was_left_is_shown_again(version: Version) {
+    let sandbox = Sandbox::new();
+    let emacs = Emacs::start(&sandbox, version);
+    let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
+    emacs.open(&sandbox.write("mine.txt", "mine\n"));
+    agent.propose(&sandbox.write("a 100%.txt", "one\n"), "two\n").await;
+    emacs.show_review();
+    emacs
+        .terminal
+        .wait_for_text("Gemini CLI 0.61.0 · C-c C-c accepts", PATIENCE);
+    emacs.eval("(progn (switch-to-buffer \"mine.txt\") (delete-other-windows) nil)");
+    emacs.wait_for("(= 1 (count-windows))");
+    emacs.press(&["C-c", "a", "r"]);
+    emacs.wait_for("(and (= 3 (count-windows)) (eq (current-buffer) (alongside-view-control alongside-review--view)))");
+    let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
+    assert_eq!(decision["params"]["content"], "two\n");
+    emacs.wait_for_no_view();
+    assert_eq!(emacs.eval("(buffer-name)"), "\"mine.txt\"");
 }
 
 async fn an_emptied_text_is_accepted_only_on_insistence(version: Version) {

@@ -178,6 +178,10 @@ async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
             "reports files that are open without the focus (`context/open`)",
             sent("context/open"),
         ),
+        Finding::optional(
+            "says that it is used where no file has the focus (`window/focus`)",
+            sent("window/focus"),
+        ),
         Finding::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
         Finding::optional(
             "gives its terminals the variables (`terminal/environment`)",
@@ -338,6 +342,8 @@ async fn speak(mut plugin: impl AsyncWrite + Unpin, mut told: mpsc::UnboundedRec
 struct CheckingDesk {
     core: Mutex<Core>,
     news: broadcast::Sender<Notification>,
+    /// The chat, in which nothing happens.
+    chat: broadcast::Sender<Notification>,
     folder: PathBuf,
     refusals: Refusals,
     /// The plugin hears notifications from now on.
@@ -352,6 +358,7 @@ impl CheckingDesk {
                 Box::new(|path| path.canonicalize().ok()),
             )),
             news: broadcast::channel(64).0,
+            chat: broadcast::channel(1).0,
             folder: folder.to_owned(),
             refusals,
             watched: Notify::new(),
@@ -401,6 +408,10 @@ impl Desk for CheckingDesk {
         let news = self.news.subscribe();
         self.watched.notify_one();
         news
+    }
+
+    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+        self.chat.subscribe()
     }
 }
 

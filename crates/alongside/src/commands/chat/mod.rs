@@ -1,0 +1,122 @@
+//! `alongside chat`: a link to the chat on the page; with `-p` one question and its answer, in the terminal or for a script.
+
+mod decisions;
+mod turn;
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use alongside_front::client::Client;
+use alongside_front::protocol::{ChatConnect, ChatPhase, ChatState, Hello, Nothing, PageLink, Request};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::command_line::{Chat, Common, Serve};
+use crate::commands::page::open_in_browser;
+use crate::commands::serve;
+use crate::companion::Running;
+use crate::places::Places;
+use crate::running;
+use crate::signals::EndSignals;
+use decisions::Decisions;
+use turn::Turn;
+
+pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
+    let Some(prompt) = chat.prompt.clone() else {
+        return link(common, chat.open).await;
+    };
+    let prompt = if prompt == "-" {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("cannot read the prompt from standard input")?;
+        text
+    } else {
+        prompt
+    };
+    let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let hello = Hello {
+        watch: true,
+        chat: true,
+        ..Hello::new("alongside chat")
+    };
+    let places = Places::of_user()?;
+    if let Some(record) = running::nearest(&places, &common.directory()) {
+        let client = record.connect_as(hello).await?;
+        let decisions = Decisions::new(chat.yes, false);
+        return ask(common, &chat, client, prompt, decisions, &mut signals).await;
+    }
+    let own = Running::start(serve::options(common, Serve::default())).await?;
+    let client = own.record().connect_as(hello).await?;
+    // Nobody else is there to decide anything.
+    let decisions = Decisions::new(chat.yes, true);
+    let answered = ask(common, &chat, client, prompt, decisions, &mut signals).await;
+    own.end().await;
+    answered
+}
+
+/// Where the chat is on the page.
+async fn link(common: &Common, open: bool) -> Result<ExitCode> {
+    let mut companion = running::connect_nearest(&common.directory()).await?;
+    let mut link: PageLink = companion.call(Request::PageLink(Nothing {})).await?;
+    link.url.push_str("#chat");
+    if open {
+        open_in_browser(&link.url)?;
+    }
+    common.output().answer(&link, || format!("{}\n", link.url));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says something to the agent and prints what it answers.
+async fn ask(
+    common: &Common,
+    chat: &Chat,
+    mut client: Client,
+    prompt: String,
+    decisions: Decisions,
+    signals: &mut EndSignals,
+) -> Result<ExitCode> {
+    let agent = tokio::select! {
+        connected = connect(&mut client, chat.agent.as_deref()) => connected?,
+        () = signals.received() => return Ok(ExitCode::from(turn::CANCELLED)),
+    };
+    let block = serde_json::json!({"type": "text", "text": prompt});
+    let said: Value = turn::command(&mut client, serde_json::json!({"type": "prompt", "blocks": [block]})).await?;
+    let prompt_id = said["promptId"]
+        .as_str()
+        .context("the agent took no prompt")?
+        .to_owned();
+    let turn = Turn::new(common.output(), agent, prompt_id, decisions);
+    turn.follow(client, signals).await
+}
+
+/// Connects to the agent that was asked for, or any that can be, unless there is a connection already. Gives its id.
+async fn connect(client: &mut Client, wanted: Option<&str>) -> Result<String> {
+    let state: ChatState = client.call(Request::ChatState(Nothing {})).await?;
+    let current = state.changed.agent.filter(|_| {
+        matches!(
+            state.changed.phase,
+            ChatPhase::Connected | ChatPhase::Interrupted | ChatPhase::Connecting
+        )
+    });
+    if let Some(current) = current
+        && wanted.is_none_or(|wanted| wanted == current)
+    {
+        return Ok(current);
+    }
+    let usable = state.agents.iter().find(|agent| agent.problem.is_none());
+    let Some(agent) = wanted
+        .map(str::to_owned)
+        .or_else(|| usable.map(|agent| agent.id.clone()))
+    else {
+        let problems = state.agents.iter().filter_map(|agent| agent.problem.clone());
+        bail!(
+            "there is no agent to speak to. {}",
+            problems.collect::<Vec<_>>().join(" ")
+        );
+    };
+    let _: Value = client
+        .call(Request::ChatConnect(ChatConnect { agent: agent.clone() }))
+        .await?;
+    Ok(agent)
+}

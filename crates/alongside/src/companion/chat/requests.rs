@@ -1,0 +1,83 @@
+//! What front ends ask of the chat.
+
+use std::sync::Arc;
+
+use alongside_agent::AgentError;
+use alongside_agent::daemon::DaemonError;
+use alongside_core::draft::Draft;
+use alongside_front::Refusal;
+use alongside_front::protocol::{ChatConnect, Hunks, Texts};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::agents::{self, Choice};
+use super::gate::Gate;
+use crate::companion::Companion;
+use crate::settings::Settings;
+
+impl Companion {
+    pub(in crate::companion) fn chat_state(&self) -> Result<Value, Refusal> {
+        let choices = agents::choices(&self.settings.lock(), environment);
+        value(&self.chat.state(choices.iter().map(Choice::describe).collect()))
+    }
+
+    pub(in crate::companion) async fn connect_chat(&self, asked: &ChatConnect) -> Result<Value, Refusal> {
+        let choice = choice(&self.settings.lock(), &asked.agent)?;
+        let workspace = self.workspace().into_iter().next();
+        let workspace = workspace.ok_or_else(|| Refusal::new("noWorkspace", "there is no folder to work in"))?;
+        let gate = Arc::new(Gate(self.me.clone()));
+        self.chat.connect(&choice, workspace, gate).await?;
+        Ok(json!({}))
+    }
+}
+
+/// The agent of this id.
+pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
+    let mut choices = agents::choices(settings, environment);
+    let Some(place) = choices.iter().position(|choice| choice.id == id) else {
+        let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
+        let message = format!("there is no agent `{id}`; there are {}", ids.join(", "));
+        return Err(Refusal::new("unknownAgent", message));
+    };
+    Ok(choices.swap_remove(place))
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn value(answer: &impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(answer).map_err(|error| Refusal::new("internal", error.to_string()))
+}
+
+/// Where two texts differ. Large ones take a while.
+pub(in crate::companion) async fn difference(texts: Texts) -> Result<Value, Refusal> {
+    let compare = move || Draft::new(texts.base, texts.proposal).hunks().collect();
+    let hunks = tokio::task::spawn_blocking(compare).await;
+    let hunks = hunks.map_err(|error| Refusal::new("internal", error.to_string()))?;
+    value(&Hunks { hunks })
+}
+
+pub(super) fn given_up_refusal() -> Refusal {
+    Refusal::new("givenUp", "meanwhile somebody chose another agent, or none")
+}
+
+/// Why the agent did not do it, and what can be done, without the address of anything.
+pub(super) fn refusal(error: &AgentError) -> Refusal {
+    let kind = match error {
+        AgentError::NotConnected => "notConnected",
+        AgentError::NoSuchRequest => "noSuchRequest",
+        AgentError::EmptyPrompt => "emptyPrompt",
+        AgentError::Pattern(_) => "badPattern",
+        AgentError::Unsupported(_) => "unsupported",
+        AgentError::Daemon(_) | AgentError::Acp(_) => "agentFailed",
+    };
+    let mut message = match error {
+        AgentError::Daemon(DaemonError::Unreachable { source, .. }) => format!("no daemon answers: {source}"),
+        other => other.to_string(),
+    };
+    if let Some(hint) = error.hint() {
+        message = format!("{}. {hint}", message.trim_end_matches('.'));
+    }
+    Refusal::new(kind, message)
+}

@@ -1,0 +1,153 @@
+//! `alongside chat`: one question, its answer on standard output, and what the exit code says.
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::daemon::TalkingDaemon;
+use super::front::Front;
+use super::{agent, sandbox, serve};
+use crate::sandbox::{Sandbox, wait_for};
+
+fn chat(sandbox: &Sandbox, arguments: &[&str]) -> Command {
+    let mut command = sandbox.command(&[&["chat", "-p"], arguments].concat());
+    command
+        .env(agent::VARIABLE, "usual")
+        .env("FAKE_API_KEY", "s3cret-key-of-the-agent");
+    command
+}
+
+fn answered(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = chat(sandbox, arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn without_a_companion_it_brings_its_own_and_takes_it_away_again() {
+    let sandbox = sandbox();
+    let (code, stdout, stderr) = answered(&sandbox, &["say hello\x1b[2J", "--agent", "scripted"]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (Some(0), "hello\x1b[2J"),
+        "a program gets it raw: {stderr}"
+    );
+    assert!(sandbox.discovery_files().is_empty());
+    let (code, stdout, _) = answered(&sandbox, &["say hello", "--agent", "scripted", "--json"]);
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        (code, &answer["answer"], &answer["agent"]),
+        (Some(0), &"hello".into(), &"scripted".into())
+    );
+    assert_eq!(answer["end"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_running_companion_is_used_and_goes_on_with_its_conversation() {
+    let sandbox = sandbox();
+    let _serving = serve(&sandbox);
+    let (code, first, _) = answered(&sandbox, &["pid", "--agent", "scripted"]);
+    assert_eq!(code, Some(0));
+    let (_, second, _) = answered(&sandbox, &["pid"]);
+    assert_eq!(first, second, "it is the same agent");
+    let link = sandbox.words(&["chat"]);
+    assert!(
+        link.starts_with("http://127.0.0.1:") && link.trim_end().ends_with("#chat"),
+        "{link}"
+    );
+}
+
+#[test]
+fn failures_are_told_by_the_exit_code() {
+    let sandbox = sandbox();
+    let (code, _, stderr) = answered(&sandbox, &["fail", "--agent", "scripted"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("400 upstream refused"), "{stderr}");
+    let (code, _, stderr) = answered(&sandbox, &["hello", "--agent", "nobody"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("there is no agent `nobody`"), "{stderr}");
+    let (code, _, stderr) = answered(&sandbox, &["die", "--agent", "scripted"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(!stderr.contains("s3cret-key"), "{stderr}");
+    assert_eq!(sandbox.output(&["chat", "--yes"]).status.code(), Some(2));
+}
+
+#[test]
+fn permission_is_declined_unless_somebody_says_yes() {
+    let sandbox = sandbox();
+    let (code, stdout, stderr) = answered(&sandbox, &["ask", "--agent", "scripted"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "selected no"));
+    assert!(stderr.contains("declined: Edit"), "{stderr}");
+    let (_, stdout, stderr) = answered(&sandbox, &["ask", "--agent", "scripted", "--yes"]);
+    assert_eq!(stdout, "selected yes", "{stderr}");
+}
+
+#[test]
+fn a_change_is_rejected_where_nobody_can_review_it_and_written_with_yes() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let prompt = format!("write {file} two");
+    let (_, stdout, stderr) = answered(&sandbox, &[&prompt, "--agent", "scripted"]);
+    assert_eq!(stdout, "the user rejected this change", "{stderr}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    let (_, stdout, _) = answered(&sandbox, &[&prompt, "--agent", "scripted", "--yes"]);
+    assert_eq!(stdout, "written");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
+}
+
+#[tokio::test]
+async fn a_change_waits_for_whoever_reviews_in_a_running_companion() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let prompt = format!("write {file} two");
+    let child = chat(&sandbox, &[&prompt, "--agent", "scripted"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("the review", || sandbox.json(&["diff", "list"]).get(0).cloned());
+    sandbox.words(&["diff", "accept", "1"]);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "written");
+    drop(serving);
+}
+
+#[tokio::test]
+async fn an_interrupt_cancels_the_answer() {
+    let sandbox = sandbox();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    let mut child = chat(&sandbox, &["wait", "--agent", "scripted"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    front
+        .until("the turn", |front| front.of_type("turnStarted").next().is_some())
+        .await;
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let status = wait_for("the end", || child.try_wait().unwrap());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("cancelled"), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_daemon_answers_too() {
+    let sandbox = sandbox();
+    let daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
+    let child = chat(&sandbox, &["answer 1 4", "--agent", "daemon"])
+        .env("QWEN_IDE_DAEMON_URL", daemon.url())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
+}

@@ -1,0 +1,268 @@
+//! Two hundred turns, and whatever takes part in them killed at random moments: every word that was shown stays, none comes twice, and
+//! a turn that says that it is complete is.
+//!
+//! The moments come from a seed, which is printed; `ALONGSIDE_SEED` sets it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use alongside_front::client::ClientError;
+use alongside_front::protocol::ChatPhase;
+use serde_json::json;
+
+use super::daemon::{TalkingDaemon, words};
+use super::front::Front;
+use super::{sandbox, serve};
+use crate::sandbox::{PATIENCE, Sandbox, Serving};
+
+/// Numbers that look random and are the same for the same seed (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn new() -> Self {
+        let given = std::env::var("ALONGSIDE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            u64::from(since.unwrap().subsec_nanos()) | 1
+        });
+        println!("ALONGSIDE_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// What is known of the turns by whoever has watched them all.
+#[derive(Default)]
+struct Watched {
+    /// By prompt: what was seen of the answer.
+    seen: HashMap<String, String>,
+    completed: HashMap<String, bool>,
+    order: Vec<String>,
+}
+
+impl Watched {
+    fn look(&mut self, front: &Front) {
+        if front.is_being_told() {
+            return;
+        }
+        for (prompt, answer) in front.turns() {
+            let seen = self.seen.entry(prompt.clone()).or_default();
+            assert!(
+                answer.starts_with(seen.as_str()),
+                "{prompt}: {seen:?} became {answer:?}"
+            );
+            *seen = answer;
+        }
+    }
+
+    /// Everything that was said is shown as it should be.
+    fn check(&self, front: &Front) {
+        let shown = front.turns();
+        let prompts: Vec<&String> = shown.iter().map(|(prompt, _)| prompt).collect();
+        assert_eq!(
+            prompts,
+            self.order.iter().collect::<Vec<_>>(),
+            "each turn is there once, in its order"
+        );
+        for (prompt, answer) in &shown {
+            let whole = words(prompt).concat();
+            assert!(whole.starts_with(answer.as_str()), "{prompt}: {answer:?}");
+            assert!(answer.starts_with(&self.seen[prompt]), "{prompt}: {answer:?}");
+            if self.completed[prompt] {
+                assert_eq!(*answer, whole, "{prompt} is complete");
+            }
+        }
+    }
+}
+
+/// A companion, and a front end that comes back to it.
+struct Stage {
+    sandbox: Sandbox,
+    serving: Option<Serving>,
+    front: Front,
+    watched: Watched,
+}
+
+impl Stage {
+    async fn new(sandbox: Sandbox) -> Self {
+        let serving = serve(&sandbox);
+        let front = Front::connect(&serving, &sandbox).await;
+        Self {
+            sandbox,
+            serving: Some(serving),
+            front,
+            watched: Watched::default(),
+        }
+    }
+
+    async fn restart_companion(&mut self) {
+        self.serving.take().unwrap().kill();
+        let serving = serve(&self.sandbox);
+        self.front = Front::connect(&serving, &self.sandbox).await;
+        self.serving = Some(serving);
+        self.watched.look(&self.front);
+    }
+
+    /// Says something as soon as the agent can be spoken to, and waits until that is shown.
+    async fn say(&mut self, text: &str) -> String {
+        let start = std::time::Instant::now();
+        let prompt = loop {
+            self.reopen_if_over().await;
+            let settled = |front: &Front| matches!(front.phase, ChatPhase::Connected | ChatPhase::Over);
+            self.front.until("it is connected", settled).await;
+            if self.front.phase == ChatPhase::Over {
+                continue;
+            }
+            match self.front.prompt(text).await {
+                Ok(prompt) => break prompt,
+                // A daemon that has only just gone.
+                Err(ClientError::Said { message, .. }) => {
+                    assert!(start.elapsed() < PATIENCE, "{message}");
+                    let _ = tokio::time::timeout(Duration::from_millis(50), self.front.step()).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        self.watched.order.push(text.to_owned());
+        self.front
+            .until("the prompt", |front| front.turns().iter().any(|turn| turn.0 == text))
+            .await;
+        prompt
+    }
+
+    /// A child that was killed while the companion lives is started again when somebody asks for it.
+    async fn reopen_if_over(&mut self) {
+        if self.front.phase == ChatPhase::Over {
+            let reopen = json!({"type": "loadSession", "sessionId": "session-1"});
+            self.front.command(reopen).await.unwrap();
+            // How it is now, not how it was when the notifications were sent that wait to be read.
+            self.front.ask().await.unwrap();
+        }
+    }
+
+    /// Watches for a while.
+    async fn watch(&mut self, time: Duration) {
+        let _ = tokio::time::timeout(time, async {
+            while self.front.step().await.is_ok() {
+                self.watched.look(&self.front);
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the turn has ended, one way or the other.
+    async fn finish(&mut self, text: &str, prompt: &str) {
+        let over = |front: &Front| !front.is_being_told() && (front.end(prompt).is_some() || front.is_history(prompt));
+        let wait = async {
+            while !(over(&self.front) && self.front.phase == ChatPhase::Connected) {
+                self.front.step().await.unwrap();
+                self.watched.look(&self.front);
+                self.reopen_if_over().await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, wait).await;
+        assert!(
+            waited.is_ok(),
+            "{text} never ends: {:#?} {:?}",
+            self.front.events,
+            self.front.phase
+        );
+        let completed = self.front.end(prompt).is_some_and(|end| end["outcome"] == "completed");
+        self.watched.completed.insert(text.to_owned(), completed);
+        self.watched.look(&self.front);
+    }
+}
+
+#[tokio::test]
+async fn a_hundred_and_twenty_turns_with_a_daemon_survive_kills_of_both() {
+    let mut dice = Dice::new();
+    let sandbox = sandbox();
+    let mut daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(2)).await;
+    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    let mut stage = Stage::new(sandbox).await;
+    stage.front.choose("daemon").await.unwrap();
+    let (mut kills, mut complete) = (0, 0);
+    for turn in 0..120 {
+        let text = format!("answer {turn} {}", 5 + dice.below(20));
+        let prompt = stage.say(&text).await;
+        let (what, moment) = (dice.below(10), Duration::from_millis(dice.below(50)));
+        if what < 4 {
+            stage.watch(moment).await;
+            kills += 1;
+        }
+        match what {
+            0 => {
+                daemon.kill().await;
+                daemon.revive().await;
+            }
+            1 | 2 => stage.restart_companion().await,
+            3 => {
+                daemon.kill().await;
+                stage.restart_companion().await;
+                daemon.revive().await;
+            }
+            _ => {}
+        }
+        stage.finish(&text, &prompt).await;
+        complete += usize::from(stage.watched.completed[&text]);
+    }
+    stage.watched.check(&stage.front);
+    let late = Front::connect(stage.serving.as_ref().unwrap(), &stage.sandbox).await;
+    stage.watched.check(&late);
+    println!("{kills} kills, {complete} complete turns");
+    assert!(complete >= 60, "most turns are not killed");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn eighty_turns_with_a_child_survive_kills_of_both() {
+    let mut dice = Dice::new();
+    let mut stage = Stage::new(sandbox()).await;
+    stage.front.choose("scripted").await.unwrap();
+    let (mut kills, mut complete) = (0, 0);
+    for turn in 0..80 {
+        let text = format!("answer {turn} {}", 5 + dice.below(20));
+        let prompt = stage.say(&text).await;
+        let (what, moment) = (dice.below(10), Duration::from_millis(dice.below(50)));
+        if what < 4 {
+            stage.watch(moment).await;
+            kills += 1;
+        }
+        match what {
+            0 | 1 => kill_children_of(stage.serving.as_ref().unwrap().pid()),
+            2 | 3 => stage.restart_companion().await,
+            _ => {}
+        }
+        stage.finish(&text, &prompt).await;
+        complete += usize::from(stage.watched.completed[&text]);
+    }
+    stage.watched.check(&stage.front);
+    let late = Front::connect(stage.serving.as_ref().unwrap(), &stage.sandbox).await;
+    stage.watched.check(&late);
+    println!("{kills} kills, {complete} complete turns");
+    assert!(complete >= 40, "most turns are not killed");
+}
+
+#[cfg(target_os = "linux")]
+fn kill_children_of(parent: u32) {
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        // The name of a program is in parentheses, and may hold anything.
+        let Some((_, rest)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        if rest.split(' ').nth(1) == Some(&parent.to_string()) {
+            let pid = entry.file_name().into_string().unwrap();
+            // It may have ended this very moment.
+            let _ = std::process::Command::new("kill").args(["-KILL", &pid]).status();
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The chat, with an agent that does what its prompts say, as a child and in a daemon.
+
+#[path = "../../../../alongside-agent/tests/acp/agent.rs"]
+pub(crate) mod agent;
+mod command;
+mod conversation;
+pub(crate) mod daemon;
+pub(crate) mod front;
+mod kills;
+mod survival;
+mod writes;
+
+use crate::sandbox::{Sandbox, Serving};
+
+/// The agent, when this program is one.
+#[test]
+fn scripted_agent() {
+    if std::env::var_os(agent::VARIABLE).is_some() {
+        agent::run();
+    }
+}
+
+/// A sandbox whose settings know the scripted agent as `scripted`.
+pub(crate) fn sandbox() -> Sandbox {
+    sandbox_with("")
+}
+
+/// The same with more settings.
+pub(crate) fn sandbox_with(settings: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let program = std::env::current_exe().unwrap();
+    let command = serde_json::json!([
+        program,
+        "chat::scripted_agent",
+        "--exact",
+        "--nocapture",
+        "--test-threads=1"
+    ]);
+    sandbox.write_settings(&format!(
+        "[agents.scripted]\ncommand = {command}\nname = 'Scripted'\n{settings}"
+    ));
+    sandbox
+}
+
+/// A companion whose children are the scripted agent.
+pub(crate) fn serve(sandbox: &Sandbox) -> Serving {
+    serve_with(sandbox, "usual")
+}
+
+/// The same with another kind of agent.
+pub(crate) fn serve_with(sandbox: &Sandbox, how: &str) -> Serving {
+    let mut command = sandbox.command(&["serve", "--json"]);
+    command
+        .env(agent::VARIABLE, how)
+        .env("FAKE_API_KEY", "s3cret-key-of-the-agent");
+    Serving::start(command)
+}

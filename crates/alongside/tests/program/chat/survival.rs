@@ -1,0 +1,166 @@
+//! The companion, the daemon or the child ends without a word, and the chat comes back.
+
+use std::time::Duration;
+
+use alongside_front::protocol::ChatPhase;
+use serde_json::json;
+
+use super::daemon::TalkingDaemon;
+use super::front::Front;
+use super::{sandbox, serve, serve_with};
+use crate::sandbox::Sandbox;
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+async fn with_daemon() -> (Sandbox, TalkingDaemon) {
+    let sandbox = sandbox();
+    let daemon = TalkingDaemon::start(&sandbox.workspace(), PAUSE).await;
+    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    (sandbox, daemon)
+}
+
+async fn connected(front: &mut Front) {
+    front
+        .until("it is connected", |front| front.phase == ChatPhase::Connected)
+        .await;
+}
+
+fn whole(turn: u32, words: u32) -> (String, String) {
+    let answer = (0..words).map(|word| format!("t{turn}w{word} ")).collect::<Vec<_>>();
+    (format!("answer {turn} {words}"), answer.concat())
+}
+
+#[tokio::test]
+async fn a_killed_companion_gets_what_it_missed_from_the_daemon_each_word_once() {
+    let (sandbox, _daemon) = with_daemon().await;
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("daemon").await.unwrap();
+    let first = front.prompt("answer 1 3").await.unwrap();
+    front.until_ended(&first).await;
+    let prompt = front.prompt("answer 2 30").await.unwrap();
+    front
+        .until("some words", |front| front.answer(&prompt).contains("w5"))
+        .await;
+    serving.kill();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    assert!(
+        front.answer(&prompt).contains("t2w5"),
+        "what was shown is there at once: {:#?}",
+        front.events
+    );
+    front.until_ended(&prompt).await;
+    assert_eq!(front.end(&prompt).unwrap()["outcome"], "completed");
+    assert_eq!(front.turns(), [whole(1, 3), whole(2, 30)]);
+    let next = front.prompt("answer 3 3").await.unwrap();
+    front.until_ended(&next).await;
+    assert_eq!(front.turns(), [whole(1, 3), whole(2, 30), whole(3, 3)]);
+}
+
+#[tokio::test]
+async fn a_partial_answer_of_a_killed_daemon_stays_and_its_turn_has_failed() {
+    let (sandbox, mut daemon) = with_daemon().await;
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("daemon").await.unwrap();
+    let first = front.prompt("answer 1 3").await.unwrap();
+    front.until_ended(&first).await;
+    let prompt = front.prompt("answer 2 30").await.unwrap();
+    front
+        .until("some words", |front| front.answer(&prompt).contains("w5"))
+        .await;
+    daemon.kill().await;
+    front
+        .until("it is interrupted", |front| front.phase == ChatPhase::Interrupted)
+        .await;
+    let shown = front.answer(&prompt);
+    daemon.revive().await;
+    connected(&mut front).await;
+    front.until_ended(&prompt).await;
+    assert_eq!(front.end(&prompt).unwrap()["outcome"], "failed");
+    assert_eq!(front.turns(), [whole(1, 3), ("answer 2 30".to_owned(), shown.clone())]);
+    let next = front.prompt("answer 3 3").await.unwrap();
+    front.until_ended(&next).await;
+    let late = Front::connect(&serving, &sandbox).await;
+    let expected = [whole(1, 3), ("answer 2 30".to_owned(), shown), whole(3, 3)];
+    assert_eq!((front.turns(), late.turns()), (expected.to_vec(), expected.to_vec()));
+}
+
+#[tokio::test]
+async fn a_killed_companion_starts_its_child_again_and_opens_its_session() {
+    let sandbox = sandbox();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("scripted").await.unwrap();
+    let first = front.prompt("answer 1 3").await.unwrap();
+    front.until_ended(&first).await;
+    let prompt = front.prompt("answer 2 3000").await.unwrap();
+    front
+        .until("some words", |front| front.answer(&prompt).contains("w5"))
+        .await;
+    let seen = front.answer(&prompt);
+    serving.kill();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    connected(&mut front).await;
+    assert_eq!(front.end(&prompt).unwrap()["outcome"], "failed");
+    assert_eq!(front.answer(&first), whole(1, 3).1);
+    let kept = front.answer(&prompt);
+    assert!(kept.starts_with(&seen) && whole(2, 3000).1.starts_with(&kept), "{kept}");
+    let next = front.prompt("answer 3 3").await.unwrap();
+    front.until_ended(&next).await;
+    let expected = [whole(1, 3), ("answer 2 3000".to_owned(), kept), whole(3, 3)];
+    assert_eq!(
+        front.turns(),
+        expected,
+        "what the child tells of its history is shown already"
+    );
+    assert_eq!(front.of_type("notice").count(), 0);
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_remember_is_said_not_to_and_the_text_stays() {
+    let sandbox = sandbox();
+    let serving = serve_with(&sandbox, "forgetful");
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("scripted").await.unwrap();
+    let first = front.prompt("answer 1 3").await.unwrap();
+    front.until_ended(&first).await;
+    // The scripted agent gives all its sessions the same id; another one would not.
+    let journals = sandbox.path("home/.local/state/alongside/chat");
+    serving.kill();
+    for entry in std::fs::read_dir(journals).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("session-1", "session-0")).unwrap();
+    }
+    let serving = serve_with(&sandbox, "forgetful");
+    let mut front = Front::connect(&serving, &sandbox).await;
+    connected(&mut front).await;
+    front
+        .until("the notice", |front| front.of_type("notice").count() == 1)
+        .await;
+    assert_eq!(front.turns(), [whole(1, 3)]);
+    let next = front.prompt("answer 2 3").await.unwrap();
+    front.until_ended(&next).await;
+    assert_eq!(front.turns(), [whole(1, 3), whole(2, 3)]);
+}
+
+#[tokio::test]
+async fn a_companion_that_was_stopped_shows_the_chat_and_starts_nothing() {
+    let sandbox = sandbox();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("scripted").await.unwrap();
+    let first = front.prompt("answer 1 3").await.unwrap();
+    front.until_ended(&first).await;
+    serving.signal("TERM");
+    assert_eq!(serving.wait().0, Some(0));
+    let serving = serve(&sandbox);
+    let front = Front::connect(&serving, &sandbox).await;
+    assert_eq!(front.phase, ChatPhase::Over);
+    assert_eq!(front.turns(), [whole(1, 3)]);
+    let over = front.of_type("disconnected").next().unwrap();
+    assert_eq!(over["reopen"], json!("session-1"), "it can be opened again");
+}

@@ -1,0 +1,165 @@
+//! What a child writes is reviewed like the change of any other agent.
+
+use alongside_front::protocol::{
+    Buffer, ChatPhase, ChatWrites, ChatWritesChoice, Nothing, Notification, Request, ReviewSummary,
+};
+use serde_json::{Value, json};
+
+use super::front::Front;
+use super::{sandbox, serve};
+use crate::sandbox::{PATIENCE, Sandbox, Serving};
+
+/// A front end that is connected to the scripted agent.
+async fn connected(serving: &Serving, sandbox: &Sandbox) -> Front {
+    let mut front = Front::connect(serving, sandbox).await;
+    front.choose("scripted").await.unwrap();
+    front
+}
+
+/// Waits until a review is there, as an editor hears of it.
+async fn review(serving: &Serving, sandbox: &Sandbox) -> ReviewSummary {
+    let mut editor = serving.front_end(sandbox).await;
+    let wait = async {
+        loop {
+            let list: Vec<ReviewSummary> = editor.call(Request::ReviewList(Nothing {})).await.unwrap();
+            if let Some(review) = list.into_iter().next() {
+                return review;
+            }
+            editor.notification().await.unwrap();
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap()
+}
+
+async fn closed(serving: &Serving, sandbox: &Sandbox) {
+    let mut editor = serving.front_end(sandbox).await;
+    let wait = async {
+        loop {
+            let list: Vec<ReviewSummary> = editor.call(Request::ReviewList(Nothing {})).await.unwrap();
+            if list.is_empty() {
+                return;
+            }
+            while !matches!(editor.notification().await.unwrap(), Notification::ReviewClosed(_)) {}
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_childs_change_is_reviewed_edited_and_written_as_it_was_accepted() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
+    let review = review(&serving, &sandbox).await;
+    assert_eq!(
+        (review.agent.as_str(), &*review.path),
+        ("Fake Agent 1.2.3", file.as_str())
+    );
+    let listed = sandbox.json(&["status"]);
+    assert_eq!(listed["companions"][0]["agents"][0]["name"], "Fake Agent 1.2.3");
+    std::fs::write(sandbox.path("edited"), "two, edited\n").unwrap();
+    let edited = sandbox.path("edited");
+    sandbox.words(&["diff", "accept", "1", "--content-file", edited.to_str().unwrap()]);
+    front.until_ended(&prompt).await;
+    assert_eq!(front.answer(&prompt), "written");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "two, edited\n");
+}
+
+#[tokio::test]
+async fn a_rejected_change_is_refused_to_the_child() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
+    review(&serving, &sandbox).await;
+    sandbox.words(&["diff", "reject", "1"]);
+    front.until_ended(&prompt).await;
+    assert_eq!(front.answer(&prompt), "the user rejected this change");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+}
+
+#[tokio::test]
+async fn a_review_is_withdrawn_when_its_turn_is_cancelled_or_its_child_dies() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
+    review(&serving, &sandbox).await;
+    front.command(json!({"type": "cancel"})).await.unwrap();
+    closed(&serving, &sandbox).await;
+    front.until_ended(&prompt).await;
+    assert_eq!(front.end(&prompt).unwrap()["stopReason"], "cancelled");
+
+    let asked = front.prompt("pid").await.unwrap();
+    front.until_ended(&asked).await;
+    let pid = front.answer(&asked);
+    let prompt = front.prompt(&format!("write {file} three")).await.unwrap();
+    review(&serving, &sandbox).await;
+    let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
+    assert!(killed.unwrap().success());
+    closed(&serving, &sandbox).await;
+    front.until("it is over", |front| front.phase == ChatPhase::Over).await;
+    assert_eq!(front.end(&prompt).unwrap()["outcome"], "failed");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    assert_eq!(sandbox.json(&["status"])["companions"][0]["agents"], json!([]));
+}
+
+#[tokio::test]
+async fn a_review_of_a_child_does_not_outlive_the_companion() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    front.prompt(&format!("write {file} two")).await.unwrap();
+    review(&serving, &sandbox).await;
+    serving.kill();
+    let _serving = serve(&sandbox);
+    assert_eq!(sandbox.json(&["diff", "list"]), json!([]), "nobody waits for it");
+}
+
+#[tokio::test]
+async fn a_child_reads_what_the_person_sees_and_is_compared_with_it() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "saved\n");
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    let buffer = Buffer {
+        path: file.clone(),
+        text: Some("unsaved\n".into()),
+    };
+    front
+        .client
+        .call::<Value>(Request::ContextBuffer(buffer))
+        .await
+        .unwrap();
+    let prompt = front.prompt(&format!("read {file}")).await.unwrap();
+    front.until_ended(&prompt).await;
+    assert_eq!(front.answer(&prompt), "unsaved\n");
+    front.prompt(&format!("write {file} new")).await.unwrap();
+    let review = review(&serving, &sandbox).await;
+    let shown = sandbox.words(&["diff", "show", &review.id.to_string()]);
+    assert!(shown.contains("-unsaved"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_person_may_let_a_child_write_and_the_choice_is_remembered_for_the_workspace() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    let choice = ChatWritesChoice {
+        writes: ChatWrites::Allow,
+    };
+    front.client.call::<Value>(Request::ChatWrites(choice)).await.unwrap();
+    let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
+    front.until_ended(&prompt).await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
+    serving.kill();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    assert_eq!(front.ask().await.unwrap().changed.writes, ChatWrites::Allow);
+}
