@@ -15,7 +15,7 @@ use super::actions::not_written;
 use super::face::{Asked, Face, Tone};
 use super::reviews::{Pages, Side};
 use super::text::{self, Encoding, Range};
-use super::{habits, uri};
+use super::{documents, habits, uri};
 use crate::desk::{Desk, Refusal};
 use crate::protocol::{Edit, Request, ReviewSummary};
 
@@ -82,7 +82,11 @@ impl<D: Desk> Face<D> {
             return;
         };
         // Anything else than the draft is a difference, which is only looked at.
-        if self.sheets.get(&review).is_some_and(|sheet| sheet.address == address) {
+        if let Some(sheet) = self.sheets.get_mut(&review)
+            && documents::real(&sheet.path) == document.real
+        {
+            // Clients do not all write an address in the same way; theirs counts.
+            address.clone_into(&mut sheet.address);
             let shown = document.text.clone();
             self.reconcile(review, &shown).await;
             self.publish();
