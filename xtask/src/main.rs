@@ -1,4 +1,4 @@
-//! Development tasks of alongside: `cargo xtask test` and `cargo xtask ci`.
+//! Development tasks of alongside: `cargo xtask test`, `cargo xtask ci` and what belongs to them.
 //!
 //! One command on a fresh machine runs every test there is, with the real programs. It installs what it may, says exactly
 //! what is missing where it may not, and leaves nothing out in silence. It has no dependencies, so that it starts at once.

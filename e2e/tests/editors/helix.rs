@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use alongside_e2e::{Cli, FakeModel, PATIENCE, Prompt, Sandbox, Terminal, editor, eventually};
+use alongside_e2e::{
+    Capability, Cli, FakeModel, PATIENCE, Prompt, Sandbox, Terminal, editor, eventually, proves, version,
+};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -45,9 +47,23 @@ impl Helix {
         Self { terminal, pid }
     }
 
+    /// Goes back to normal mode. An Escape that something follows at once would be another key.
+    fn go_to_normal_mode(&self) {
+        let reached = eventually(PATIENCE, || {
+            let is_normal = self.terminal.screen().contains(" NOR ");
+            if !is_normal {
+                self.terminal.press("Escape");
+            }
+            is_normal.then_some(())
+        });
+        if reached.is_none() {
+            self.terminal.fail("never in normal mode");
+        }
+    }
+
     /// Runs a command line.
     pub(crate) fn run(&self, line: &str) {
-        self.terminal.press("Escape");
+        self.go_to_normal_mode();
         self.terminal.type_line(&format!(":{line}"));
     }
 
@@ -68,6 +84,12 @@ impl Helix {
 
     pub(crate) fn wait_for_text(&self, text: &str) {
         self.terminal.wait_for_text(text, PATIENCE);
+    }
+}
+
+fn proven(capabilities: &[Capability]) {
+    for capability in capabilities {
+        proves("Helix", &version(&editor("hx")), *capability);
     }
 }
 
@@ -98,6 +120,7 @@ async fn what_is_open_and_what_is_sent_reaches_agents() {
     agent.sees(|file| file["path"] == json!(other)).await;
     helix.run("buffer-close");
     agent.sees(|file| file["path"] == json!(path)).await;
+    proven(&[Capability::Context]);
 }
 
 #[tokio::test]
@@ -113,6 +136,7 @@ async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_
     helix.act("Edit change");
     helix.wait_for_text("TWO 🦀");
     helix.terminal.type_text("ggjA edited");
+    helix.wait_for_text("TWO 🦀 edited");
     helix.run("write");
     helix.wait_for_text("written");
     let decision = agent.decision_by(|| helix.act("Accept change")).await;
@@ -124,6 +148,7 @@ async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_
         base,
         "the agent writes the file"
     );
+    proven(&[Capability::Edit]);
 }
 
 #[tokio::test]
@@ -135,8 +160,8 @@ async fn hunks_are_hints_and_are_decided_where_they_are() {
     agent.sees(|file| file["path"] == json!(path)).await;
     // Not saved: a proposal is compared with what is on the screen.
     helix.terminal.type_text("Ounsaved");
-    helix.terminal.press("Escape");
     agent.sees(|file| file["cursor"]["character"] == 8).await;
+    helix.go_to_normal_mode();
     agent.propose(&path, "unsaved\nONE\ntwo\nTHREE\n").await;
     helix.wait_for_text("proposes a change to a.md (+2 −2)");
     helix.terminal.type_text("ggj");
@@ -152,6 +177,32 @@ async fn hunks_are_hints_and_are_decided_where_they_are() {
     helix.wait_for_text("+unwanted");
     let decision = agent.decision_by(|| helix.act("Reject change")).await;
     assert_eq!(decision["method"], "ide/diffRejected");
+    proven(&[Capability::Review, Capability::Hunk]);
+}
+
+#[tokio::test]
+async fn a_hunk_rejected_in_the_file_of_a_draft_goes_out_of_the_buffer() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\ntwo\nthree\n");
+    let helix = Helix::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
+    helix.wait_for_text("proposes a change to a.md (+2 −2)");
+    helix.act("Edit change");
+    helix.wait_for_text("In place of:");
+    helix.act("Reject hunk");
+    helix.wait_for_text("As in the file; you rejected");
+    let is_rejected = |screen: &str| screen.contains("  one") && screen.contains("  THREE");
+    helix.terminal.wait_for("the draft", PATIENCE, is_rejected);
+    helix.terminal.type_text("geA!");
+    helix.wait_for_text("THREE!");
+    helix.go_to_normal_mode();
+    let decision = agent.decision_by(|| helix.act("Accept change")).await;
+    assert_eq!(
+        decision["params"]["content"], "one\ntwo\nTHREE!\n",
+        "it need not be saved"
+    );
 }
 
 #[tokio::test]
@@ -199,6 +250,7 @@ fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cl
     helix.act("Edit change to new.md");
     helix.wait_for_text("world");
     helix.terminal.type_text("geA, edited 🦀");
+    helix.wait_for_text("world, edited 🦀");
     helix.run("write");
     helix.wait_for_text("written");
     let written = eventually(PATIENCE, || {
@@ -206,4 +258,5 @@ fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cl
         eventually(std::time::Duration::from_secs(2), || fs::read(&new).ok())
     });
     assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));
+    proven(&[Capability::Install]);
 }

@@ -6,6 +6,7 @@ mod checked;
 mod emacs;
 mod helix;
 mod installed;
+mod kakoune;
 mod neovim;
 mod neovim_with_cli;
 mod nvim;

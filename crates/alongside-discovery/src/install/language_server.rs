@@ -141,22 +141,28 @@ fn helix_body(program: &str, chosen: &[String]) -> String {
 
 /// kakoune-lsp says `LSPDefaultConfig` when it looks for servers. Its own hooks come first, and set servers only where none
 /// are set; so ours adds to what is there. Without kakoune-lsp nothing ever says it.
+const KAKOUNE_BODY: &str = r#"remove-hooks global alongside
+hook -group alongside global User LSPDefaultConfig=.* %{
+    # kakoune-lsp gives a buffer up if one of its servers is not installed; then this one stands alone.
+    evaluate-commands %sh{
+        printf '%s\n' "$kak_opt_lsp_servers" | awk '
+            /^ *\[[^].]+\] *$/ { if (server) print server; gsub(/[][ ]/, ""); server = $0 }
+            /^ *command *=/ { split($0, parts, "\""); server = parts[2] }
+            END { if (server) print server }
+        ' | while read -r server; do
+            command -v "$server" >/dev/null || { echo 'set-option buffer lsp_servers ""'; break; }
+        done
+    }
+    set-option -add buffer lsp_servers %{
+        [alongside]
+        command = COMMAND
+        args = ["lsp"]
+        root_globs = [".git", ".hg", ".jj", ".svn"]
+    }
+}"#;
+
 fn kakoune_body(program: &str) -> String {
-    let command = Value::from(program).to_string();
-    format!(
-        "\
-remove-hooks global alongside
-hook -group alongside global User LSPDefaultConfig=.* %{{
-    try %{{
-        set-option -add buffer lsp_servers %{{
-            [alongside]
-            command = {command}
-            args = [\"lsp\"]
-            root_globs = [\".git\", \".hg\"]
-        }}
-    }}
-}}"
-    )
+    KAKOUNE_BODY.replace("COMMAND", &Value::from(program).to_string())
 }
 
 impl Installer for LanguageServer<'_> {
@@ -320,6 +326,22 @@ mod tests {
             let report = installer(DetectedIde::Helix, &setting).unwrap().install(Mode::Real);
             assert_eq!(report.outcome, Outcome::Refused, "{text}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn the_documentation_shows_exactly_what_is_installed() {
+        let documentation = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/EDITORS.md");
+        let documentation = fs::read_to_string(documentation).unwrap();
+        for (mark, body) in [
+            ("toml", helix_body("alongside", &[])),
+            ("kak", kakoune_body("alongside")),
+        ] {
+            let snippet = format!("```{mark}\n{}\n```", body.trim_end());
+            assert!(
+                documentation.contains(&snippet),
+                "docs/EDITORS.md should have:\n{snippet}"
+            );
         }
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::face::{Asked, Face, Tone};
-use super::reviews::{self, ACCEPT, REJECT, SHOW, Side, chosen, short};
+use super::reviews::{self, ACCEPT, Pages, REJECT, SHOW, Side, chosen, short};
 use super::text::Range;
 use super::uri;
 use super::wire::Failure;
@@ -142,6 +142,7 @@ impl<D: Desk> Face<D> {
                 let command = json!({ "title": title, "command": command, "arguments": [argument] });
                 lenses.push(json!({ "range": range, "command": command }));
             };
+            let pages = Pages::of(review);
             let about = json!(About::of(review));
             for (title, command) in [(ACCEPT, ACCEPT_COMMAND), (REJECT, REJECT_COMMAND), (SHOW, SHOW_COMMAND)] {
                 lens(Range::default(), title, command, &about);
@@ -150,7 +151,7 @@ impl<D: Desk> Face<D> {
                 .into_iter()
                 .flat_map(|side| review.hunks.iter().map(move |hunk| (hunk, side)));
             for (hunk, side) in hunks {
-                let range = self.range_of(review, hunk, side);
+                let range = pages.place(hunk, side, self.client.encoding);
                 for (title, decision) in choices(hunk.state) {
                     let about = About {
                         hunks: vec![hunk.id],
@@ -180,8 +181,9 @@ impl<D: Desk> Face<D> {
 
     /// Offers to decide the hunks that a range touches.
     fn offer_hunks(&self, actions: &mut Vec<Value>, review: &ReviewTexts, side: Side, range: Range) {
+        let pages = Pages::of(review);
         let touched = review.hunks.iter().filter(|hunk| {
-            let place = self.range_of(review, hunk, side);
+            let place = pages.place(hunk, side, self.client.encoding);
             place.start.line <= range.end.line && range.start.line <= place.end.line
         });
         let touched: Vec<_> = touched.collect();
@@ -354,7 +356,8 @@ impl<D: Desk> Face<D> {
         let Some(document) = self.documents.get(&selection.uri) else {
             return;
         };
-        let lines = document.between(selection.range, self.client.encoding).lines().count();
+        let range = self.selected(document, selection.range);
+        let lines = document.between(range, self.client.encoding).lines().count();
         let plural = if lines == 1 { "" } else { "s" };
         let message = format!(
             "Agents see {lines} line{plural} of {} with your next message.",
@@ -366,6 +369,7 @@ impl<D: Desk> Face<D> {
     fn has_selection(&self, address: &str, range: Range) -> bool {
         let document = self.documents.get(address);
         document.is_some_and(|document| {
+            let range = self.selected(document, range);
             let selected = document.between(range, self.client.encoding);
             !self.scratch.holds(&document.real) && selected.chars().nth(1).is_some()
         })

@@ -50,6 +50,8 @@ pub(super) struct Known {
     pub(super) code_actions: &'static str,
     /// Whether it asks for hovers where the cursor is. In graphical editors they follow the mouse.
     pub(super) hovers_at_the_cursor: bool,
+    /// Whether the end of a range is the last selected character, and not what comes behind it.
+    pub(super) selects_to_the_last: bool,
     /// Whether a question is shown beside what a person does. Elsewhere it takes the keyboard from somebody who is typing,
     /// or is shown when somebody looks for it; then none is asked.
     shows_questions: bool,
@@ -63,6 +65,7 @@ const UNKNOWN: Known = Known {
     display_name: "",
     code_actions: "its code actions",
     hovers_at_the_cursor: false,
+    selects_to_the_last: false,
     shows_questions: true,
     reload: "",
 };
@@ -76,6 +79,7 @@ const KNOWN: [Known; 5] = [
         hovers_at_the_cursor: true,
         shows_questions: false,
         reload: " (:reload-all shows it)",
+        ..UNKNOWN
     },
     Known {
         client: "kak",
@@ -83,6 +87,7 @@ const KNOWN: [Known; 5] = [
         display_name: "Kakoune",
         code_actions: ":lsp-code-actions",
         hovers_at_the_cursor: true,
+        selects_to_the_last: true,
         shows_questions: false,
         ..UNKNOWN
     },
@@ -177,8 +182,11 @@ fn folders(params: &Value) -> Vec<PathBuf> {
 /// for one; but people start agents anywhere in their project.
 pub(super) fn project_of(folder: PathBuf) -> PathBuf {
     const MARKS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+    // Some people keep their whole home in a repository; what is below it is not one project.
+    let home = std::env::home_dir();
     let repository = folder
         .ancestors()
+        .take_while(|ancestor| Some(*ancestor) != home.as_deref())
         .find(|ancestor| MARKS.iter().any(|mark| ancestor.join(mark).exists()));
     repository.map(Path::to_owned).unwrap_or(folder)
 }

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::actions::not_written;
 use super::face::{Asked, Face, Tone};
-use super::reviews::Side;
+use super::reviews::{Pages, Side};
 use super::text::{self, Encoding, Range};
-use super::{habits, uri};
+use super::{documents, habits, uri};
 use crate::desk::{Desk, Refusal};
 use crate::protocol::{Edit, Request, ReviewSummary};
 
@@ -36,7 +36,7 @@ impl<D: Desk> Face<D> {
         let (draft, path) = (Arc::clone(&review.draft), Arc::clone(&review.summary.path));
         let first = review.hunks.first();
         let place = first.map_or_else(Range::default, |hunk| {
-            let place = self.range_of(review, hunk, Side::Draft).start;
+            let place = Pages::of(review).place(hunk, Side::Draft, self.client.encoding).start;
             Range {
                 start: place,
                 end: place,
@@ -72,17 +72,40 @@ impl<D: Desk> Face<D> {
     }
 
     /// A person has typed in a file of the scratch directory, or has opened or saved it there.
-    pub(super) async fn typed(&mut self, review: ReviewId) {
-        let Some(sheet) = self.sheets.get(&review) else {
-            self.warn_of_stale_files(review);
+    pub(super) async fn typed(&mut self, address: &str) {
+        let Some(document) = self.documents.get(address) else {
             return;
         };
-        let Some(document) = self.documents.get(&sheet.address) else {
-            // A difference, which is only looked at.
+        let review = self.scratch.review_of(&document.real);
+        let Some(review) = review.filter(|review| self.reviews.contains_key(review)) else {
+            self.warn_of_stale_file(address);
             return;
         };
-        let shown = document.text.clone();
-        self.reconcile(review, &shown).await;
+        // Anything else than the draft is a difference, which is only looked at.
+        if let Some(sheet) = self.sheets.get_mut(&review)
+            && documents::real(&sheet.path) == document.real
+        {
+            // Clients do not all write an address in the same way; theirs counts.
+            address.clone_into(&mut sheet.address);
+            let shown = document.text.clone();
+            self.reconcile(review, &shown).await;
+            self.publish();
+        }
+    }
+
+    /// A person has closed the file of a draft, maybe without saving. What was typed is the draft already, and stays.
+    pub(super) fn closed_sheet(&mut self, address: &str) {
+        let mut sheets = self.sheets.iter_mut();
+        let found = sheets.find(|(_, sheet)| sheet.address == address);
+        if let Some((id, sheet)) = found
+            && let Some(review) = self.reviews.get(id)
+        {
+            match self.scratch.write(*id, &review.summary.path, "", &review.draft) {
+                Ok(_) => sheet.agreed = Arc::clone(&review.draft),
+                Err(error) => tracing::warn!(%error, "the file of a draft cannot be written"),
+            }
+            sheet.pushed = None;
+        }
         self.publish();
     }
 
@@ -203,14 +226,11 @@ impl<D: Desk> Face<D> {
     }
 
     /// Tells a person, once, that typing here changes nothing any more.
-    fn warn_of_stale_files(&mut self, review: ReviewId) {
-        if self.reviews.contains_key(&review) || !self.warned.insert(review.to_string()) {
-            return;
+    fn warn_of_stale_file(&mut self, address: &str) {
+        if self.warned.insert(address.to_owned()) {
+            let message = "This change was decided already; what is typed here goes nowhere.";
+            self.say(Tone::Information, message);
         }
-        self.say(
-            Tone::Information,
-            "This change was decided already; what is typed here goes nowhere.",
-        );
     }
 
     /// The files of a review that is over are about nothing any more.

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::client::{Client, project_of};
-use super::documents::Documents;
+use super::documents::{Document, Documents};
 use super::drafts::Sheet;
 use super::scratch::Scratch;
 use super::text::{self, ContentChange, Position, Range};
@@ -225,8 +225,8 @@ impl<D: Desk> Face<D> {
         let Some(document) = self.documents.open(&opened.uri, version, opened.text) else {
             return;
         };
-        if let Some(review) = self.scratch.review_of(&document.real) {
-            self.typed(review).await;
+        if self.scratch.holds(&document.real) {
+            self.typed(&opened.uri).await;
             return;
         }
         let path = document.path.clone();
@@ -244,8 +244,8 @@ impl<D: Desk> Face<D> {
         };
         let version = changed.text_document.version.unwrap_or(document.version);
         let behind = document.change(version, changed.content_changes, encoding);
-        if let Some(review) = self.scratch.review_of(&document.real) {
-            self.typed(review).await;
+        if self.scratch.holds(&document.real) {
+            self.typed(&address).await;
             return;
         }
         let cursor = text::position(&document.text, behind.min(document.text.len()), encoding);
@@ -259,9 +259,10 @@ impl<D: Desk> Face<D> {
             return;
         };
         document.saved(saved.text);
-        match self.scratch.review_of(&document.real) {
-            Some(review) => self.typed(review).await,
-            None => self.report_buffer(&address).await,
+        if self.scratch.holds(&document.real) {
+            self.typed(&address).await;
+        } else {
+            self.report_buffer(&address).await;
         }
     }
 
@@ -270,6 +271,7 @@ impl<D: Desk> Face<D> {
             return;
         };
         if self.scratch.holds(&document.real) {
+            self.closed_sheet(address);
             return;
         }
         let path = document.path;
@@ -291,6 +293,7 @@ impl<D: Desk> Face<D> {
         if self.scratch.holds(&document.real) {
             return;
         }
+        let range = self.selected(document, range);
         let selected = document.between(range, encoding);
         // The cursor of Helix and Kakoune is a selection of one character.
         let is_selection = selected != "\r\n" && selected.chars().nth(1).is_some();
@@ -313,6 +316,15 @@ impl<D: Desk> Face<D> {
             character: number(character),
         };
         self.focus(path, Some(cursor), selected).await;
+    }
+
+    /// What a range of the editor means.
+    pub(super) fn selected(&self, document: &Document, range: Range) -> Range {
+        let mut selected = range;
+        if self.client.habits.selects_to_the_last && range.start != range.end {
+            selected.end = text::behind(&document.text, range.end, self.client.encoding);
+        }
+        selected
     }
 
     async fn focus(&mut self, path: String, cursor: Option<Cursor>, selected_text: Option<String>) {

@@ -9,7 +9,7 @@ use alongside_core::{Outcome, ReviewId};
 use serde_json::{Value, json};
 
 use super::face::{Asked, Face, Tone};
-use super::text::{self, Encoding, Range};
+use super::text::{Encoding, Lines, Range};
 use super::uri;
 use crate::desk::Desk;
 use crate::protocol::{Nothing, Notification, Request, ReviewRef, ReviewSummary, ReviewTexts};
@@ -30,15 +30,6 @@ pub(super) enum Side {
     Base,
     /// The draft.
     Draft,
-}
-
-impl Side {
-    pub(super) fn lines(self, hunk: &Hunk) -> LineRange {
-        match self {
-            Self::Base => hunk.base,
-            Self::Draft => hunk.draft,
-        }
-    }
 }
 
 impl<D: Desk> Face<D> {
@@ -175,28 +166,14 @@ impl<D: Desk> Face<D> {
     fn hints(&self) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for (id, review) in &self.reviews {
-            let encoding = self.client.encoding;
-            let base = review.base.as_deref().unwrap_or_default();
-            let file = all.entry(self.address_of(review)).or_default();
-            file.extend(
-                review
-                    .hunks
-                    .iter()
-                    .map(|hunk| hint(review, hunk, Side::Base, base, encoding)),
-            );
-            if let Some(sheet) = self
-                .sheets
-                .get(id)
-                .filter(|sheet| self.documents.get(&sheet.address).is_some())
-            {
-                let sheet = all.entry(sheet.address.clone()).or_default();
-                let draft = &review.draft;
-                sheet.extend(
-                    review
-                        .hunks
-                        .iter()
-                        .map(|hunk| hint(review, hunk, Side::Draft, draft, encoding)),
-                );
+            let pages = Pages::of(review);
+            let hints = |side| pages.hints(side, self.client.encoding);
+            all.entry(self.address_of(review))
+                .or_default()
+                .extend(hints(Side::Base));
+            let sheet = self.sheets.get(id).map(|sheet| &sheet.address);
+            if let Some(address) = sheet.filter(|address| self.documents.get(address).is_some()) {
+                all.entry(address.clone()).or_default().extend(hints(Side::Draft));
             }
         }
         all.into_iter()
@@ -210,77 +187,90 @@ impl<D: Desk> Face<D> {
         let known = self.documents.address_of(path).map(str::to_owned);
         known.unwrap_or_else(|| uri::of_path(path))
     }
+}
 
-    /// Where a hunk is in the file that shows one side of its review.
-    pub(super) fn range_of(&self, review: &ReviewTexts, hunk: &Hunk, side: Side) -> Range {
-        let text = match side {
-            Side::Base => review.base.as_deref().unwrap_or_default(),
-            Side::Draft => &review.draft,
-        };
-        range(hunk, side, text, self.client.encoding)
+/// The texts of a review, by lines.
+pub(super) struct Pages<'review> {
+    review: &'review ReviewTexts,
+    base: Lines<'review>,
+    proposal: Lines<'review>,
+    draft: Lines<'review>,
+}
+
+impl<'review> Pages<'review> {
+    pub(super) fn of(review: &'review ReviewTexts) -> Self {
+        Self {
+            review,
+            base: Lines::of(review.base.as_deref().unwrap_or_default()),
+            proposal: Lines::of(&review.proposal),
+            draft: Lines::of(&review.draft),
+        }
     }
-}
 
-fn range(hunk: &Hunk, side: Side, text: &str, encoding: Encoding) -> Range {
-    let lines = side.lines(hunk);
-    text::lines(text, lines.start.saturating_sub(1), lines.count, encoding)
-}
+    /// Where a hunk is in the file that shows one side.
+    pub(super) fn place(&self, hunk: &Hunk, side: Side, encoding: Encoding) -> Range {
+        let (page, lines) = match side {
+            Side::Base => (&self.base, hunk.base),
+            Side::Draft => (&self.draft, hunk.draft),
+        };
+        page.range(lines.start.saturating_sub(1), lines.count, encoding)
+    }
 
-fn hint(review: &ReviewTexts, hunk: &Hunk, side: Side, text: &str, encoding: Encoding) -> Value {
-    json!({
-        "range": range(hunk, side, text, encoding),
-        // The lowest there is: nothing is wrong.
-        "severity": 4,
-        "source": "alongside",
-        "message": words(review, hunk, side),
-        "data": { "review": review.summary.id, "hunk": hunk.id },
-    })
-}
+    fn hints(&self, side: Side, encoding: Encoding) -> impl Iterator<Item = Value> {
+        self.review.hunks.iter().map(move |hunk| {
+            json!({
+                "range": self.place(hunk, side, encoding),
+                // The lowest there is: nothing is wrong.
+                "severity": 4,
+                "source": "alongside",
+                "message": self.words(hunk, side),
+                "data": { "review": self.review.summary.id, "hunk": hunk.id },
+            })
+        })
+    }
 
-/// What a hint says: who wants what here, and what became of it.
-fn words(review: &ReviewTexts, hunk: &Hunk, side: Side) -> String {
-    let agent = printable_line(&review.summary.agent);
-    let what = match side {
-        Side::Base => {
-            let draft = excerpt(&review.draft, hunk.draft, "+ ");
-            match hunk.state {
-                HunkState::Rejected => format!(
-                    "You rejected what {agent} proposes here:{}",
-                    excerpt(&review.proposal, hunk.proposal, "+ ")
-                ),
-                HunkState::Conflict => {
-                    format!("This changed while {agent}'s change waited. Accept, reject or keep:{draft}")
-                }
-                _ if hunk.draft.count == 0 => format!("{agent} would remove this"),
-                _ if hunk.base.count == 0 => format!("{agent} would put before this:{draft}"),
-                _ => format!("{agent} would replace this with:{draft}"),
+    /// What a hint says: who wants what here, and what became of it.
+    fn words(&self, hunk: &Hunk, side: Side) -> String {
+        let agent = printable_line(&self.review.summary.agent);
+        let draft = || excerpt(&self.draft, hunk.draft, "+ ");
+        let base = || excerpt(&self.base, hunk.base, "- ");
+        let what = match (side, hunk.state) {
+            (Side::Base, HunkState::Rejected) => {
+                let proposal = excerpt(&self.proposal, hunk.proposal, "+ ");
+                format!("You rejected what {agent} proposes here:{proposal}")
             }
-        }
-        Side::Draft => {
-            let base = excerpt(review.base.as_deref().unwrap_or_default(), hunk.base, "- ");
-            match hunk.state {
-                HunkState::Rejected => "As in the file; you rejected what was proposed here".to_owned(),
-                HunkState::Conflict => {
-                    format!("The file changed here meanwhile. Accept, reject or keep; the file has:{base}")
-                }
-                _ if hunk.base.count == 0 => "New".to_owned(),
-                _ if hunk.draft.count == 0 => format!("Removed before this:{base}"),
-                _ => format!("In place of:{base}"),
+            (Side::Base, HunkState::Conflict) => {
+                format!(
+                    "This changed while {agent}'s change waited. Accept, reject or keep:{}",
+                    draft()
+                )
             }
+            (Side::Base, _) if hunk.draft.count == 0 => format!("{agent} would remove this"),
+            (Side::Base, _) if hunk.base.count == 0 => format!("{agent} would put before this:{}", draft()),
+            (Side::Base, _) => format!("{agent} would replace this with:{}", draft()),
+            (Side::Draft, HunkState::Rejected) => "As in the file; you rejected what was proposed here".to_owned(),
+            (Side::Draft, HunkState::Conflict) => {
+                format!(
+                    "The file changed here meanwhile. Accept, reject or keep; the file has:{}",
+                    base()
+                )
+            }
+            (Side::Draft, _) if hunk.base.count == 0 => "New".to_owned(),
+            (Side::Draft, _) if hunk.draft.count == 0 => format!("Removed before this:{}", base()),
+            (Side::Draft, _) => format!("In place of:{}", base()),
+        };
+        match hunk.state {
+            HunkState::Edited if hunk.yours => format!("{what}\n(your own)"),
+            HunkState::Edited => format!("{what}\n(edited by you)"),
+            _ => what,
         }
-    };
-    match hunk.state {
-        HunkState::Edited if !hunk.yours => format!("{what}\n(edited by you)"),
-        HunkState::Edited => format!("{what}\n(your own)"),
-        _ => what,
     }
 }
 
 /// The first lines of a stretch.
-fn excerpt(text: &str, lines: LineRange, mark: &str) -> String {
-    let first = lines.start.saturating_sub(1);
+fn excerpt(page: &Lines<'_>, lines: LineRange, mark: &str) -> String {
     let mut shown = String::new();
-    for line in text.lines().skip(first).take(lines.count.min(LINES_SHOWN)) {
+    for line in page.take(lines.start.saturating_sub(1), lines.count.min(LINES_SHOWN)) {
         let cut: String = line.chars().take(CHARACTERS_SHOWN).collect();
         let more = if cut.len() < line.len() { "…" } else { "" };
         shown.push_str(&format!("\n{mark}{}{more}", printable(&cut)));
@@ -300,4 +290,58 @@ pub(super) fn short(path: &str) -> String {
 /// What is sent in the answer to a question.
 pub(super) fn chosen(answer: &Value) -> Option<&str> {
     answer["title"].as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn review(base: &str, proposal: &str) -> ReviewTexts {
+        let draft = alongside_core::draft::Draft::new(base, proposal);
+        let summary = json!({
+            "id": 1, "path": "/a", "agent": "\u{1b}Agent", "session": "s", "revision": 1, "version": 1, "newFile": false,
+            "edited": false, "size": { "added": 0, "removed": 0 }, "conflicts": 0, "opened": 0,
+        });
+        ReviewTexts {
+            summary: serde_json::from_value(summary).unwrap(),
+            base: Some(base.into()),
+            proposal: proposal.into(),
+            draft: proposal.into(),
+            hunks: draft.hunks().collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn words(base: &str, proposal: &str, side: Side) -> Vec<String> {
+        let review = review(base, proposal);
+        let pages = Pages::of(&review);
+        review.hunks.iter().map(|hunk| pages.words(hunk, side)).collect()
+    }
+
+    #[test]
+    fn a_hint_says_who_wants_what_and_nothing_in_it_is_obeyed() {
+        let said = words("one\ntwo\n", "one\n\u{1b}[2J\u{202e}\n", Side::Base);
+        assert_eq!(said, ["\\u{1b}Agent would replace this with:\n+ \\u{1b}[2J\\u{202e}"]);
+        assert_eq!(
+            words("one\ntwo\n", "one\n", Side::Base),
+            ["\\u{1b}Agent would remove this"]
+        );
+        assert_eq!(
+            words("one\n", "zero\none\n", Side::Base),
+            ["\\u{1b}Agent would put before this:\n+ zero"]
+        );
+        assert_eq!(words("one\ntwo\n", "one\n2\n", Side::Draft), ["In place of:\n- two"]);
+        assert_eq!(
+            words("one\ntwo\n", "one\n", Side::Draft),
+            ["Removed before this:\n- two"]
+        );
+        assert_eq!(words("one\n", "zero\none\n", Side::Draft), ["New"]);
+    }
+
+    #[test]
+    fn a_hint_stays_short() {
+        let long = "x".repeat(10_000) + "\n";
+        let said = words("", &long.repeat(100), Side::Base).concat();
+        assert!(said.len() < 2000 && said.ends_with("… and 92 more lines"), "{said}");
+    }
 }

@@ -13,6 +13,8 @@ pub struct Scratch {
     directory: tempfile::TempDir,
     /// The same with links followed, for comparing.
     real: PathBuf,
+    /// Where those of others are too.
+    all: PathBuf,
 }
 
 impl Scratch {
@@ -30,7 +32,8 @@ impl Scratch {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let directory = builder.tempdir_in(parent)?;
         let real = documents::real(directory.path());
-        Ok(Self { directory, real })
+        let all = documents::real(parent);
+        Ok(Self { directory, real, all })
     }
 
     /// The process that made a directory of this name.
@@ -69,9 +72,9 @@ impl Scratch {
         first.parse().ok().map(ReviewId)
     }
 
-    /// Whether a path leads in here.
+    /// Whether a path leads in here, or to what was written for another editor or before a restart.
     pub(super) fn holds(&self, real: &Path) -> bool {
-        real.starts_with(&self.real) || real.starts_with(self.directory.path())
+        real.starts_with(&self.all) || real.starts_with(self.directory.path())
     }
 
     /// Removes all files about a review.
@@ -105,6 +108,9 @@ mod tests {
         assert_eq!(mode(&parent.path().join("drafts")), 0o700);
         assert_eq!(scratch.review_of(&documents::real(&file)), Some(ReviewId(3)));
         assert_eq!(scratch.review_of(Path::new("/w/Makefile")), None);
+        assert!(scratch.holds(&documents::real(&file)) && !scratch.holds(Path::new("/w/Makefile")));
+        let of_another = documents::real(parent.path()).join("drafts/1-x/3/Makefile");
+        assert!(scratch.holds(&of_another) && scratch.review_of(&of_another).is_none());
         let name = scratch.path().file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(Scratch::owner(&name), Some(std::process::id()));
         scratch.remove(ReviewId(3));

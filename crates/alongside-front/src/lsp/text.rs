@@ -89,6 +89,13 @@ pub(super) fn position(text: &str, offset: usize, encoding: Encoding) -> Positio
     }
 }
 
+/// The position behind the character at a position.
+pub(super) fn behind(text: &str, place: Position, encoding: Encoding) -> Position {
+    let start = offset(text, place, encoding);
+    let length = text[start..].chars().next().map_or(0, char::len_utf8);
+    position(text, start + length, encoding)
+}
+
 /// The byte at a count of UTF-16 code units that splits no character.
 pub(super) fn utf16_offset(text: &str, units: usize) -> usize {
     let mut passed = 0;
@@ -101,21 +108,43 @@ pub(super) fn utf16_offset(text: &str, units: usize) -> usize {
     found.map_or(text.len(), |(at, _)| at)
 }
 
-/// The stretch of whole lines, without the last one's ending; of the line that comes next, if there are no lines.
-pub(super) fn lines(text: &str, first: usize, count: usize, encoding: Encoding) -> Range {
-    let last_line = text.bytes().filter(|byte| *byte == b'\n').count();
-    let first = first.min(last_line);
-    let last = (first + count.saturating_sub(1)).min(last_line);
-    let length = line_start(text, last).map_or(0, |start| encoding.length(content(&text[start..])));
-    Range {
-        start: Position {
-            line: first,
-            character: 0,
-        },
-        end: Position {
-            line: last,
-            character: length,
-        },
+/// A text whose lines are asked for again and again.
+pub(super) struct Lines<'text> {
+    text: &'text str,
+    starts: Vec<usize>,
+}
+
+impl<'text> Lines<'text> {
+    pub(super) fn of(text: &'text str) -> Self {
+        let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+        Self {
+            text,
+            starts: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
+    /// The stretch of whole lines, without the last one's ending; of the line that comes next, if there are no lines.
+    pub(super) fn range(&self, first: usize, count: usize, encoding: Encoding) -> Range {
+        let last_line = self.starts.len() - 1;
+        let first = first.min(last_line);
+        let last = (first + count.saturating_sub(1)).min(last_line);
+        let line = content(&self.text[self.starts[last]..]);
+        Range {
+            start: Position {
+                line: first,
+                character: 0,
+            },
+            end: Position {
+                line: last,
+                character: encoding.length(line),
+            },
+        }
+    }
+
+    /// Some lines, without their endings.
+    pub(super) fn take(&self, first: usize, count: usize) -> impl Iterator<Item = &'text str> {
+        let starts = self.starts.iter().skip(first).take(count);
+        starts.map(|start| content(&self.text[*start..]))
     }
 }
 
@@ -188,6 +217,13 @@ mod tests {
     }
 
     #[test]
+    fn behind_the_last_character_of_a_line_comes_the_next_line() {
+        assert_eq!(behind(TEXT, at(1, 0), Encoding::Utf16), at(1, 2));
+        assert_eq!(behind(TEXT, at(2, 0), Encoding::Utf16), at(3, 0));
+        assert_eq!(behind(TEXT, at(3, 4), Encoding::Utf16), at(3, 4));
+    }
+
+    #[test]
     fn changes_are_carried_out_one_after_the_other() {
         let mut text = TEXT.to_owned();
         let change = |range: Option<(Position, Position)>, new: &str| ContentChange {
@@ -204,10 +240,12 @@ mod tests {
 
     #[test]
     fn whole_lines_reach_to_their_last_character() {
-        let range = |first, count| lines(TEXT, first, count, Encoding::Utf16);
+        let lines = Lines::of(TEXT);
+        let range = |first, count| lines.range(first, count, Encoding::Utf16);
         assert_eq!((range(0, 2).start, range(0, 2).end), (at(0, 0), at(1, 5)));
         assert_eq!((range(0, 1).end, range(2, 0).end), (at(0, 2), at(2, 0)));
         assert_eq!((range(9, 3).start, range(9, 3).end), (at(3, 0), at(3, 4)));
+        assert_eq!(lines.take(0, 2).collect::<Vec<_>>(), ["ab", "🦀ü x"]);
     }
 
     #[test]

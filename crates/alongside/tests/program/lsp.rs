@@ -1,193 +1,15 @@
 //! The companion of an editor that speaks the language server protocol.
 
+mod editor;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{self, Receiver};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};
-
-/// A pretend editor.
-struct Editor {
-    child: Child,
-    input: Option<ChildStdin>,
-    messages: Receiver<Value>,
-    kept: Vec<Value>,
-    last_id: u64,
-}
-
-impl Editor {
-    /// Starts the server, without a word.
-    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        let mut command = sandbox.command(&[&["lsp"], arguments].concat());
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let (tell, messages) = mpsc::channel();
-        std::thread::spawn(move || {
-            while let Some(message) = next(&mut output) {
-                if tell.send(message).is_err() {
-                    break;
-                }
-            }
-        });
-        let input = child.stdin.take();
-        Self {
-            child,
-            input,
-            messages,
-            kept: Vec::new(),
-            last_id: 0,
-        }
-    }
-
-    /// Starts the server and introduces itself, as Helix does.
-    fn open(sandbox: &Sandbox) -> Self {
-        Self::open_as(sandbox, &json!({}))
-    }
-
-    fn open_as(sandbox: &Sandbox, capabilities: &Value) -> Self {
-        let mut editor = Self::start(sandbox, &[]);
-        let params = json!({
-            "processId": std::process::id(),
-            "clientInfo": { "name": "helix" },
-            "rootUri": address(&sandbox.workspace()),
-            "capabilities": capabilities,
-        });
-        let answer = editor.ask("initialize", &params);
-        assert_eq!(answer["result"]["serverInfo"]["name"], "alongside", "{answer}");
-        editor.tell("initialized", &json!({}));
-        editor
-    }
-
-    fn send(&mut self, message: &Value) {
-        self.send_raw(message.to_string().as_bytes());
-    }
-
-    fn send_raw(&mut self, body: &[u8]) {
-        let input = self.input.as_mut().unwrap();
-        write!(input, "Content-Length: {}\r\n\r\n", body.len()).unwrap();
-        input.write_all(body).unwrap();
-        input.flush().unwrap();
-    }
-
-    fn tell(&mut self, method: &str, params: &Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
-    }
-
-    /// Asks and gives the whole answer, past whatever else comes.
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.last_id += 1;
-        let id = self.last_id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        self.wait(|message| message["id"] == id && message.get("method").is_none())
-    }
-
-    /// Waits for a message; what comes before it is kept for later.
-    fn wait(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(position) = self.kept.iter().position(&is_wanted) {
-            return self.kept.remove(position);
-        }
-        loop {
-            let message = self.messages.recv_timeout(PATIENCE);
-            let message = message.unwrap_or_else(|_| panic!("not among {:#?}", self.kept));
-            if is_wanted(&message) {
-                return message;
-            }
-            self.kept.push(message);
-        }
-    }
-
-    fn wait_for_method(&mut self, method: &str) -> Value {
-        self.wait(|message| message["method"] == method)
-    }
-
-    /// The hints of a file, once there are as many.
-    fn wait_for_hints(&mut self, path: &str, count: usize) -> Vec<Value> {
-        let uri = address(Path::new(path));
-        let message = self.wait(|message| {
-            let hints = message["params"]["diagnostics"].as_array();
-            message["params"]["uri"] == uri && hints.is_some_and(|hints| hints.len() == count)
-        });
-        message["params"]["diagnostics"].as_array().unwrap().clone()
-    }
-
-    fn open_file(&mut self, path: &str, text: &str) {
-        let document = json!({ "uri": address(Path::new(path)), "languageId": "x", "version": 1, "text": text });
-        self.tell("textDocument/didOpen", &json!({ "textDocument": document }));
-    }
-
-    fn actions(&mut self, path: &str, range: &Value) -> Vec<Value> {
-        let document = json!({ "uri": address(Path::new(path)) });
-        let params = json!({ "textDocument": document, "range": range, "context": { "diagnostics": [] } });
-        let answer = self.ask("textDocument/codeAction", &params);
-        answer["result"]
-            .as_array()
-            .unwrap_or_else(|| panic!("{answer}"))
-            .clone()
-    }
-
-    /// Chooses the action whose title begins so.
-    fn act(&mut self, path: &str, range: &Value, title: &str) {
-        let actions = self.actions(path, range);
-        let is_wanted = |action: &&Value| action["title"].as_str().unwrap().starts_with(title);
-        let action = actions
-            .iter()
-            .find(is_wanted)
-            .unwrap_or_else(|| panic!("{title}: {actions:?}"));
-        let command = if action["command"].is_object() {
-            &action["command"]
-        } else {
-            action
-        };
-        let params = json!({ "command": command["command"], "arguments": command["arguments"] });
-        let answer = self.ask("workspace/executeCommand", &params);
-        assert_eq!(answer["result"], Value::Null, "{answer}");
-    }
-
-    fn shut_down(mut self) -> Option<i32> {
-        self.ask("shutdown", &Value::Null);
-        self.tell("exit", &Value::Null);
-        wait_for("its end", || self.child.try_wait().unwrap()).code()
-    }
-}
-
-impl Drop for Editor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn next(output: &mut impl BufRead) -> Option<Value> {
-    let mut header = String::new();
-    output.read_line(&mut header).ok().filter(|count| *count > 0)?;
-    let length = header.strip_prefix("Content-Length: ").expect("nothing but messages");
-    let mut body = vec![0; length.trim().parse::<usize>().unwrap() + 2];
-    output.read_exact(&mut body).ok()?;
-    Some(serde_json::from_slice(&body[2..]).unwrap())
-}
-
-fn address(path: &Path) -> String {
-    format!("file://{}", path.display()).replace(' ', "%20")
-}
-
-fn at(line: usize, character: usize) -> Value {
-    span((line, character), (line, character))
-}
-
-fn span(start: (usize, usize), end: (usize, usize)) -> Value {
-    json!({
-        "start": { "line": start.0, "character": start.1 },
-        "end": { "line": end.0, "character": end.1 },
-    })
-}
+use crate::sandbox::{Agent, Sandbox, wait_for};
+use editor::{Editor, address, at, span};
 
 fn connection(sandbox: &Sandbox) -> (u16, String) {
     let file = wait_for("a discovery file", || sandbox.discovery_files().pop());
@@ -257,17 +79,7 @@ async fn a_proposal_is_compared_with_the_buffer_shown_as_hints_and_decided_hunk_
         hints[0]["message"].as_str().unwrap().contains("You rejected"),
         "{hints:?}"
     );
-    editor.act(&path, &at(1, 0), "Accept change");
-    // A key that came too soon does not decide; the next one does.
-    let decision = tokio::time::timeout(std::time::Duration::from_secs(1), agent.decision()).await;
-    let (method, decision) = match decision {
-        Ok(decision) => decision,
-        Err(_) => {
-            editor.act(&path, &at(1, 0), "Accept change");
-            agent.decision().await
-        }
-    };
-    assert_eq!(method, "ide/diffAccepted");
+    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
     assert_eq!(decision["content"], "unsaved\none\ntwo\nthree\nfour\n");
     editor.wait_for_hints(&path, 0);
 }
@@ -337,6 +149,16 @@ async fn a_draft_is_edited_as_a_file_in_a_private_directory() {
     );
 }
 
+/// The one file somewhere below a directory.
+fn only_file_in(directory: &Path) -> String {
+    let mut path = directory.to_owned();
+    while path.is_dir() {
+        path = fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
+    }
+    path.to_str().unwrap().to_owned()
+}
+
+/// Accepts until it counts: a key that comes too soon does not.
 async fn wait_for_decision(editor: &mut Editor, agent: &mut Agent, path: &str) -> Value {
     loop {
         editor.act(path, &at(0, 0), "Accept change");
@@ -346,6 +168,47 @@ async fn wait_for_decision(editor: &mut Editor, agent: &mut Agent, path: &str) -
             return decision;
         }
     }
+}
+
+#[tokio::test]
+async fn a_draft_that_is_closed_without_saving_is_kept() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("[id] (a).md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let mut agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.propose(&path, "two\n").await;
+    editor.wait_for_hints(&path, 1);
+    editor.act(&path, &at(0, 0), "Edit change");
+    let shown = editor.wait_for_method("window/showDocument");
+    // Not every client writes the address as we do.
+    assert!(
+        shown["params"]["uri"]
+            .as_str()
+            .unwrap()
+            .ends_with("/%5Bid%5D%20%28a%29.md")
+    );
+    let file = only_file_in(&sandbox.path("home/.local/state/alongside/drafts"));
+    editor.open_file(&file, "two\n");
+    let document = json!({ "uri": address(Path::new(&file)), "version": 2 });
+    let changes = json!([{ "text": "typed\n" }]);
+    editor.tell(
+        "textDocument/didChange",
+        &json!({ "textDocument": document, "contentChanges": changes }),
+    );
+    editor.tell("textDocument/didClose", &json!({ "textDocument": document }));
+    wait_for("the file", || {
+        (fs::read_to_string(&file).unwrap() == "typed\n").then_some(())
+    });
+    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
+    assert_eq!(decision["content"], "typed\n");
+    editor.open_file(&file, "typed\n");
+    let is_warned = |message: &Value| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("goes nowhere"))
+    };
+    editor.wait(is_warned);
 }
 
 #[tokio::test]
@@ -381,6 +244,164 @@ async fn a_hunk_decided_in_the_file_of_a_draft_changes_that_file() {
     editor.tell("textDocument/didChange", &changed);
     let decision = wait_for_decision(&mut editor, &mut agent, &file).await;
     assert_eq!(decision["content"], "one\ntwo\nTHREE!\n", "both are kept");
+}
+
+#[tokio::test]
+async fn an_action_about_a_proposal_that_was_replaced_does_nothing() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let mut agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.propose(&path, "two\n").await;
+    editor.wait_for_hints(&path, 1);
+    let actions = editor.actions(&path, &at(0, 0));
+    agent.propose(&path, "something else\n").await;
+    let hints = editor.wait_for_hints(&path, 1);
+    assert!(
+        hints[0]["message"].as_str().unwrap().contains("something else"),
+        "{hints:?}"
+    );
+    editor.choose(&actions, "Accept change");
+    let said = editor.wait(|message| message["params"]["type"] == 1);
+    assert!(
+        said["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("something else meanwhile"),
+        "{said}"
+    );
+    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
+    assert_eq!(decision["content"], "something else\n");
+}
+
+#[tokio::test]
+async fn other_servers_actions_are_left_alone_and_no_light_is_lit_for_nothing() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one two\n");
+    let literals = json!({ "codeAction": { "codeActionLiteralSupport": {} } });
+    let mut editor = Editor::open_as(&sandbox, &json!({ "textDocument": literals }));
+    let agent = agent(&sandbox).await;
+    editor.open_file(&path, "one two\n");
+    let mut titles = |context: Value| -> Vec<String> {
+        let document = json!({ "uri": address(Path::new(&path)) });
+        let params = json!({ "textDocument": document, "range": span((0, 0), (0, 7)), "context": context });
+        let answer = editor.ask("textDocument/codeAction", &params);
+        let actions = answer["result"].as_array().unwrap();
+        assert!(actions.iter().all(|action| action["kind"] == "quickfix"), "{answer}");
+        actions
+            .iter()
+            .map(|action| action["title"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(titles(json!({ "triggerKind": 1 })), ["Send selection to agents"]);
+    assert_eq!(titles(json!({ "triggerKind": 2 })), [""; 0]);
+    assert_eq!(titles(json!({ "only": ["source.organizeImports"] })), [""; 0]);
+    agent.propose(&path, "ONE two\n").await;
+    let all = wait_for("the actions", || {
+        let all = titles(json!({ "triggerKind": 2, "only": ["quickfix"] }));
+        (!all.is_empty()).then_some(all)
+    });
+    assert_eq!(all.len(), 5, "{all:?}");
+    assert_eq!(all[0], "Reject hunk");
+    let document = json!({ "textDocument": { "uri": address(Path::new(&path)) } });
+    let lenses = editor.ask("textDocument/codeLens", &document);
+    let titles: Vec<&str> = lenses["result"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lens| lens["command"]["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(titles, ["Accept change", "Reject change", "Show change", "Reject hunk"]);
+}
+
+#[tokio::test]
+async fn a_question_is_asked_where_it_can_be_and_is_never_relied_on() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let window = json!({ "window": { "showMessage": { "messageActionItem": {} } } });
+    let mut editor = Editor::open_named(&sandbox, "Some Editor", &window);
+    let mut agent = agent(&sandbox).await;
+    agent.propose(&path, "two\n").await;
+    let asked = editor.wait_for_method("window/showMessageRequest");
+    assert_eq!(
+        asked["params"]["actions"][0]["title"], "Show change",
+        "what a stray key chooses is harmless"
+    );
+    let error = json!({ "code": -32601, "message": "never heard of it" });
+    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }));
+    agent.propose(&path, "three\n").await;
+    let asked = editor.wait_for_method("window/showMessageRequest");
+    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "title": "Show change" } }));
+    let shown = editor.wait_for_method("window/showDocument");
+    let uri = shown["params"]["uri"].as_str().unwrap().to_owned();
+    assert!(uri.ends_with("/a.md.diff"), "{uri}");
+    let difference = fs::read_to_string(uri.strip_prefix("file://").unwrap()).unwrap();
+    assert!(difference.contains("-one\n+three\n"), "{difference}");
+    editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "result": { "success": false } }));
+    let said = editor.wait(|message| message["method"] == "window/showMessage");
+    assert!(
+        said["params"]["message"].as_str().unwrap().contains("a.md.diff to see"),
+        "{said}"
+    );
+    // Long after, and after somebody else decided.
+    let review = sandbox.json(&["diff", "list"])[0]["id"].to_string();
+    sandbox.words(&["diff", "reject", &review]);
+    assert_eq!(agent.decision().await.0, "ide/diffRejected");
+    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "title": "Accept change" } }));
+    assert_eq!(
+        editor.ask("textDocument/hover", &json!({}))["error"]["code"],
+        -32602,
+        "it is still there"
+    );
+}
+
+#[tokio::test]
+async fn the_page_is_opened_without_its_link_in_a_message() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.propose(&path, "two\n").await;
+    editor.wait_for_hints(&path, 1);
+    editor.act(&path, &at(0, 0), "Review changes in the browser");
+    let shown = editor.wait_for_method("window/showDocument");
+    assert_eq!(shown["params"]["external"], true);
+    assert!(
+        shown["params"]["uri"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:")
+    );
+    let error = json!({ "code": -32601, "message": "unknown" });
+    editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "error": error }));
+    let said = editor.wait(|message| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("alongside page"))
+    });
+    assert!(!said.to_string().contains("http"), "{said}");
+}
+
+#[tokio::test]
+async fn folders_are_followed_but_not_those_of_drafts() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.path("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    fs::create_dir_all(other.join("crates/one")).unwrap();
+    let mut editor = Editor::open(&sandbox);
+    let drafts = sandbox.path("home/.local/state/alongside/drafts");
+    let added: Vec<Value> = [&drafts, &other.join("crates/one")]
+        .map(|folder| json!({ "uri": address(folder), "name": "x" }))
+        .into();
+    let event = json!({ "event": { "added": added, "removed": [] } });
+    editor.tell("workspace/didChangeWorkspaceFolders", &event);
+    let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
+    wait_for("the folder in the discovery file", || {
+        let file: Value = serde_json::from_slice(&fs::read(sandbox.discovery_files().pop()?).ok()?).ok()?;
+        (file["workspacePath"] == expected).then_some(())
+    });
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! The language server in a real Kakoune with kakoune-lsp, in a terminal, installed as a person installs it.
+
+use std::fs;
+use std::path::Path;
+
+use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, editor, eventually, proves, version};
+use serde_json::json;
+
+use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
+
+/// Types as a person does, and looks at the screen.
+struct Kakoune {
+    terminal: Terminal,
+    pid: u32,
+}
+
+impl Kakoune {
+    /// Opens a file in a Kakoune whose user has kakoune-lsp and has installed the server.
+    fn start(sandbox: &Sandbox, file: &Path) -> Self {
+        let settings = sandbox.path("home/.config/kak");
+        fs::create_dir_all(&settings).expect("make the directory of the settings");
+        fs::write(settings.join("kakrc"), "evaluate-commands %sh{kak-lsp}\nlsp-enable\n").expect("write the settings");
+        let editors = editor("kak-lsp");
+        let editors = editors.parent().expect("it is in a directory").display().to_string();
+        let mut environment = sandbox.environment();
+        for (name, value) in &mut environment {
+            if name == "PATH" {
+                value.push_str(&format!(":{editors}"));
+            }
+        }
+        let terminal = Terminal::open(sandbox, "kakoune", &sandbox.workspace(), &environment);
+        terminal.type_line("alongside install kakoune");
+        terminal.wait_for_text("kakrc", PATIENCE);
+        terminal.clear();
+        terminal.type_line(&format!("kak '{}'", file.display()));
+        let there = eventually(PATIENCE, || discovery_files(sandbox).pop());
+        let Some(announcement) = there else {
+            terminal.fail("the companion never announced itself")
+        };
+        let name = announcement.to_string_lossy().into_owned();
+        let pid = name.split('-').rev().nth(1).expect("its name has the process in it");
+        let pid = pid.parse().expect("a process id");
+        Self { terminal, pid }
+    }
+
+    /// Goes back to normal mode. An Escape that something follows at once would be another key.
+    fn go_to_normal_mode(&self) {
+        let reached = eventually(PATIENCE, || {
+            let screen = self.terminal.screen();
+            let status = screen.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+            let is_normal = !status.contains(" insert ") && !status.contains(" prompt ") && status.contains(" sel ");
+            if !is_normal {
+                self.terminal.press("Escape");
+            }
+            is_normal.then_some(())
+        });
+        if reached.is_none() {
+            self.terminal.fail("never in normal mode");
+        }
+    }
+
+    fn run(&self, line: &str) {
+        self.go_to_normal_mode();
+        self.terminal.type_line(&format!(":{line}"));
+    }
+
+    /// Chooses the code action whose title begins so.
+    fn act(&self, title: &str) {
+        self.run("lsp-code-actions");
+        self.terminal.wait_for_text(title, PATIENCE);
+        self.terminal.type_line(title);
+    }
+
+    fn wait_for_text(&self, text: &str) {
+        self.terminal.wait_for_text(text, PATIENCE);
+    }
+}
+
+/// Kakoune itself does not say which version it is.
+fn proven(capabilities: &[Capability]) {
+    for capability in capabilities {
+        proves("Kakoune with kakoune-lsp", &version(&editor("kak-lsp")), *capability);
+    }
+}
+
+#[tokio::test]
+async fn the_cursor_and_the_selection_reach_agents_by_themselves() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a b.md", "first\n🦀 second ü\nthird\n");
+    let kakoune = Kakoune::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    kakoune.terminal.type_text("jllw");
+    agent.sees(|file| file["selectedText"] == "second ").await;
+    kakoune.terminal.type_text("gg");
+    let cursor = json!({ "line": 1, "character": 1 });
+    agent
+        .sees(|file| file["cursor"] == cursor && file.get("selectedText").is_none())
+        .await;
+    proven(&[Capability::Context, Capability::Install]);
+}
+
+#[tokio::test]
+async fn changes_are_accepted_by_hunks_and_rejected() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\ntwo\nthree\n");
+    let kakoune = Kakoune::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
+    // The hints, which stay; a message is gone with the next key.
+    kakoune.wait_for_text("-three");
+    kakoune.terminal.type_text("gg");
+    kakoune.act("Reject hunk");
+    let decision = agent.decision_by(|| kakoune.act("Accept change")).await;
+    assert_eq!(decision["method"], "ide/diffAccepted");
+    assert_eq!(decision["params"]["content"], "one\ntwo\nTHREE\n");
+
+    agent.propose(&path, "unwanted\n").await;
+    kakoune.wait_for_text("proposes a change to a.md (+1 −3)");
+    let decision = agent.decision_by(|| kakoune.act("Reject change")).await;
+    assert_eq!(decision["method"], "ide/diffRejected");
+    proven(&[Capability::Review, Capability::Hunk]);
+}
+
+#[tokio::test]
+async fn a_draft_is_edited_in_the_file_that_a_message_names() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "\u{feff}one\r\ntwo");
+    let kakoune = Kakoune::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    agent.propose(&path, "\u{feff}one\r\nTWO").await;
+    kakoune.wait_for_text("-two");
+    kakoune.act("Edit change");
+    let screen = kakoune.terminal.wait_for_text("to edit the change", PATIENCE);
+    let at = screen.find("Open /").expect("the message names the file");
+    let file = screen[at + 5..].split_whitespace().next().expect("a path").to_owned();
+    kakoune.run(&format!("edit {file}"));
+    kakoune.wait_for_text("TWO");
+    kakoune.terminal.type_text("gjA, edited");
+    kakoune.wait_for_text("TWO, edited");
+    kakoune.run("write");
+    let decision = agent.decision_by(|| kakoune.act("Accept change")).await;
+    assert_eq!(decision["params"]["content"], "\u{feff}one\r\nTWO, edited");
+    proven(&[Capability::Edit]);
+}
+
+#[tokio::test]
+async fn the_agent_is_told_when_kakoune_ends() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let kakoune = Kakoune::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
+    agent.propose(&path, "two\n").await;
+    kakoune.wait_for_text("-one");
+    kakoune.run("quit!");
+    assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+    wait_for_no_announcement(&sandbox);
+}
