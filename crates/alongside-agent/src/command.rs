@@ -39,8 +39,12 @@ pub enum AgentCommand {
         /// Which.
         mode_id: String,
     },
-    /// List the sessions of the directory.
-    ListSessions,
+    /// List the sessions of the directory, those that were used last first.
+    ListSessions {
+        /// Where the page before has ended: [`AgentReply::Sessions`] says it.
+        #[serde(default)]
+        cursor: Option<String>,
+    },
     /// Begin a new session in place of this one.
     NewSession,
     /// Open an old session, with its history, in place of this one.
@@ -53,9 +57,9 @@ pub enum AgentCommand {
         /// Which.
         title: String,
     },
-    /// Find files of the workspace, for a mention in a prompt.
+    /// Find files of the workspace, for a mention in a prompt. There are at most 100, the best first; ignored ones are not among them.
     FindFiles {
-        /// What their paths must match.
+        /// A part of a path as somebody types it, or a pattern such as `src/**/*.rs`.
         pattern: String,
     },
 }
@@ -75,12 +79,15 @@ pub enum AgentReply {
     TooLate,
     /// The sessions.
     Sessions {
-        /// All of them.
+        /// A page of them.
         sessions: Vec<SessionSummary>,
+        /// What to ask for the next page with, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_cursor: Option<String>,
     },
     /// Files.
     Files {
-        /// Their paths.
+        /// Their paths, from the directory of the workspace.
         paths: Vec<String>,
     },
 }
@@ -97,6 +104,9 @@ pub enum AgentError {
     /// A prompt without anything in it.
     #[error("there is nothing in the prompt")]
     EmptyPrompt,
+    /// The pattern is none.
+    #[error("this is no pattern for files: {0}")]
+    Pattern(String),
     /// The agent cannot do this.
     #[error("this agent cannot {0}")]
     Unsupported(&'static str),

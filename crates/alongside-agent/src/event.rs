@@ -222,6 +222,8 @@ pub struct Abilities {
     pub load_sessions: bool,
     /// A session can be given a name.
     pub rename_sessions: bool,
+    /// Files of the workspace can be found.
+    pub find_files: bool,
     /// The model can be switched.
     pub switch_models: bool,
     /// The mode can be switched.

@@ -6,6 +6,7 @@
 //! | [`ide`] | a conversation with an agent in a daemon |
 //! | [`acp`] | a conversation with an agent that is our child, over the Agent Client Protocol |
 //! | [`conversation`] | what both of them say: messages, calls of tools, approvals |
+//! | [`position`] | how far somebody has read, to go on from there after a restart |
 //! | [`settings`] | whether to use a daemon, and which |
 //!
 //! [`AgentManager`] is one conversation, whichever way. It takes [`AgentCommand`]s and gives [`AgentEvent`]s:
@@ -35,7 +36,8 @@ pub mod daemon;
 mod event;
 pub mod ide;
 mod manager;
-mod position;
+mod mention;
+pub mod position;
 mod secret;
 pub mod settings;
 

@@ -17,7 +17,8 @@
 //!
 //! After a restart, connect with [`crate::ide::OpenSession::Resume`]. If the daemon still has what was missed,
 //! [`crate::ConnectedSession::resumed`] is true, what was kept stays good, and the events after it follow. Otherwise the session is
-//! opened with its history, as if it was new to us: [`crate::AgentEvent::HistoryStart`] says to forget what was kept.
+//! opened with its history, as if it was new to us: [`crate::AgentEvent::HistoryStart`] says to forget what was kept. A session that the
+//! daemon does not even remember is an error, as it is for [`crate::ide::OpenSession::Load`].
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -58,6 +59,8 @@ pub(crate) struct Told {
     pub(crate) queued: Vec<String>,
     /// The turn that is going on.
     pub(crate) running: Option<String>,
+    /// The turn that has ended last.
+    pub(crate) ended: Option<String>,
     /// The approvals that are open.
     pub(crate) open: Vec<String>,
 }

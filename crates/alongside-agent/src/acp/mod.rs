@@ -3,7 +3,11 @@
 //!
 //! [`AcpConnection`] does for a child what [`crate::ide::DaemonIdeConnection`] does for a daemon, with the same events and the same
 //! commands. What an ACP agent leaves to its client is done here: the queue of prompts, and the files of the
-//! workspace, which are written through a [`ReviewGate`].
+//! workspace, which are written through a [`ReviewGate`] and found for a mention.
+//!
+//! The protocol is spoken here without the crate `agent-client-protocol`: its schema lacks the models that Qwen Code and Gemini CLI send,
+//! it has no place for updates that it does not know, which must keep their name here, and it switches `serde_json` to another order of
+//! fields for the whole program. What is left without it is JSON-RPC by lines, which is one small module.
 
 mod child;
 mod error;
@@ -23,6 +27,7 @@ use crate::command::{AgentCommand, AgentError, AgentReply};
 use crate::conversation::{ContentBlock, PermissionDecision};
 use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
 use crate::ide::OpenSession;
+use crate::mention::Query;
 use crate::position::{EventReceiver, EventSender, event_channel};
 use running::Running;
 
@@ -149,7 +154,7 @@ impl AcpConnection {
             reason: reason.to_owned(),
             reopen: running.session_to_reopen(),
         };
-        self.shared.events.send(event, None);
+        running.talk.lock().finish(event);
     }
 
     /// Whether there is a session.
@@ -212,13 +217,15 @@ impl AcpConnection {
                 self.running()?.set_mode(&mode_id).await?;
                 AgentReply::Done
             }
-            AgentCommand::ListSessions => {
+            AgentCommand::ListSessions { cursor } => {
                 let running = self.running()?;
                 if !running.abilities().list_sessions {
                     return Err(AgentError::Unsupported("list its sessions"));
                 }
+                let page = running.list_sessions(cursor.as_deref()).await?;
                 AgentReply::Sessions {
-                    sessions: running.list_sessions().await?,
+                    sessions: page.sessions,
+                    next_cursor: page.next_cursor,
                 }
             }
             AgentCommand::NewSession => self.reopen(OpenSession::New).await?,
@@ -228,8 +235,16 @@ impl AcpConnection {
                 }
                 self.reopen(OpenSession::Load(session_id)).await?
             }
-            AgentCommand::Rename { .. } => return Err(AgentError::Unsupported("rename its sessions")),
-            AgentCommand::FindFiles { .. } => return Err(AgentError::Unsupported("find files for us")),
+            AgentCommand::Rename { title } => {
+                let running = self.running()?;
+                if !running.abilities().rename_sessions || !running.rename(&title).await? {
+                    return Err(AgentError::Unsupported("give its session this name"));
+                }
+                AgentReply::Done
+            }
+            AgentCommand::FindFiles { pattern } => AgentReply::Files {
+                paths: self.running()?.find_files(Query::read(&pattern)).await?,
+            },
         })
     }
 

@@ -13,10 +13,12 @@ use super::error::AcpError;
 use super::rpc::{Message, Speaker, read_messages, write_lines};
 use super::talk::Talk;
 use super::{AcpOptions, Shared, files};
+use crate::command::AgentError;
 use crate::conversation::{list_of, text_of};
-use crate::daemon::SessionSummary;
+use crate::daemon::SessionPage;
 use crate::event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 use crate::ide::{OpenSession, Source};
+use crate::mention::{self, Query};
 use crate::position::EventSender;
 
 /// How long an agent may take to start. Node programs that check for updates take their time.
@@ -24,6 +26,9 @@ const START: Duration = Duration::from_mins(1);
 
 /// How long an agent may take for anything else than a turn, which takes as long as it takes.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How many sessions of a page are read.
+const MOST_SESSIONS: usize = 500;
 
 /// An agent that runs. It ends when nobody has it any more; the tasks that work for it do not count.
 pub(super) struct Running {
@@ -36,6 +41,7 @@ pub(super) struct Running {
     initialized: OnceLock<Value>,
     /// Counts the turns that were cancelled, so that reviews that belong to them end.
     pub(super) cancelled: watch::Sender<u64>,
+    searching: tokio::sync::Mutex<()>,
     gone: AtomicBool,
 }
 
@@ -55,6 +61,7 @@ impl Running {
             talk: Mutex::new(Talk::new(events)),
             initialized: OnceLock::new(),
             cancelled: watch::channel(0).0,
+            searching: tokio::sync::Mutex::default(),
             gone: AtomicBool::new(false),
         });
         tokio::spawn(write_lines(lines, pipes.input));
@@ -193,7 +200,8 @@ impl Running {
         Abilities {
             list_sessions: has("/sessionCapabilities/list"),
             load_sessions: has("/loadSession"),
-            rename_sessions: false,
+            rename_sessions: self.knows_rename(),
+            find_files: true,
             switch_models: true,
             switch_modes: true,
             images: has("/promptCapabilities/image"),
@@ -268,14 +276,51 @@ impl Running {
         }
     }
 
-    pub(super) async fn list_sessions(&self) -> Result<Vec<SessionSummary>, AcpError> {
-        let answer = self
-            .call("session/list", &json!({"cwd": self.options.workspace}), PATIENCE)
-            .await?;
+    /// A page of the sessions of the directory.
+    pub(super) async fn list_sessions(&self, cursor: Option<&str>) -> Result<SessionPage, AcpError> {
+        let mut params = json!({"cwd": self.options.workspace});
+        if let Some(cursor) = cursor {
+            params["cursor"] = json!(cursor);
+        }
+        let answer = self.call("session/list", &params, PATIENCE).await?;
         let sessions = list_of(&answer, "sessions").iter();
-        Ok(sessions
-            .filter_map(|session| serde_json::from_value(session.clone()).ok())
-            .collect())
+        Ok(SessionPage {
+            sessions: sessions
+                .filter_map(|session| serde_json::from_value(session.clone()).ok())
+                .take(MOST_SESSIONS)
+                .collect(),
+            next_cursor: text_of(&answer, "nextCursor").map(str::to_owned),
+        })
+    }
+
+    /// The protocol has no way to give a session a name. Qwen Code has one of its own, and does not announce it.
+    fn knows_rename(&self) -> bool {
+        self.introduction().pointer("/agentInfo/name") == Some(&json!("qwen-code"))
+    }
+
+    /// Gives the session a name. `false` if the agent would not.
+    pub(super) async fn rename(&self, title: &str) -> Result<bool, AcpError> {
+        let params = json!({"sessionId": self.session_id(), "title": title, "cwd": self.options.workspace});
+        let answer = self.call("renameSession", &params, PATIENCE).await?;
+        let renamed = answer.get("success") == Some(&json!(true));
+        if renamed {
+            let title = title.to_owned();
+            self.talk.lock().tell([AgentEvent::Title { title }]);
+        }
+        Ok(renamed)
+    }
+
+    /// Finds files of the workspace, one search at a time: each key that is pressed asks for one.
+    pub(super) async fn find_files(&self, query: Query) -> Result<Vec<String>, AgentError> {
+        let _alone = self.searching.lock().await;
+        let workspace = self.options.workspace.clone();
+        let found = tokio::task::spawn_blocking(move || mention::find(&workspace, &query)).await;
+        match found {
+            Ok(Ok(paths)) => Ok(paths),
+            Ok(Err(error)) => Err(AgentError::Pattern(error.to_string())),
+            // The runtime ends.
+            Err(_) => Err(AgentError::NotConnected),
+        }
     }
 
     /// Asks and waits for the answer.
@@ -360,10 +405,10 @@ impl Running {
         let mut talk = self.talk.lock();
         talk.end(&reason);
         let reopen = talk.session_id.clone().filter(|_| self.abilities().load_sessions);
-        talk.tell([AgentEvent::Disconnected {
+        talk.finish(AgentEvent::Disconnected {
             kind: DisconnectKind::Died,
             reason,
             reopen,
-        }]);
+        });
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Talk {
     numbers: u64,
     /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
     life: String,
+    /// The end was told.
+    over: bool,
 }
 
 struct Opening {
@@ -53,6 +55,7 @@ impl Talk {
             config_options: Value::Null,
             numbers: 0,
             life: new_life(),
+            over: false,
         }
     }
 
@@ -63,10 +66,20 @@ impl Talk {
     }
 
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        if self.over {
+            return;
+        }
         match &mut self.opening {
             Some(opening) => opening.held.extend(events),
             None => events.into_iter().for_each(|event| self.events.send(event, None)),
         }
+    }
+
+    /// Tells the end. Nothing comes after it.
+    pub(super) fn finish(&mut self, disconnected: AgentEvent) {
+        self.opening = None;
+        self.tell([disconnected]);
+        self.over = true;
     }
 
     /// A session is being opened: hold what is said.

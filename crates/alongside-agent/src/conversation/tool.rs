@@ -3,7 +3,7 @@
 //! An agent tells about a call in pieces: a first sighting with nothing but a name, the request for permission with the
 //! arguments and the difference, and updates with the outcome. A card shows all of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -111,11 +111,20 @@ pub struct ToolCallPatch {
 #[derive(Debug, Default)]
 pub struct ToolCards {
     calls: HashMap<String, ToolCall>,
+    /// Their ids, the oldest first.
+    order: VecDeque<String>,
 }
+
+/// How many cards are kept. One that was forgotten begins anew with the next thing that is said about its call.
+const MOST_CARDS: usize = 512;
 
 impl ToolCards {
     /// Takes what was said and gives the whole card.
     pub fn apply(&mut self, patch: ToolCallPatch) -> ToolCall {
+        if !self.calls.contains_key(&patch.id) {
+            self.make_room();
+            self.order.push_back(patch.id.clone());
+        }
         let call = self.calls.entry(patch.id.clone()).or_insert_with(|| ToolCall {
             id: patch.id.clone(),
             ..ToolCall::default()
@@ -132,6 +141,22 @@ impl ToolCards {
     /// Forgets all calls.
     pub fn clear(&mut self) {
         self.calls.clear();
+        self.order.clear();
+    }
+
+    /// Forgets the oldest call that has ended, if there are many; failing that, the oldest.
+    fn make_room(&mut self) {
+        if self.order.len() < MOST_CARDS {
+            return;
+        }
+        let has_ended = |id: &String| {
+            let status = self.calls.get(id).map(|call| &call.status);
+            matches!(status, Some(ToolStatus::Completed | ToolStatus::Failed))
+        };
+        let oldest = self.order.iter().position(has_ended).unwrap_or(0);
+        if let Some(id) = self.order.remove(oldest) {
+            self.calls.remove(&id);
+        }
     }
 }
 
@@ -280,6 +305,22 @@ mod tests {
         assert_eq!(last.output, "done");
         assert_eq!(last.locations[0].line, Some(3));
         assert!(matches!(&last.content[..], [ToolContent::Diff { new_text, .. }] if new_text == "x"));
+    }
+
+    #[test]
+    fn calls_that_have_ended_are_forgotten_before_those_that_go_on() {
+        let mut cards = ToolCards::default();
+        let said = |id: String, status: &str| {
+            ToolCallPatch::read(&json!({"toolCallId": id, "title": "first", "status": status})).unwrap()
+        };
+        cards.apply(said("going on".to_owned(), "in_progress"));
+        for number in 0..2 * MOST_CARDS {
+            cards.apply(said(number.to_string(), "completed"));
+        }
+        assert_eq!((cards.calls.len(), cards.order.len()), (MOST_CARDS, MOST_CARDS));
+        assert!(cards.knows("going on") && !cards.knows("0") && cards.knows(&(2 * MOST_CARDS - 1).to_string()));
+        cards.clear();
+        assert!(!cards.knows("going on"));
     }
 
     #[test]

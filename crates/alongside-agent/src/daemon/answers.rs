@@ -2,7 +2,7 @@
 //!
 //! Everything beyond the fields that a daemon has always sent is optional.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::error::ErrorCode;
@@ -209,6 +209,15 @@ pub struct SessionSummary {
     pub client_count: u64,
 }
 
+/// A cursor is a text, or a number in some versions.
+fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) if !text.is_empty() => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
 /// A page of sessions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -217,6 +226,7 @@ pub struct SessionPage {
     #[serde(default)]
     pub sessions: Vec<SessionSummary>,
     /// What to ask for the next page with.
+    #[serde(default, deserialize_with = "text_or_number")]
     pub next_cursor: Option<String>,
 }
 

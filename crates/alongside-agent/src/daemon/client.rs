@@ -23,6 +23,36 @@ use crate::secret::Secret;
 /// session that is created for nobody stays: so this is generous.
 pub const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How many sessions are asked for at once.
+const PAGE: usize = 50;
+
+/// How many files are asked for at once.
+const MOST_FILES: usize = 1000;
+
+/// A side of the daemon's machine: see [`DaemonClient::diagnostics`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Diagnostics {
+    /// The variables of its environment that matter.
+    Environment,
+    /// Where models come from.
+    Providers,
+    /// The MCP servers.
+    McpServers,
+    /// The skills.
+    Skills,
+}
+
+impl Diagnostics {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Environment => "/workspace/env",
+            Self::Providers => "/workspace/providers",
+            Self::McpServers => "/workspace/mcp",
+            Self::Skills => "/workspace/skills",
+        }
+    }
+}
+
 /// How a client talks to its daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
@@ -147,9 +177,9 @@ impl DaemonClient {
     /// The sessions of a directory, live and remembered. `cursor` is [`SessionPage::next_cursor`] of the page before.
     pub async fn list(&self, workspace: &str, cursor: Option<&str>) -> Result<SessionPage, DaemonError> {
         let query = cursor
-            .map(|cursor| format!("?cursor={}", encoded(cursor)))
+            .map(|cursor| format!("&cursor={}", encoded(cursor)))
             .unwrap_or_default();
-        let path = format!("/workspace/{}/sessions{query}", encoded(workspace));
+        let path = format!("/workspace/{}/sessions?size={PAGE}{query}", encoded(workspace));
         self.transport.json(Call::get(path)).await
     }
 
@@ -307,15 +337,21 @@ impl DaemonClient {
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
-    /// Reads a file of the workspace on the daemon's machine; the first 256 KiB of it.
-    pub async fn read_file(&self, path: &str) -> Result<FileText, DaemonError> {
+    /// Reads a file of a workspace on the daemon's machine; the first 256 KiB of it. Without a workspace it is the daemon's first one.
+    pub async fn read_file(&self, workspace: Option<&str>, path: &str) -> Result<FileText, DaemonError> {
         self.transport
-            .json(Call::get(format!("/file?path={}", encoded(path))))
+            .json(Call::get(format!(
+                "{}/file?path={}",
+                of_workspace(workspace),
+                encoded(path)
+            )))
             .await
     }
 
-    /// The files of the workspace that match a pattern.
-    pub async fn find_files(&self, pattern: &str) -> Result<Vec<String>, DaemonError> {
+    /// The files of a workspace that match a pattern, a thousand at most, as paths from its directory. Ignored ones are not among them.
+    ///
+    /// Without a workspace it is the daemon's first one. Only a daemon with several knows the route of any other.
+    pub async fn find_files(&self, workspace: Option<&str>, pattern: &str) -> Result<Vec<String>, DaemonError> {
         #[derive(Deserialize)]
         struct Answer {
             #[serde(default)]
@@ -323,7 +359,11 @@ impl DaemonClient {
         }
         let answer: Answer = self
             .transport
-            .json(Call::get(format!("/glob?pattern={}", encoded(pattern))))
+            .json(Call::get(format!(
+                "{}/glob?maxResults={MOST_FILES}&pattern={}",
+                of_workspace(workspace),
+                encoded(pattern)
+            )))
             .await?;
         Ok(answer.matches)
     }
@@ -337,6 +377,11 @@ impl DaemonClient {
         }
         let answer: Answer = self.transport.json(Call::get("/workspace/preflight")).await?;
         Ok(answer.cells)
+    }
+
+    /// What the daemon says about one side of its machine, in its own words. It names variables and never tells their values.
+    pub async fn diagnostics(&self, of: Diagnostics) -> Result<Value, DaemonError> {
+        self.transport.json(Call::get(of.path())).await
     }
 
     /// How the daemon is, in its own words.
@@ -357,6 +402,13 @@ impl DaemonClient {
 /// The path of something that belongs to a session.
 pub(super) fn of_session(session: &str, rest: &str) -> String {
     format!("/session/{}/{rest}", encoded(session))
+}
+
+/// The path of something that belongs to a directory of the daemon.
+fn of_workspace(workspace: Option<&str>) -> String {
+    workspace
+        .map(|workspace| format!("/workspaces/{}", encoded(workspace)))
+        .unwrap_or_default()
 }
 
 /// What shall be gone may be gone already.

@@ -38,7 +38,7 @@ pub use answers::{
     SessionScope, SessionStatus, SessionSummary, TranscriptPage, Workspace,
 };
 pub use backoff::Backoff;
-pub use client::{ClientSettings, DaemonClient, USUAL_TIMEOUT};
+pub use client::{ClientSettings, DaemonClient, Diagnostics, USUAL_TIMEOUT};
 pub use error::{DaemonError, ErrorCode, Refusal};
 pub use event::{DaemonEvent, EventError, EventKind};
 pub use session::{Cursor, DaemonSessionClient};

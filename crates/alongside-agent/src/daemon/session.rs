@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::answers::{NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage};
+use super::answers::{
+    FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage,
+};
 use super::client::DaemonClient;
 use super::error::DaemonError;
 use super::stream::EventStream;
@@ -40,6 +42,8 @@ struct Shared {
     session_id: String,
     workspace: String,
     place: Mutex<Place>,
+    /// Not in the daemon's first directory.
+    elsewhere: AtomicBool,
     subscribed: AtomicBool,
     renewal: tokio::sync::Mutex<()>,
     ends: Mutex<Ends>,
@@ -130,6 +134,7 @@ impl DaemonSessionClient {
                     client_id: handle.client_id.clone(),
                     cursor,
                 }),
+                elsewhere: AtomicBool::new(false),
                 subscribed: AtomicBool::new(false),
                 renewal: tokio::sync::Mutex::default(),
                 ends: Mutex::default(),
@@ -271,6 +276,26 @@ impl DaemonSessionClient {
     /// A page of the recorded conversation.
     pub async fn transcript(&self, cursor: Option<&str>, limit: u32) -> Result<TranscriptPage, DaemonError> {
         self.client.transcript(self.session_id(), cursor, limit).await
+    }
+
+    /// The files of the session's directory that match a pattern: see [`DaemonClient::find_files`].
+    pub async fn find_files(&self, pattern: &str) -> Result<Vec<String>, DaemonError> {
+        self.client.find_files(self.other_workspace(), pattern).await
+    }
+
+    /// Reads a file of the session's directory: see [`DaemonClient::read_file`].
+    pub async fn read_file(&self, path: &str) -> Result<FileText, DaemonError> {
+        self.client.read_file(self.other_workspace(), path).await
+    }
+
+    /// Says whether the session works in the daemon's first directory. Until then it is taken to do so.
+    pub fn set_in_first_workspace(&self, is_first: bool) {
+        self.shared.elsewhere.store(!is_first, Ordering::Relaxed);
+    }
+
+    /// The session's directory, if it is not the daemon's first one.
+    fn other_workspace(&self) -> Option<&str> {
+        self.shared.elsewhere.load(Ordering::Relaxed).then(|| self.workspace())
     }
 
     /// Gives the session a name.

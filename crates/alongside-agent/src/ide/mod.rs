@@ -16,8 +16,9 @@ use parking_lot::Mutex;
 
 use crate::command::{AgentCommand, AgentError, AgentReply};
 use crate::conversation::{ContentBlock, PermissionDecision};
-use crate::daemon::{Cursor, DaemonAddress, DaemonClient, DaemonSessionClient, SessionScope};
+use crate::daemon::{Cursor, DaemonAddress, DaemonSessionClient, SessionScope};
 use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
+use crate::mention::Query;
 use crate::position::{EventReceiver, EventSender, Position, event_channel};
 use crate::secret::Secret;
 use pump::Pump;
@@ -265,20 +266,23 @@ impl DaemonIdeConnection {
             AgentCommand::RemoveQueued { prompt_id } => done(session()?.remove_pending_prompt(&prompt_id).await?),
             AgentCommand::SetModel { model_id } => self.set_model(&model_id).await.map(|()| AgentReply::Done)?,
             AgentCommand::SetMode { mode_id } => self.set_mode(&mode_id).await.map(|()| AgentReply::Done)?,
-            AgentCommand::ListSessions => {
+            AgentCommand::ListSessions { cursor } => {
                 let session = session()?;
-                let page = session.client().list(session.workspace(), None).await?;
+                let page = session.client().list(session.workspace(), cursor.as_deref()).await?;
                 AgentReply::Sessions {
                     sessions: page.sessions,
+                    next_cursor: page.next_cursor,
                 }
             }
             AgentCommand::NewSession => self.reconnect(OpenSession::New).await?,
             AgentCommand::LoadSession { session_id } => self.reconnect(OpenSession::Load(session_id)).await?,
             AgentCommand::Rename { title } => session()?.rename(&title).await.map(|()| AgentReply::Done)?,
             AgentCommand::FindFiles { pattern } => {
-                let client: DaemonClient = session()?.client().clone();
+                let session = session()?;
+                let query = Query::read(&pattern);
+                let paths = session.find_files(&query.to_pattern()).await?;
                 AgentReply::Files {
-                    paths: client.find_files(&pattern).await?,
+                    paths: query.rank(paths),
                 }
             }
         })

@@ -10,7 +10,7 @@ use crate::daemon::{
     Capabilities, ClientSettings, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession,
     PendingPrompt, SessionHandle,
 };
-use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality};
+use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
 use crate::position::Position;
 
 /// What there is no conversation without. Its name, and the tag that says so.
@@ -48,6 +48,16 @@ pub(super) struct State {
     pub(super) prompts: Vec<PendingPrompt>,
 }
 
+impl State {
+    /// The mode in force.
+    pub(super) fn mode(&self) -> Option<String> {
+        self.events.iter().find_map(|event| match event {
+            AgentEvent::Modes(modes) => modes.current.clone(),
+            _ => None,
+        })
+    }
+}
+
 pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError> {
     let settings = ClientSettings {
         ca_file: options.ca_file.clone(),
@@ -66,11 +76,28 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
         capabilities = client.capabilities().await?;
         check(&capabilities, None)?;
     }
+    let first = capabilities.workspace_cwd.as_deref();
+    session.set_in_first_workspace(first.is_none_or(|first| canonical(first) == canonical(session.workspace())));
     let preflight = client.preflight().await.unwrap_or_else(|error| {
         tracing::debug!(%error, "the daemon does not say where things are");
         Vec::new()
     });
-    let state = state_of(&session).await;
+    let mut failure = None;
+    if let Some(mode) = options.mode.as_deref()
+        && options.open.session_id().is_some()
+        && !handle.attached
+    {
+        // Nobody else is in it, and a session that was not live does not know in which mode it was.
+        failure = session.set_approval_mode(mode).await.err();
+    }
+    let mut state = state_of(&session).await;
+    state.events.extend(failure.map(|error| AgentEvent::Notice {
+        level: NoticeLevel::Warning,
+        message: format!(
+            "The mode {} is not in force: {error}",
+            options.mode.as_deref().unwrap_or_default()
+        ),
+    }));
     let connected = ConnectedSession {
         session_id: session.session_id().to_owned(),
         agent: capabilities.qwen_code_version.as_ref().map_or_else(
@@ -84,6 +111,7 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
             list_sessions: capabilities.has("session_list"),
             load_sessions: capabilities.has("session_load"),
             rename_sessions: capabilities.has("session_metadata"),
+            find_files: capabilities.has("workspace_file_read"),
             switch_models: capabilities.has("session_set_model"),
             switch_modes: capabilities.has("session_approval_mode_control"),
             images: true,

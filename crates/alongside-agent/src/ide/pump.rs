@@ -11,7 +11,7 @@ use super::Shared;
 use super::open::{Opened, Past, State, state_of};
 use super::talk::Talk;
 use crate::daemon::{Cursor, DaemonError, DaemonEvent, DaemonSessionClient, EventKind, EventStream, StreamItem};
-use crate::event::{AgentEvent, DisconnectKind};
+use crate::event::{AgentEvent, DisconnectKind, NoticeLevel};
 
 /// How often the daemon is told that we are still here.
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -96,6 +96,7 @@ impl Work {
             }
             // What waits and what is open is told by the events that were missed, in their order.
             Past::Told(position, history) => {
+                talk.translator.mode = opened.state.mode();
                 talk.resume(*position, history, opened.state.open.unwrap_or_default());
                 talk.tell([connected]);
                 talk.tell(opened.state.events);
@@ -109,6 +110,7 @@ impl Work {
             StreamItem::Connected => {
                 let mut talk = self.talk.lock();
                 talk.translator.stream_begins();
+                talk.know_epoch(cursor);
                 if std::mem::take(&mut self.interrupted) {
                     talk.tell([AgentEvent::Reconnected]);
                 }
@@ -123,10 +125,19 @@ impl Work {
             }
             StreamItem::Rebuilt { reason, history } => {
                 let now = state_of(&self.session).await;
-                let mut talk = self.talk.lock();
-                let mut events = talk.history(&reason, history);
-                events.extend(state(&mut talk, now));
-                talk.tell_together(events, cursor);
+                let in_force = now.mode();
+                let before = {
+                    let mut talk = self.talk.lock();
+                    let before = talk.translator.mode.clone();
+                    let mut events = talk.history(&reason, history);
+                    events.extend(state(&mut talk, now));
+                    talk.tell_together(events, cursor);
+                    before
+                };
+                let is_new_life = matches!(reason.as_str(), "session_reopened" | "epoch_reset");
+                if let Some(mode) = before.filter(|mode| is_new_life && in_force.as_ref() != Some(mode)) {
+                    self.restore_mode(mode).await;
+                }
             }
             StreamItem::Event(event) => return self.event(*event, cursor),
         }
@@ -146,6 +157,18 @@ impl Work {
         };
         self.talk.lock().tell_event(event, cursor, &self.session);
         end
+    }
+
+    /// Puts the mode in force again that a restarted daemon has forgotten: what a person wants to be asked about is not for a restart to
+    /// decide. That it is in force is told by an event.
+    async fn restore_mode(&self, mode: String) {
+        if let Err(error) = self.session.set_approval_mode(&mode).await {
+            let message = format!("The daemon was restarted, and the mode {mode} is not in force any more: {error}");
+            self.talk.lock().tell([AgentEvent::Notice {
+                level: NoticeLevel::Warning,
+                message,
+            }]);
+        }
     }
 
     fn failure(&self, error: &DaemonError) -> (DisconnectKind, String) {
@@ -181,6 +204,9 @@ impl Work {
 
 /// What a session is like beside its conversation.
 fn state(talk: &mut Talk, state: State) -> Vec<AgentEvent> {
+    if let Some(mode) = state.mode() {
+        talk.translator.mode = Some(mode);
+    }
     let mut events = state.events;
     events.extend(talk.translator.set_prompts(state.prompts));
     if let Some(open) = state.open {

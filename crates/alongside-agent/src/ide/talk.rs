@@ -47,10 +47,7 @@ impl Talk {
 
     /// Tells something that is no event of the daemon.
     pub(super) fn tell(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
-        // In the middle of an event of the daemon, what was told is what was told before it.
-        if self.position.partly == 0 {
-            self.position.told = self.translator.told();
-        }
+        self.position.told = self.translator.told();
         for event in events {
             self.send(event);
         }
@@ -93,6 +90,13 @@ impl Talk {
             self.send(event);
         }
         self.come_to(cursor);
+    }
+
+    /// The daemon says which life its ids count in, which it does not when a session is begun.
+    pub(super) fn know_epoch(&mut self, cursor: Cursor) {
+        if self.position.cursor.last_event_id == cursor.last_event_id {
+            self.position.cursor = cursor;
+        }
     }
 
     fn come_to(&mut self, cursor: Cursor) {

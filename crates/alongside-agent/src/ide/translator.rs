@@ -13,6 +13,8 @@
 //! | what changes the conversation in a way that cannot be shown | a notice that says so |
 //! | anything else | nothing; a line in the debug log |
 
+mod memory;
+
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -20,12 +22,8 @@ use serde_json::Value;
 use crate::conversation::{
     ContentBlock, PermissionRequest, SessionUpdate, ToolCall, ToolCallPatch, ToolCards, TurnEnd, list_of,
 };
-use crate::daemon::{DaemonEvent, EventKind, PendingPrompt};
+use crate::daemon::{DaemonEvent, EventKind};
 use crate::event::{AgentEvent, NoticeLevel};
-use crate::position::Told;
-
-/// How many prompts of ours are remembered.
-const MOST_ACCEPTED: usize = 64;
 
 /// Where an event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +50,10 @@ pub struct Translator {
     pub(super) running: Option<String>,
     /// The turn that was asked to be cancelled, so that a second click does not hit the next one.
     pub(super) cancelling: Option<String>,
+    /// The turn that has ended last.
+    ended: Option<String>,
+    /// The mode in force, as far as it is known.
+    pub(super) mode: Option<String>,
     /// The prompts of ours that [`AgentEvent::PromptAccepted`] was sent for, and whether they have ended.
     accepted: Vec<(String, bool)>,
     /// The prompts that [`AgentEvent::PromptQueued`] was sent for.
@@ -74,99 +76,6 @@ impl Translator {
         self.queued.clear();
         self.running = None;
         self.cancelling = None;
-    }
-
-    /// Takes note of a prompt of ours; `true` the first time.
-    pub fn accept(&mut self, prompt_id: &str) -> bool {
-        let is_new = self.accepted.iter().all(|(known, _)| known != prompt_id);
-        if is_new {
-            if self.accepted.len() == MOST_ACCEPTED {
-                self.accepted.remove(0);
-            }
-            self.accepted.push((prompt_id.to_owned(), false));
-        }
-        is_new
-    }
-
-    /// What was told and will be said again.
-    pub(super) fn told(&self) -> Told {
-        let accepted = self.accepted.iter().filter(|(_, ended)| !ended);
-        let mut open: Vec<String> = self.open.keys().chain(&self.unlisted).cloned().collect();
-        open.sort_unstable();
-        Told {
-            accepted: accepted.map(|(prompt_id, _)| prompt_id.clone()).collect(),
-            queued: self.queued.clone(),
-            running: self.running.clone(),
-            open,
-        }
-    }
-
-    /// Goes on where somebody has told this much, up to the event `last`, given what the daemon knows by now: a history that goes on
-    /// beyond that event, and the approvals that are open. Nothing comes of this but what is known of the calls of tools.
-    pub(super) fn resume(&mut self, told: Told, open: Vec<PermissionRequest>, history: Vec<DaemonEvent>, last: u64) {
-        self.accepted = told.accepted.into_iter().map(|prompt_id| (prompt_id, false)).collect();
-        self.queued = told.queued;
-        self.running = told.running;
-        self.unlisted = told.open;
-        for request in open {
-            if take_out(&mut self.unlisted, &request.request_id) {
-                self.open.insert(request.request_id.clone(), request);
-            } else {
-                self.missed.push(request);
-            }
-        }
-        for event in history {
-            let patch = match event.kind {
-                EventKind::SessionUpdate(SessionUpdate::ToolCall(patch)) => patch,
-                EventKind::PermissionRequest(request) => {
-                    let patch = patch_of(&request.tool_call);
-                    // Its event says more than the list of what is open.
-                    let listed = self.missed.iter_mut().chain(self.open.values_mut());
-                    if let Some(listed) = listed.into_iter().find(|known| known.request_id == request.request_id) {
-                        *listed = *request;
-                    }
-                    patch
-                }
-                _ => continue,
-            };
-            if event.id.is_some_and(|id| id <= last) {
-                self.cards.apply(patch);
-            } else if !self.cards.knows(&patch.id) {
-                // Several events put together, some of which were told: how the call ended was not one of them.
-                self.cards.apply(ToolCallPatch {
-                    status: None,
-                    output: None,
-                    content: Vec::new(),
-                    ..patch
-                });
-            }
-        }
-    }
-
-    /// Takes the approvals that wait for an answer, as the daemon lists them, in place of those that are known.
-    pub fn set_open(&mut self, requests: Vec<PermissionRequest>) -> Vec<AgentEvent> {
-        let gone: Vec<String> = self.open.keys().cloned().collect();
-        for request_id in gone {
-            if requests.iter().all(|request| request.request_id != request_id) {
-                self.close(&request_id, None, false);
-            }
-        }
-        for request in requests {
-            self.show_and_open(request);
-        }
-        std::mem::take(&mut self.events)
-    }
-
-    /// Takes the prompts that run or wait, as the daemon lists them.
-    pub fn set_prompts(&mut self, prompts: Vec<PendingPrompt>) -> Vec<AgentEvent> {
-        for prompt in prompts {
-            if prompt.state == "running" {
-                self.start(&prompt.prompt_id);
-            } else {
-                self.queue(prompt.prompt_id, prompt.text);
-            }
-        }
-        std::mem::take(&mut self.events)
     }
 
     /// What an event means to whoever shows the conversation. `own` is who we are in the session, or have been.
@@ -195,7 +104,7 @@ impl Translator {
             }
             // What follows is about what people may do now. In a history there is nothing to do.
             _ if source == Source::History => {}
-            EventKind::PromptCancelled { .. } => self.events.push(AgentEvent::CancelRequested { prompt_id }),
+            EventKind::PromptCancelled { .. } => self.cancel_requested(prompt_id),
             EventKind::PendingPromptAdded { prompt_id, text } => {
                 if is_own {
                     self.accept_once(&prompt_id, &text);
@@ -311,7 +220,7 @@ impl Translator {
             SessionUpdate::Commands { commands, skills } => {
                 self.events.push(AgentEvent::Commands { commands, skills });
             }
-            SessionUpdate::Mode(mode_id) => self.events.push(AgentEvent::ModeChanged { mode_id }),
+            SessionUpdate::Mode(mode_id) => self.mode_changed(mode_id),
             SessionUpdate::Title(title) => self.events.push(AgentEvent::Title { title }),
             // The daemon tells about models and modes with events of their own.
             SessionUpdate::ConfigOptions(_) => {}
@@ -329,7 +238,7 @@ impl Translator {
                     message: error,
                 });
             }
-            EventKind::ApprovalModeChanged { mode } => self.events.push(AgentEvent::ModeChanged { mode_id: mode }),
+            EventKind::ApprovalModeChanged { mode } => self.mode_changed(mode),
             EventKind::SessionSnapshot {
                 model_id,
                 mode,
@@ -337,8 +246,9 @@ impl Translator {
             } => {
                 self.events
                     .extend(model_id.map(|model_id| AgentEvent::ModelChanged { model_id }));
-                self.events
-                    .extend(mode.map(|mode_id| AgentEvent::ModeChanged { mode_id }));
+                if let Some(mode) = mode {
+                    self.mode_changed(mode);
+                }
                 if recording_degraded {
                     self.recording_degraded();
                 }
@@ -423,6 +333,24 @@ impl Translator {
         self.events.push(AgentEvent::Notice { level, message });
     }
 
+    /// Somebody asked to cancel a turn, unless there is none: the daemon says the same when nothing goes on, and after a turn that took too
+    /// long has ended.
+    fn cancel_requested(&mut self, prompt_id: Option<String>) {
+        let goes_on = match &self.running {
+            Some(running) => prompt_id.as_ref().is_none_or(|prompt_id| prompt_id == running),
+            // A turn that we have not seen begin.
+            None => prompt_id.is_some() && prompt_id != self.ended,
+        };
+        if goes_on {
+            self.events.push(AgentEvent::CancelRequested { prompt_id });
+        }
+    }
+
+    fn mode_changed(&mut self, mode_id: String) {
+        self.mode = Some(mode_id.clone());
+        self.events.push(AgentEvent::ModeChanged { mode_id });
+    }
+
     fn accept_once(&mut self, prompt_id: &str, text: &str) {
         if self.accept(prompt_id) {
             self.events.push(AgentEvent::PromptAccepted {
@@ -469,6 +397,7 @@ impl Translator {
         {
             *ended = true;
         }
+        self.ended.clone_from(&prompt_id);
         self.events.push(AgentEvent::TurnEnded { prompt_id, end });
     }
 

@@ -105,10 +105,18 @@ impl Agent {
                 self.say("hi");
                 reply(id, &self.state());
             }
+            "session/list" if params["cursor"] == "2" => reply(
+                id,
+                &json!({"sessions": [{"sessionId": "older", "cwd": "/", "title": "Older one"}, {"no": "session"}]}),
+            ),
             "session/list" => reply(
                 id,
-                &json!({"sessions": [{"sessionId": "old", "cwd": "/", "title": "Old one"}]}),
+                &json!({"sessions": [{"sessionId": "old", "cwd": "/", "title": "Old one"}], "nextCursor": "2"}),
             ),
+            "renameSession" if self.how == "qwen" => {
+                let known = params["sessionId"] == self.session && params["title"] != "refused";
+                reply(id, &json!({"success": known}));
+            }
             "session/set_model" | "session/set_mode" if self.how == "config-options" => {
                 refuse(id, -32601, "Method not found", &Value::Null);
             }
@@ -202,7 +210,8 @@ impl Agent {
 
     fn introduction(&self) -> Value {
         let version = if self.how == "version" { 7 } else { 1 };
-        json!({"protocolVersion": version, "agentInfo": {"name": "fake", "title": "Fake Agent", "version": "1.2.3"},
+        let name = if self.how == "qwen" { "qwen-code" } else { "fake" };
+        json!({"protocolVersion": version, "agentInfo": {"name": name, "title": "Fake Agent", "version": "1.2.3"},
             "authMethods": [{"id": "key", "name": "Fake Key"}],
             "agentCapabilities": {"loadSession": self.how != "forgetful", "sessionCapabilities": {"list": {}}, "promptCapabilities": {"image": true}}})
     }

@@ -12,6 +12,9 @@ const AGENT_KILLED: &str = include_str!("recorded/agent-killed.sse");
 const RING_EVICTED: &str = include_str!("recorded/ring-evicted.sse");
 const PLAN_AND_CONSENSUS: &str = include_str!("recorded/plan-and-consensus.sse");
 
+const CLOSED_WITH_QUEUE: &str = include_str!("recorded/closed-with-queue.sse");
+const DECIDED_ELSEWHERE: &str = include_str!("recorded/decided-elsewhere.sse");
+
 /// Who sent the prompts.
 const PROMPTER: &str = "client_2d6a2e1e-acd6-46c0-b5db-02d9cf323916";
 
@@ -57,6 +60,8 @@ fn every_recorded_event_is_known() {
         AGENT_KILLED,
         RING_EVICTED,
         PLAN_AND_CONSENSUS,
+        CLOSED_WITH_QUEUE,
+        DECIDED_ELSEWHERE,
     ] {
         for event in events(recorded) {
             if let EventKind::Unknown { name, .. } = &event.kind {
@@ -216,4 +221,62 @@ fn a_plan_and_the_votes_of_several_are_told() {
             ..
         }
     )));
+}
+
+/// How the turns ended: the reason to stop, or the code of the failure.
+fn ends(told: &[AgentEvent]) -> Vec<String> {
+    let end = |event: &AgentEvent| match event {
+        AgentEvent::TurnEnded { end, .. } => Some(match end {
+            TurnEnd::Completed { stop_reason } => stop_reason.clone(),
+            TurnEnd::Failed { code, .. } => code.clone().unwrap_or_default(),
+        }),
+        _ => None,
+    };
+    told.iter().filter_map(end).collect()
+}
+
+#[test]
+fn a_session_that_is_closed_ends_its_turn_and_those_that_wait() {
+    let told = told(CLOSED_WITH_QUEUE, None);
+    assert_eq!(ends(&told), ["cancelled", "-32602", "-32602", "-32602"]);
+    assert!(matches!(
+        events(CLOSED_WITH_QUEUE).last().unwrap().kind,
+        EventKind::SessionClosed { .. }
+    ));
+}
+
+#[test]
+fn an_approval_is_decided_by_whom_the_daemon_lets_and_by_time() {
+    const DESIGNATED: &str = "client_29c5cab8-5385-44f6-851a-b18a268aedec";
+    const OTHER: &str = "client_558e73c6-a387-41e0-9bec-0f261c2bc5ae";
+    let closed = |told: &[AgentEvent]| -> Vec<(Option<String>, bool)> {
+        let closed = told.iter().filter_map(|event| match event {
+            AgentEvent::ApprovalClosed { option_id, own, .. } => Some((option_id.clone(), *own)),
+            _ => None,
+        });
+        closed.collect()
+    };
+    let notices = |told: &[AgentEvent]| {
+        let notices = told.iter().filter(|event| matches!(event, AgentEvent::Notice { .. }));
+        notices.count()
+    };
+    let once = Some("proceed_once".to_owned());
+    let mine = told(DECIDED_ELSEWHERE, Some(DESIGNATED));
+    assert_eq!(
+        closed(&mine),
+        [(once.clone(), true), (None, false)],
+        "the second one ran out of time, and closed once"
+    );
+    assert_eq!(notices(&mine), 0);
+    let others = told(DECIDED_ELSEWHERE, Some(OTHER));
+    assert_eq!(closed(&others), [(once, false), (None, false)]);
+    assert_eq!(notices(&others), 1, "who was not let is told so");
+    let deadline = "prompt_deadline_exceeded";
+    assert_eq!(ends(&mine), [deadline, "end_turn", deadline]);
+    // The daemon cancels a turn that took too long, and says so after its end.
+    assert!(
+        !mine
+            .iter()
+            .any(|event| matches!(event, AgentEvent::CancelRequested { .. }))
+    );
 }

@@ -88,11 +88,20 @@ impl Place {
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) port: u16,
+    scheme: &'static str,
 }
 
 impl Daemon {
     /// Starts it on a port, or on any for 0.
     pub(crate) async fn start(place: &Place, port: u16, token: Option<&str>) -> Self {
+        Self::start_command(place, port, token, None).await
+    }
+
+    pub(crate) async fn start_with_tls(place: &Place, certificate: &Path, key: &Path) -> Self {
+        Self::start_command(place, 0, None, Some((certificate, key))).await
+    }
+
+    async fn start_command(place: &Place, port: u16, token: Option<&str>, tls: Option<(&Path, &Path)>) -> Self {
         let mut command = Command::new(node());
         command
             .arg(modules().join(QWEN))
@@ -108,21 +117,25 @@ impl Daemon {
         if let Some(token) = token {
             command.env("QWEN_SERVER_TOKEN", token);
         }
+        if let Some((certificate, key)) = tls {
+            command.arg("--tls-cert").arg(certificate).arg("--tls-key").arg(key);
+        }
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         loop {
             let line = lines.next_line().await.unwrap().expect("the daemon ended");
-            if let Some((_, rest)) = line.split_once("listening on http://127.0.0.1:") {
+            if let Some((_, rest)) = line.split_once(&format!("listening on {scheme}://127.0.0.1:")) {
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
                 let port = digits.parse().unwrap();
                 tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-                return Self { child, port };
+                return Self { child, port, scheme };
             }
         }
     }
 
     pub(crate) fn address(&self) -> DaemonAddress {
-        DaemonAddress::parse(&format!("http://127.0.0.1:{}", self.port)).unwrap()
+        DaemonAddress::parse(&format!("{}://127.0.0.1:{}", self.scheme, self.port)).unwrap()
     }
 
     /// Sends a signal to the daemon and to all that it started, and waits for its end.

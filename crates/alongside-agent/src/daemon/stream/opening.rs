@@ -66,7 +66,9 @@ impl EventStream {
             self.position.epoch.clone_from(&live.epoch);
         }
         self.phase = Phase::Open(Box::new(live));
-        self.ready.push_back((StreamItem::Connected, None));
+        // Whoever has handled everything so far knows by now which life its ids count in.
+        self.ready
+            .push_back((StreamItem::Connected, Some(self.position.clone())));
         if self.run.is_none() {
             // Only for telling a restart from a session that was closed; a daemon that does not say is fine.
             self.run = self.session.client().run_id().await.ok().flatten();

@@ -195,12 +195,12 @@ impl State {
     }
 
     fn restore(&mut self, with_history: bool, known_as: Option<String>) -> Reply {
-        self.live = true;
+        let attached = std::mem::replace(&mut self.live, true);
         let last = self.first + self.ring.len() as u64 - 1;
         let client = known_as
             .filter(|_| self.keeps_clients)
             .unwrap_or_else(|| self.issue_client());
-        let mut body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": true, "clientId": client, "state": {},
+        let mut body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": attached, "clientId": client, "state": {},
             "lastEventId": last, "eventEpoch": self.epoch});
         if with_history {
             body["compactedReplay"] = json!(self.history);

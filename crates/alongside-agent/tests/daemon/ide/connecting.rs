@@ -4,10 +4,10 @@ use alongside_agent::conversation::PermissionDecision;
 use alongside_agent::daemon::{AddressError, DaemonAddress, DaemonError};
 use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, Secret};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{connected, opened, options, request, settle, until};
-use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION, chunk};
+use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION, WORKSPACE, chunk};
 
 #[tokio::test]
 async fn connecting_enters_a_session_and_forwards_its_updates() {
@@ -165,10 +165,74 @@ async fn another_session_takes_the_place_of_this_one() {
         .await
         .unwrap();
     until(&mut events, |event| matches!(event, AgentEvent::HistoryEnd)).await;
-    let AgentReply::Sessions { sessions } = connection.execute(AgentCommand::ListSessions).await.unwrap() else {
-        panic!("no sessions")
+}
+
+#[tokio::test]
+async fn sessions_are_listed_page_by_page() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, _events) = connected(&daemon).await;
+    let list = async |cursor: Option<&str>| {
+        let cursor = cursor.map(str::to_owned);
+        match connection.execute(AgentCommand::ListSessions { cursor }).await.unwrap() {
+            AgentReply::Sessions { sessions, next_cursor } => (sessions, next_cursor),
+            other => panic!("{other:?}"),
+        }
     };
-    assert_eq!(sessions[0].session_id, SESSION);
+    let page = |next: Value| {
+        let sessions = json!([{"sessionId": SESSION, "workspaceCwd": WORKSPACE}]);
+        Reply::json(200, &json!({"sessions": sessions, "nextCursor": next}))
+    };
+    // Some versions have a text there, and some a number.
+    daemon.reply("/sessions?", page(json!("a b")));
+    let (sessions, next) = list(None).await;
+    assert_eq!(
+        (sessions[0].session_id.as_str(), next.as_deref()),
+        (SESSION, Some("a b"))
+    );
+    daemon.reply("/sessions?", page(json!(17)));
+    assert_eq!(list(next.as_deref()).await.1.as_deref(), Some("17"));
+    assert_eq!(list(Some("17")).await.1, None);
+    let paths: Vec<String> = daemon
+        .requests("/sessions?")
+        .into_iter()
+        .map(|request| request.path)
+        .collect();
+    let page_of = |cursor: &str| format!("/workspace/%2Fproject/sessions?size=50{cursor}");
+    assert_eq!(paths, [page_of(""), page_of("&cursor=a%20b"), page_of("&cursor=17")]);
+}
+
+#[tokio::test]
+async fn files_are_found_where_the_session_works() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, _events) = connected(&daemon).await;
+    let found = json!({"matches": ["deep/domain.rs", "src/Main.rs"], "truncated": false});
+    daemon.reply("/glob?", Reply::json(200, &found));
+    let find = AgentCommand::FindFiles {
+        pattern: "main".to_owned(),
+    };
+    let reply = connection.execute(find.clone()).await.unwrap();
+    let paths = ["src/Main.rs", "deep/domain.rs"].map(str::to_owned).to_vec();
+    assert_eq!(reply, AgentReply::Files { paths }, "the best first");
+    let pattern = "maxResults=1000&pattern=%2A%2A%2F%2A%5BmM%5D%5BaA%5D%5BiI%5D%5BnN%5D%2A";
+    assert_eq!(daemon.requests("/glob?")[0].path, format!("/glob?{pattern}"));
+    connection.disconnect().await;
+    daemon.wait_for_request("/detach").await;
+    // The plain route knows the first directory only.
+    let created = json!({"sessionId": SESSION, "workspaceCwd": "/second", "attached": false, "clientId": "c"});
+    daemon.reply("POST /session", Reply::json(200, &created));
+    connection
+        .connect(DaemonOptions {
+            workspace: Some("/second".to_owned()),
+            ..options(&daemon)
+        })
+        .await
+        .unwrap();
+    daemon.reply("/glob?", Reply::json(200, &found));
+    connection.execute(find).await.unwrap();
+    assert_eq!(
+        daemon.requests("/glob?")[1].path,
+        format!("/workspaces/%2Fsecond/glob?{pattern}")
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Cuts, and the end of a session.
 
-use alongside_agent::ide::DaemonIdeConnection;
-use alongside_agent::{AgentEvent, DisconnectKind};
+use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
+use alongside_agent::{AgentEvent, DisconnectKind, NoticeLevel};
 use serde_json::json;
 
 use super::{connected, open_approval, options, settle, until};
@@ -128,4 +128,43 @@ async fn events_that_fail_are_told_as_such() {
         })
     ));
     assert!(!connection.is_connected());
+}
+
+#[tokio::test]
+async fn a_restarted_daemon_is_put_into_the_mode_again_that_it_has_forgotten() {
+    let daemon = FakeDaemon::start().await;
+    let (_connection, mut events) = connected(&daemon).await;
+    let changed = json!({"sessionId": SESSION, "previous": "auto", "next": "default", "persisted": false});
+    daemon.publish("approval_mode_changed", &changed);
+    until(&mut events, |event| matches!(event, AgentEvent::ModeChanged { .. })).await;
+    daemon.restart(false);
+    let request = daemon.wait_for_request("/approval-mode").await;
+    assert_eq!(request.body["mode"], "default");
+    until(&mut events, |event| matches!(event, AgentEvent::HistoryEnd)).await;
+    // If that fails, a person has to know: they may not be asked any more.
+    daemon.publish("approval_mode_changed", &changed);
+    until(&mut events, |event| matches!(event, AgentEvent::ModeChanged { .. })).await;
+    daemon.reply("/approval-mode", Reply::json(500, &json!({"error": "no"})));
+    daemon.restart(true);
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Notice { .. })).await;
+    assert!(
+        matches!(told.last(), Some(AgentEvent::Notice { level: NoticeLevel::Warning, message }) if message.contains("default")),
+        "{told:#?}"
+    );
+}
+
+#[tokio::test]
+async fn an_old_session_begins_in_the_mode_that_was_asked_for_unless_others_are_in_it() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, _events) = DaemonIdeConnection::new();
+    let open = || DaemonOptions {
+        open: OpenSession::Load(SESSION.to_owned()),
+        mode: Some("default".to_owned()),
+        ..options(&daemon)
+    };
+    connection.connect(open()).await.unwrap();
+    assert_eq!(daemon.requests("/approval-mode").len(), 0);
+    daemon.restart(false);
+    connection.connect(open()).await.unwrap();
+    assert_eq!(daemon.requests("/approval-mode")[0].body["mode"], "default");
 }

@@ -1,0 +1,275 @@
+//! Files of a workspace, for a mention in a prompt: what somebody has typed of a path leads to the files that they may mean.
+//!
+//! Files that are ignored (`.gitignore`, `.ignore`, and what the agents themselves ignore) are not found, nor is what is in `.git`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ignore::WalkBuilder;
+use ignore::overrides::OverrideBuilder;
+
+/// How many files are given at most.
+pub(crate) const MOST_FOUND: usize = 100;
+
+/// How many files are looked at. Whoever has more types more.
+const MOST_SEEN: usize = 100_000;
+
+/// How long files are looked for.
+const LONGEST_SEARCH: Duration = Duration::from_secs(2);
+
+/// The longest text that is looked for.
+const LONGEST_QUERY: usize = 500;
+
+/// Files with patterns that an agent ignores, beside those of Git.
+const IGNORE_FILES: [&str; 2] = [".qwenignore", ".geminiignore"];
+
+/// What to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Query {
+    /// A part of a path, as somebody types it.
+    Typed(String),
+    /// A pattern for the whole path.
+    Pattern(String),
+}
+
+impl Query {
+    /// A text without signs of a pattern is a part of a path, and so is `**/*part*`; anything else is a pattern.
+    pub(crate) fn read(text: &str) -> Self {
+        let text: String = text.trim().chars().take(LONGEST_QUERY).collect();
+        let text = text.trim_start_matches("./").to_owned();
+        let plain = |text: &str| !text.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
+        let inner = text.strip_prefix("**/*").and_then(|rest| rest.strip_suffix('*'));
+        match inner {
+            _ if plain(&text) => Self::Typed(text),
+            // The two stars of `**/*` may be one and the same.
+            None if text == "**/*" => Self::Typed(String::new()),
+            Some(inner) if plain(inner) => Self::Typed(inner.to_owned()),
+            _ => Self::Pattern(text),
+        }
+    }
+
+    /// The same as a pattern, for a daemon: it tells capital letters from small ones, and people do not.
+    pub(crate) fn to_pattern(&self) -> String {
+        let typed = match self {
+            Self::Pattern(pattern) => return pattern.clone(),
+            Self::Typed(typed) => typed,
+        };
+        let mut pattern = "**/*".to_owned();
+        for character in typed.trim_start_matches('/').chars() {
+            let (small, capital) = (character.to_ascii_lowercase(), character.to_ascii_uppercase());
+            if small == capital {
+                pattern.push(character);
+            } else {
+                pattern.extend(['[', small, capital, ']']);
+            }
+        }
+        if !typed.is_empty() {
+            pattern.push('*');
+        }
+        pattern
+    }
+
+    /// The best of some paths, the best first.
+    pub(crate) fn rank(&self, paths: impl IntoIterator<Item = String>) -> Vec<String> {
+        let typed = match self {
+            Self::Typed(typed) => typed.to_lowercase(),
+            Self::Pattern(_) => String::new(),
+        };
+        let mut ranked: Vec<(Rank, String)> = paths
+            .into_iter()
+            .filter_map(|path| Some((Rank::of(&path, &typed)?, path)))
+            .collect();
+        ranked.sort_unstable();
+        ranked.truncate(MOST_FOUND);
+        ranked.into_iter().map(|(_, path)| path).collect()
+    }
+}
+
+/// How good a path is; less is better.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    fit: Fit,
+    depth: usize,
+    length: usize,
+}
+
+/// How a path fits what was typed.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// It is the name of the file, with its ending or without.
+    Name,
+    NameBegins,
+    PathBegins,
+    InName,
+    InPath,
+    /// Its letters are there, in their order.
+    Scattered,
+}
+
+impl Rank {
+    /// `None` if the path does not fit at all. What was typed is in small letters.
+    fn of(path: &str, typed: &str) -> Option<Self> {
+        let small = path.to_lowercase();
+        let name = small.rsplit('/').next().unwrap_or(&small);
+        let fit = if name == typed || name.rsplit_once('.').is_some_and(|(stem, _)| stem == typed) {
+            Fit::Name
+        } else if name.starts_with(typed) {
+            Fit::NameBegins
+        } else if small.starts_with(typed) {
+            Fit::PathBegins
+        } else if name.contains(typed) {
+            Fit::InName
+        } else if small.contains(typed) {
+            Fit::InPath
+        } else if is_scattered(&small, typed) {
+            Fit::Scattered
+        } else {
+            return None;
+        };
+        Some(Self {
+            fit,
+            depth: path.matches('/').count(),
+            length: path.len(),
+        })
+    }
+}
+
+fn is_scattered(text: &str, typed: &str) -> bool {
+    let mut rest = text.chars();
+    typed.chars().all(|wanted| rest.any(|character| character == wanted))
+}
+
+/// Looks for files below a directory, and gives their paths from there, the best first. This reads directories: it is not for a task.
+pub(crate) fn find(root: &Path, query: &Query) -> Result<Vec<String>, ignore::Error> {
+    let mut walk = WalkBuilder::new(root);
+    walk.hidden(false)
+        .require_git(false)
+        .follow_links(false)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(|entry| entry.file_name() != ".git");
+    for name in IGNORE_FILES {
+        walk.add_custom_ignore_filename(name);
+    }
+    let mut wanted = OverrideBuilder::new(root);
+    wanted.case_insensitive(true)?;
+    if let Query::Pattern(pattern) = query {
+        // An exclamation mark would turn it around.
+        wanted.add(pattern.trim_start_matches('!'))?;
+    }
+    // Not given to the walk: there it would be stronger than what is ignored.
+    let wanted = wanted.build()?;
+    let until = Instant::now() + LONGEST_SEARCH;
+    let files = walk.build().filter_map(Result::ok);
+    let files = files.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let paths = files
+        .take(MOST_SEEN)
+        .take_while(|_| Instant::now() < until)
+        .filter(|entry| wanted.is_empty() || wanted.matched(entry.path(), false).is_whitelist())
+        .filter_map(|entry| {
+            let path = entry.path().strip_prefix(root).ok()?.to_str()?;
+            Some(path.replace(std::path::MAIN_SEPARATOR, "/"))
+        });
+    Ok(query.rank(paths))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn typed(text: &str) -> Query {
+        Query::Typed(text.to_owned())
+    }
+
+    #[test]
+    fn a_part_of_a_path_is_told_from_a_pattern() {
+        assert_eq!(Query::read(" src/ma "), typed("src/ma"));
+        assert_eq!(Query::read("**/*src/ma*"), typed("src/ma"));
+        assert_eq!(Query::read("./src"), typed("src"));
+        assert_eq!(Query::read("**/**"), typed(""));
+        assert_eq!(Query::read("**/*"), typed(""));
+        assert_eq!(Query::read("src/*.rs"), Query::Pattern("src/*.rs".to_owned()));
+        assert_eq!(Query::read(&"x".repeat(10_000)), typed(&"x".repeat(LONGEST_QUERY)));
+    }
+
+    #[test]
+    fn a_daemon_is_asked_for_either_case() {
+        assert_eq!(typed("Ma_1").to_pattern(), "**/*[mM][aA]_1*");
+        assert_eq!(typed("").to_pattern(), "**/*");
+        assert_eq!(typed("/a").to_pattern(), "**/*[aA]*");
+        assert_eq!(Query::read("*.md").to_pattern(), "*.md");
+    }
+
+    #[test]
+    fn the_best_comes_first() {
+        let paths = [
+            "web/src/domain.ts",
+            "docs/maintenance/index.md",
+            "src/main.rs",
+            "main/lib.rs",
+            "deep/er/main.rs",
+            "m/a/i/n.txt",
+            "src/main_loop.rs",
+            "README.md",
+        ];
+        let ranked = typed("Main").rank(paths.map(str::to_owned));
+        let expected = [
+            "src/main.rs",
+            "deep/er/main.rs",
+            "src/main_loop.rs",
+            "main/lib.rs",
+            "web/src/domain.ts",
+            "docs/maintenance/index.md",
+            "m/a/i/n.txt",
+        ];
+        assert_eq!(ranked, expected);
+        assert_eq!(
+            typed("").rank((0..1000).map(|number| number.to_string())).len(),
+            MOST_FOUND
+        );
+    }
+
+    #[test]
+    fn what_is_ignored_is_not_found() {
+        let root = tempfile::tempdir().unwrap();
+        for path in [
+            "src/main.rs",
+            "target/main.o",
+            "src/main.o",
+            "secret/main.key",
+            ".github/main.yml",
+            ".git/main",
+            "notes/Main.md",
+        ] {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::write(root.path().join(".gitignore"), "target/\n*.o\n").unwrap();
+        fs::write(root.path().join(".qwenignore"), "secret/\n").unwrap();
+        assert_eq!(
+            find(root.path(), &Query::read("main")).unwrap(),
+            ["src/main.rs", "notes/Main.md", ".github/main.yml"]
+        );
+        assert_eq!(find(root.path(), &Query::read("**/*.MD")).unwrap(), ["notes/Main.md"]);
+        assert_eq!(find(root.path(), &Query::read("src/*")).unwrap(), ["src/main.rs"]);
+        assert!(find(root.path(), &Query::read("**/*.o")).unwrap().is_empty());
+        assert!(find(root.path(), &Query::read("a{b")).is_err());
+        assert!(
+            find(&root.path().join("nowhere"), &Query::read("main"))
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_directory_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("main.rs"), "").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
+        assert!(find(root.path(), &Query::read("main")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,202 @@
+//! How an agent begins, what it remembers, and how it ends.
+
+use std::path::Path;
+use std::time::Duration;
+
+use alongside_agent::acp::{AcpError, AcpOptions, AgentProcess};
+use alongside_agent::conversation::TurnEnd;
+use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentManager, AgentReply, AgentTarget, DisconnectKind};
+
+use super::{connect, is_end, options, prompt, said, until};
+
+#[tokio::test]
+async fn the_agent_introduces_itself_with_its_models_and_modes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = AgentManager::new();
+    let connected = manager
+        .connect(AgentTarget::Child(Box::new(options("", directory.path()))))
+        .await
+        .unwrap();
+    assert_eq!(connected.agent, "Fake Agent 1.2.3");
+    assert!(connected.abilities.load_sessions && connected.abilities.list_sessions && connected.abilities.images);
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Modes(_))).await;
+    assert!(matches!(told[0], AgentEvent::Connected(_)));
+    assert!(
+        told.iter().any(|event| matches!(event, AgentEvent::Commands { .. })),
+        "what was said early is not lost"
+    );
+    assert!(
+        told.iter()
+            .any(|event| matches!(event, AgentEvent::Models(models) if models.current.as_deref() == Some("a")))
+    );
+    assert_eq!(manager.session_id().as_deref(), Some("session-1"));
+}
+
+#[tokio::test]
+async fn an_old_session_is_opened_with_its_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    manager
+        .execute(AgentCommand::LoadSession {
+            session_id: "old".to_owned(),
+        })
+        .await
+        .unwrap();
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Modes(_))).await;
+    assert!(matches!(told[0], AgentEvent::Connected(_)));
+    assert!(matches!(told[1], AgentEvent::HistoryStart { .. }));
+    assert!(matches!(&told[2], AgentEvent::UserMessage { content, .. } if content.as_text() == Some("hello")));
+    assert!(matches!(&told[3], AgentEvent::AssistantChunk { content, .. } if content.as_text() == Some("hi")));
+    assert_eq!(told[4], AgentEvent::HistoryEnd);
+    assert_eq!(manager.session_id().as_deref(), Some("old"));
+    let missing = manager
+        .execute(AgentCommand::LoadSession {
+            session_id: "missing".to_owned(),
+        })
+        .await;
+    assert!(missing.is_err());
+    assert_eq!(
+        manager.session_id().as_deref(),
+        Some("old"),
+        "the session before goes on"
+    );
+    prompt(&manager, "say still here").await;
+    assert_eq!(said(&until(&mut events, is_end).await), "still here");
+}
+
+#[tokio::test]
+async fn the_death_of_the_agent_is_told_with_its_last_words_and_a_way_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "die").await;
+    prompt(&manager, "say never").await;
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Disconnected { .. })).await;
+    assert!(told.iter().any(|event| matches!(
+        event,
+        AgentEvent::TurnEnded {
+            end: TurnEnd::Failed { .. },
+            ..
+        }
+    )));
+    assert!(
+        told.iter()
+            .any(|event| matches!(event, AgentEvent::PromptUnqueued { removed: true, .. }))
+    );
+    let Some(AgentEvent::Disconnected {
+        kind: DisconnectKind::Died,
+        reason,
+        reopen: Some(session_id),
+    }) = told.last()
+    else {
+        panic!("{told:?}")
+    };
+    assert!(
+        reason.contains("exit status: 3") && reason.contains("I die with …"),
+        "{reason}"
+    );
+    assert!(!manager.is_connected());
+    let nobody = manager
+        .execute(AgentCommand::Prompt {
+            blocks: vec!["x".into()],
+        })
+        .await;
+    assert!(matches!(nobody, Err(AgentError::NotConnected)));
+    manager
+        .execute(AgentCommand::LoadSession {
+            session_id: session_id.clone(),
+        })
+        .await
+        .unwrap();
+    until(&mut events, |event| matches!(event, AgentEvent::Modes(_))).await;
+    prompt(&manager, "say again").await;
+    assert_eq!(said(&until(&mut events, is_end).await), "again");
+}
+
+#[tokio::test]
+async fn an_agent_that_wants_a_login_gets_it_or_says_what_it_offers() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = connect(options("login", directory.path())).await.unwrap_err();
+    assert_eq!(error.to_string(), "the agent wants a login first; it offers Fake Key");
+    let options = AcpOptions {
+        authentication: Some("key".to_owned()),
+        ..options("login", directory.path())
+    };
+    connect(options).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_an_agent_is_refused_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut nothing = options("", directory.path());
+    nothing.process = AgentProcess::new("/no/such/program", &[]);
+    let error = connect(nothing).await.unwrap_err();
+    assert!(error.hint().unwrap().contains("installed"), "{error}");
+    let error = connect(options("version", directory.path())).await.unwrap_err();
+    assert!(matches!(error, AgentError::Acp(AcpError::Version(_))), "{error}");
+    let error = connect(options("exit", directory.path())).await.unwrap_err();
+    assert!(matches!(error, AgentError::Acp(AcpError::Ended { .. })), "{error}");
+}
+
+#[tokio::test]
+async fn the_agent_ends_when_it_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "pid").await;
+    let pid: String = said(&until(&mut events, is_end).await);
+    manager.disconnect().await;
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Disconnected { .. })).await;
+    assert!(matches!(
+        told.last(),
+        Some(AgentEvent::Disconnected {
+            kind: DisconnectKind::Requested,
+            ..
+        })
+    ));
+    let gone = async {
+        while Path::new("/proc").join(&pid).exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), gone)
+        .await
+        .expect("it is still there");
+}
+
+#[tokio::test]
+async fn sessions_are_listed_page_by_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, _events) = connect(options("", directory.path())).await.unwrap();
+    let list = async |cursor: Option<&str>| {
+        let cursor = cursor.map(str::to_owned);
+        match manager.execute(AgentCommand::ListSessions { cursor }).await.unwrap() {
+            AgentReply::Sessions { sessions, next_cursor } => (sessions, next_cursor),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (sessions, next) = list(None).await;
+    assert_eq!(
+        (sessions[0].session_id.as_str(), sessions[0].display_name.as_deref()),
+        ("old", Some("Old one"))
+    );
+    let (sessions, next) = list(next.as_deref()).await;
+    assert_eq!(
+        (sessions.len(), sessions[0].session_id.as_str(), next),
+        (1, "older", None)
+    );
+}
+
+#[tokio::test]
+async fn a_session_gets_a_name_from_an_agent_that_can_give_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let rename = |title: &str| AgentCommand::Rename {
+        title: title.to_owned(),
+    };
+    let (manager, mut events) = connect(options("qwen", directory.path())).await.unwrap();
+    assert_eq!(manager.execute(rename("A name")).await.unwrap(), AgentReply::Done);
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Title { .. })).await;
+    assert!(matches!(told.last(), Some(AgentEvent::Title { title }) if title == "A name"));
+    assert!(manager.execute(rename("refused")).await.is_err());
+    let (manager, _events) = connect(options("", directory.path())).await.unwrap();
+    let error = manager.execute(rename("A name")).await.unwrap_err();
+    assert!(matches!(error, AgentError::Unsupported(_)), "{error}");
+}

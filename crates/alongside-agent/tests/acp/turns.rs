@@ -1,0 +1,186 @@
+//! Prompts, approvals and switches.
+
+use alongside_agent::acp::{AcpError, AcpOptions};
+use alongside_agent::conversation::{Answers, PermissionDecision, TurnEnd};
+use alongside_agent::ide::OpenSession;
+use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply};
+
+use super::{answer, completed, connect, end, is_approval, is_end, options, prompt, said, until};
+
+#[tokio::test]
+async fn a_prompt_is_answered_in_order_and_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    let prompt_id = prompt(&manager, "count 500").await;
+    let told = until(&mut events, is_end).await;
+    let expected = (0..500)
+        .map(|number| format!("word{number} "))
+        .collect::<Vec<_>>()
+        .concat();
+    assert_eq!(said(&told), expected);
+    assert_eq!(end(&told), &completed("end_turn"));
+    assert_eq!(
+        told[0],
+        AgentEvent::PromptAccepted {
+            prompt_id: prompt_id.clone(),
+            text: "count 500".to_owned()
+        }
+    );
+    assert_eq!(told[1], AgentEvent::TurnStarted { prompt_id });
+}
+
+#[tokio::test]
+async fn a_prompt_while_a_turn_goes_on_waits_and_can_be_taken_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "wait").await;
+    let second = prompt(&manager, "say second").await;
+    let third = prompt(&manager, "say third").await;
+    for _ in 0..3 {
+        prompt(&manager, "say more").await;
+    }
+    let too_many = manager
+        .execute(AgentCommand::Prompt {
+            blocks: vec!["say x".into()],
+        })
+        .await;
+    assert!(matches!(too_many, Err(AgentError::Acp(AcpError::QueueFull(5)))));
+    let remove = AgentCommand::RemoveQueued {
+        prompt_id: second.clone(),
+    };
+    assert_eq!(manager.execute(remove.clone()).await.unwrap(), AgentReply::Done);
+    assert_eq!(manager.execute(remove).await.unwrap(), AgentReply::TooLate);
+    manager.execute(AgentCommand::Cancel).await.unwrap();
+    let told = until(&mut events, is_end).await;
+    assert_eq!(end(&told), &completed("cancelled"));
+    let told = until(&mut events, is_end).await;
+    assert_eq!(
+        told[0],
+        AgentEvent::PromptUnqueued {
+            prompt_id: third,
+            removed: false
+        }
+    );
+    assert_eq!(said(&told), "third");
+}
+
+#[tokio::test]
+async fn an_approval_is_answered_with_what_was_offered() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    for (choice, heard) in [("yes", "selected yes"), ("no", "selected no"), ("stale", "cancelled")] {
+        prompt(&manager, "ask").await;
+        let told = until(&mut events, is_approval).await;
+        assert!(told.iter().any(|event| matches!(event, AgentEvent::ToolCall { .. })));
+        assert_eq!(
+            answer(&manager, &told, PermissionDecision::select(choice)).await,
+            AgentReply::Done
+        );
+        let told = until(&mut events, is_end).await;
+        assert_eq!(said(&told), heard);
+        assert!(matches!(told[0], AgentEvent::ApprovalClosed { own: true, .. }));
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_answered_with_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "question").await;
+    let told = until(&mut events, is_approval).await;
+    let answers = Answers::from([("0".to_owned(), "Blue".to_owned())]);
+    answer(
+        &manager,
+        &told,
+        PermissionDecision::Select {
+            option_id: "yes".to_owned(),
+            answers,
+        },
+    )
+    .await;
+    assert_eq!(said(&until(&mut events, is_end).await), "selected yes {\"0\":\"Blue\"}");
+}
+
+#[tokio::test]
+async fn cancelling_a_turn_cancels_its_approval() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "ask").await;
+    until(&mut events, is_approval).await;
+    manager.execute(AgentCommand::Cancel).await.unwrap();
+    manager.execute(AgentCommand::Cancel).await.unwrap();
+    let told = until(&mut events, is_end).await;
+    let closed = told
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::ApprovalClosed { option_id: None, .. }))
+        .count();
+    let requested = told
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::CancelRequested { .. }))
+        .count();
+    assert_eq!((closed, requested), (1, 1));
+    assert_eq!(end(&told), &completed("cancelled"));
+}
+
+#[tokio::test]
+async fn models_and_modes_are_switched_in_the_way_the_agent_knows() {
+    let directory = tempfile::tempdir().unwrap();
+    for how in ["", "config-options"] {
+        let (manager, mut events) = connect(options(how, directory.path())).await.unwrap();
+        manager
+            .execute(AgentCommand::SetModel {
+                model_id: "b".to_owned(),
+            })
+            .await
+            .unwrap();
+        manager
+            .execute(AgentCommand::SetMode {
+                mode_id: "default".to_owned(),
+            })
+            .await
+            .unwrap();
+        let told = until(&mut events, |event| matches!(event, AgentEvent::ModeChanged { .. })).await;
+        assert!(
+            told.contains(&AgentEvent::ModelChanged {
+                model_id: "b".to_owned()
+            }),
+            "{how}"
+        );
+        let wrong = manager
+            .execute(AgentCommand::SetModel {
+                model_id: "none".to_owned(),
+            })
+            .await
+            .unwrap_err();
+        assert_eq!(wrong.to_string(), "Model 'none' not found (code -32603)", "{how}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_turn_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "fail").await;
+    let told = until(&mut events, is_end).await;
+    let expected = TurnEnd::Failed {
+        message: "400 upstream refused".to_owned(),
+        code: Some("-32603".to_owned()),
+    };
+    assert_eq!(end(&told), &expected);
+}
+
+#[tokio::test]
+async fn a_model_and_a_mode_to_begin_with_are_switched_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = AcpOptions {
+        model: Some("b".to_owned()),
+        mode: Some("nonsense".to_owned()),
+        open: OpenSession::New,
+        ..options("", directory.path())
+    };
+    let (_manager, mut events) = connect(options).await.unwrap();
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Notice { .. })).await;
+    assert!(told.contains(&AgentEvent::ModelChanged {
+        model_id: "b".to_owned()
+    }));
+}
