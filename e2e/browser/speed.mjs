@@ -79,7 +79,9 @@ await play(async (stage) => {
       opening: rounded(opening),
       decision: rounded(median(decisions)),
       decisionInCompanion: rounded(median(waits)),
+      firstDecision: rounded(decisions[0]),
       slowestDecision: rounded(Math.max(...decisions)),
+      decisions: decisions.map(rounded),
       typing: rounded(typing),
     },
   };

@@ -83,7 +83,7 @@ impl Cli {
         format!("{node} {} {arguments}", shell_quoted(&programs::npm_package(script)))
     }
 
-    /// The variables that make it ask a model of ours.
+    /// The variables that make it use the model.
     pub fn model_variables(self, model: &FakeModel) -> Vec<(String, String)> {
         let variables: Vec<(&str, String)> = match self {
             Self::Gemini => vec![
@@ -153,11 +153,17 @@ impl Agent {
 
     /// Starts a command line in a terminal called `name` and waits for its prompt.
     pub fn launch(sandbox: &Sandbox, cli: Cli, model: &FakeModel, name: &str, launch: Launch) -> Self {
+        let line = launch.line.clone();
+        let agent = Self::prepare(sandbox, cli, model, name, launch);
+        agent.run(&line);
+        agent
+    }
+
+    /// Opens a terminal in which a command line can be [started](Self::run) later, when something else has been.
+    pub fn prepare(sandbox: &Sandbox, cli: Cli, model: &FakeModel, name: &str, launch: Launch) -> Self {
         let environment = [cli.model_variables(model), launch.environment].concat();
         let terminal = Terminal::open(sandbox, name, &launch.directory, &environment);
-        let agent = Self { cli, terminal };
-        agent.run(&launch.line);
-        agent
+        Self { cli, terminal }
     }
 
     /// Starts the command line in its terminal, where none runs.

@@ -63,7 +63,7 @@ impl<'a> Companion<'a> {
     }
 
     /// Starts a companion with further variables, which the agents that it starts have too.
-    pub fn start_with_variables(sandbox: &'a Sandbox, environment: Vec<(String, String)>) -> Self {
+    pub fn start_in(sandbox: &'a Sandbox, environment: Vec<(String, String)>) -> Self {
         Self::launch(sandbox, &sandbox.workspace(), &[], environment)
     }
 
@@ -109,7 +109,12 @@ impl<'a> Companion<'a> {
 
     /// The token that agents find in the discovery files.
     pub fn token(&self) -> String {
-        let text = fs::read_to_string(&self.files[0]).expect("read a discovery file");
+        // The others are called by another name while another companion is found before this one.
+        let lock = self
+            .files
+            .iter()
+            .find(|file| file.extension().is_some_and(|is| is == "lock"));
+        let text = fs::read_to_string(lock.expect("a lock for Qwen Code")).expect("read a discovery file");
         let file: Value = serde_json::from_str(&text).expect("a discovery file is JSON");
         file["authToken"]
             .as_str()
@@ -150,6 +155,20 @@ impl<'a> Companion<'a> {
         let workspace = self.workspace.to_string_lossy().into_owned();
         let arguments = [arguments, &["--workspace", &workspace, "--json"]].concat();
         alongside(self.sandbox, &self.workspace, &arguments, &self.environment)
+    }
+
+    /// Tells this companion, and not another for the same workspace, that a file got the focus.
+    pub fn focus(&self, path: &Path) {
+        let port = ("GEMINI_CLI_IDE_SERVER_PORT".to_owned(), self.port.to_string());
+        let environment = [self.environment.as_slice(), &[port]].concat();
+        let path = path.to_string_lossy();
+        let outcome = alongside(
+            self.sandbox,
+            &self.workspace,
+            &["context", "focus", &path],
+            &environment,
+        );
+        assert!(outcome.success, "{outcome:?}");
     }
 
     /// The changes that wait for a person.

@@ -3,14 +3,18 @@
 //! It speaks the two protocols that the command lines speak, `OpenAI`'s chat completions and Gemini's `generateContent`, and
 //! keeps every request, so that a test can look for what the model was told.
 
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{io, net::TcpStream};
 
 use serde_json::{Value, json};
 
 use crate::artifacts;
 use crate::http::{self, Request};
+
+static CALLS: AtomicU64 = AtomicU64::new(1);
 
 /// A prompt that makes the model call a tool. `Display` writes what a person would type.
 ///
@@ -20,6 +24,16 @@ pub enum Prompt<'a> {
     WriteFile(&'a str, &'a str),
     /// Replace the first text by the second in that file.
     Edit(&'a str, &'a str, &'a str),
+    /// Say this, a few letters at a time.
+    Say(&'a str),
+    /// Say so many different words, each by itself.
+    Count(usize),
+    /// Say words until nobody listens any more.
+    Slow,
+    /// Say a block of code with so many lines, and a sentence after it.
+    Code(usize),
+    /// Ask which colour.
+    Ask,
 }
 
 impl std::fmt::Display for Prompt<'_> {
@@ -27,6 +41,11 @@ impl std::fmt::Display for Prompt<'_> {
         match self {
             Self::WriteFile(path, text) => write!(formatter, "DO write_file {path} {}", escaped(text)),
             Self::Edit(path, old, new) => write!(formatter, "DO edit {path} {} {}", escaped(old), escaped(new)),
+            Self::Say(text) => write!(formatter, "DO say {}", escaped(text)),
+            Self::Count(count) => write!(formatter, "DO count {count}"),
+            Self::Slow => write!(formatter, "DO slow"),
+            Self::Code(lines) => write!(formatter, "DO code {lines}"),
+            Self::Ask => write!(formatter, "DO ask"),
         }
     }
 }
@@ -105,6 +124,8 @@ impl Log {
 /// What the model does next.
 enum Turn {
     Say(String),
+    /// Piece by piece, with a pause between them.
+    Stream(Box<dyn Iterator<Item = String>>, Duration),
     Call(&'static str, Value),
 }
 
@@ -179,6 +200,32 @@ fn obey(command: &str, is_gemini: bool) -> Turn {
             let arguments = json!({"file_path": path, "instruction": "Edit.", "old_string": old, "new_string": new});
             Turn::Call(name, arguments)
         }
+        ["say", text] => {
+            let letters: Vec<char> = plain(text).chars().collect();
+            let pieces: Vec<String> = letters.chunks(5).map(|piece| piece.iter().collect()).collect();
+            Turn::Stream(Box::new(pieces.into_iter()), Duration::ZERO)
+        }
+        ["count", count] => {
+            let words = (0..count.parse().unwrap_or(0)).map(|number: usize| format!("word{number} "));
+            Turn::Stream(Box::new(words), Duration::from_millis(2))
+        }
+        ["code", lines] => {
+            let line = "    let number = compute(12); // and so on\n";
+            let lines = std::iter::repeat_n(line.to_owned(), lines.parse().unwrap_or(0));
+            let begin = std::iter::once("```rust\n".to_owned());
+            let end = std::iter::once("```\n\nAfter the code.".to_owned());
+            Turn::Stream(Box::new(begin.chain(lines).chain(end)), Duration::ZERO)
+        }
+        ["slow"] => Turn::Stream(
+            Box::new((0..).map(|number: usize| format!("slow{number} "))),
+            Duration::from_millis(30),
+        ),
+        ["ask"] => {
+            let options = json!([{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}]);
+            let question =
+                json!({"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": false});
+            Turn::Call("ask_user_question", json!({"questions": [question]}))
+        }
         _ => Turn::Say("I do not know how.".to_owned()),
     }
 }
@@ -186,6 +233,7 @@ fn obey(command: &str, is_gemini: bool) -> Turn {
 fn gemini(turn: Turn) -> Value {
     let part = match turn {
         Turn::Say(text) => json!({"text": text}),
+        Turn::Stream(pieces, _) => json!({"text": pieces.take(1000).collect::<String>()}),
         Turn::Call(name, arguments) => json!({"functionCall": {"name": name, "args": arguments}}),
     };
     json!({
@@ -197,9 +245,16 @@ fn gemini(turn: Turn) -> Value {
 fn openai(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Result<()> {
     let (mut message, finish_reason) = match turn {
         Turn::Say(text) => (json!({"role": "assistant", "content": text}), "stop"),
+        Turn::Stream(pieces, pause) if streaming => return openai_pieces(stream, pieces, pause),
+        Turn::Stream(pieces, _) => {
+            let text: String = pieces.take(1000).collect();
+            (json!({"role": "assistant", "content": text}), "stop")
+        }
         Turn::Call(name, arguments) => {
             let function = json!({"name": name, "arguments": arguments.to_string()});
-            let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+            // Qwen Code does not run a call twice that has the id of an earlier one.
+            let id = format!("call_{}", CALLS.fetch_add(1, Ordering::Relaxed));
+            let call = json!({"index": 0, "id": id, "type": "function", "function": function});
             (
                 json!({"role": "assistant", "content": null, "tool_calls": [call]}),
                 "tool_calls",
@@ -207,27 +262,54 @@ fn openai(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Result<()> {
         }
     };
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
-    let envelope = |object: &str, choices: Value, usage: Value| json!({"id": "chat", "object": object, "created": 1, "model": "fake-model", "choices": choices, "usage": usage});
     if !streaming {
         let choices = json!([{"index": 0, "message": message.take(), "finish_reason": finish_reason}]);
-        let body = envelope("chat.completion", choices, usage).to_string();
+        let body = envelope("chat.completion", &choices, &usage).to_string();
         return http::respond(stream, "application/json", &body);
     }
     let chunk =
-        |choices: Value, usage: Value| format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage));
+        |choices: &Value, usage: &Value| format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage));
     let body = [
         chunk(
-            json!([{"index": 0, "delta": message, "finish_reason": null}]),
-            Value::Null,
+            &json!([{"index": 0, "delta": message, "finish_reason": null}]),
+            &Value::Null,
         ),
         chunk(
-            json!([{"index": 0, "delta": {}, "finish_reason": finish_reason}]),
-            Value::Null,
+            &json!([{"index": 0, "delta": {}, "finish_reason": finish_reason}]),
+            &Value::Null,
         ),
-        chunk(json!([]), usage),
+        chunk(&json!([]), &usage),
         "data: [DONE]\n\n".to_owned(),
     ];
     http::respond(stream, "text/event-stream", &body.concat())
+}
+
+fn envelope(object: &str, choices: &Value, usage: &Value) -> Value {
+    json!({"id": "chat", "object": object, "created": 1, "model": "fake-model", "choices": choices, "usage": usage})
+}
+
+/// Says the pieces one after the other, until the end or until nobody listens any more.
+fn openai_pieces(mut stream: &TcpStream, pieces: impl Iterator<Item = String>, pause: Duration) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+    let mut say = |choices: &Value, usage: &Value| {
+        stream.write_all(format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage)).as_bytes())
+    };
+    for piece in pieces {
+        let delta = json!({"role": "assistant", "content": piece});
+        say(
+            &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            &Value::Null,
+        )?;
+        std::thread::sleep(pause);
+    }
+    say(
+        &json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]),
+        &Value::Null,
+    )?;
+    let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
+    say(&json!([]), &usage)?;
+    stream.write_all(b"data: [DONE]\n\n")
 }
 
 /// Blanks become `_`, line ends become `\n` and `\r`. A text has no `_` or backslash of its own.
@@ -247,6 +329,7 @@ mod tests {
         match next_turn(request) {
             Turn::Call(name, arguments) => (name, arguments),
             Turn::Say(text) => panic!("no call but {text:?}"),
+            Turn::Stream(..) => panic!("no call but a stream"),
         }
     }
 

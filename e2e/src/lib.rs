@@ -10,10 +10,12 @@
 mod artifacts;
 mod cli;
 mod companion;
+mod daemon;
 mod fake_model;
 mod http;
 mod process;
 mod programs;
+mod proof;
 mod proxy;
 mod sandbox;
 mod sdk;
@@ -22,8 +24,10 @@ mod waiting;
 
 pub use cli::{Agent, Cli, Launch};
 pub use companion::{Companion, Outcome, Review};
+pub use daemon::{CutProxy, QwenDaemon};
 pub use fake_model::{FakeModel, Prompt};
 pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
+pub use proof::{Capability, proves, version};
 pub use proxy::AuthorizingProxy;
 pub use sandbox::Sandbox;
 pub use sdk::{Sdk, SdkClient};

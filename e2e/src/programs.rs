@@ -50,15 +50,20 @@ pub fn plugin(editor: &str) -> PathBuf {
 
 /// An editor that `cargo xtask test` has put beside the build.
 pub fn editor(name: &str) -> PathBuf {
-    let own = env::current_exe().expect("a test knows where it is");
-    let target = own.ancestors().nth(3).expect("a test is in a target directory");
-    let editor = target.join("editors").join(name);
+    let editor = target_directory().join("editors").join(name);
     assert!(
         editor.is_file(),
         "{} is missing: run these tests with `cargo xtask test`",
         editor.display()
     );
     editor
+}
+
+/// Where the build is.
+pub(crate) fn target_directory() -> PathBuf {
+    let own = env::current_exe().expect("a test knows where it is");
+    let target = own.ancestors().nth(3).expect("a test is in a target directory");
+    target.to_owned()
 }
 
 /// A script of `e2e/typescript/`.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli::Cli;
@@ -104,6 +104,19 @@ impl Sandbox {
             // Asked once in a terminal that says it is VS Code's; the question would eat the first key.
             fs::write(directory.join("state.json"), r#"{"terminalSetupPromptShown":true}"#).expect("write the state");
         }
+    }
+
+    /// As it is before anybody has thought of editors: no command line is told to look for one.
+    #[must_use]
+    pub fn without_ide_settings(self) -> Self {
+        for cli in [Cli::Gemini, Cli::Qwen] {
+            let path = self.path("home").join(format!(".{}/settings.json", cli.command()));
+            let text = fs::read_to_string(&path).expect("read the settings");
+            let mut settings: Value = serde_json::from_str(&text).expect("settings are JSON");
+            settings.as_object_mut().expect("settings are an object").remove("ide");
+            fs::write(&path, settings.to_string()).expect("write the settings");
+        }
+        self
     }
 
     fn write_command(&self, name: &str, line: &str) {

@@ -13,7 +13,7 @@ export async function startDesk(port) {
   const links = [];
   for await (const line of createInterface({ input: child.stdout })) {
     links.push(line);
-    if (links.length === 16) break;
+    if (links.length === 48) break;
   }
   return { links, stop: () => child.kill("SIGKILL") };
 }

@@ -65,7 +65,7 @@ export class Connection {
 
   private async opened(socket: WebSocket): Promise<void> {
     try {
-      await this.request("hello", { protocol: 1, name: "page", watch: true, interactive: true });
+      await this.request("hello", { protocol: 1, name: "page", watch: true, interactive: true, chat: true });
       await this.greet();
     } catch (error) {
       console.warn("The companion did not answer as expected.", error);
@@ -83,7 +83,7 @@ export class Connection {
       method?: string;
       params?: unknown;
       result?: unknown;
-      error?: { message: string; data?: { kind?: string } };
+      error?: { message: string; data?: { kind?: string; hint?: string } };
     };
     if (message.method !== undefined) {
       this.handlers.get(message.method)?.(message.params);
@@ -92,7 +92,7 @@ export class Connection {
     const waiting = this.waiting.get(message.id ?? -1);
     if (!waiting) return;
     this.waiting.delete(message.id ?? -1);
-    if (message.error) waiting.reject(new Refusal(message.error.data?.kind ?? "unknown", message.error.message));
+    if (message.error) waiting.reject(new Refusal(message.error.data?.kind ?? "unknown", message.error.message, message.error.data?.hint));
     else waiting.resolve(message.result);
   }
 

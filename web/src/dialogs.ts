@@ -36,6 +36,34 @@ export function confirmation(title: string, sentence: string, yes: string): Prom
   });
 }
 
+/** Asks for a line of text; `null` if there shall be none. */
+export function askText(title: string, label: string, value: string, yes: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const field = element("input", { type: "text", value, "aria-label": label, autofocus: true, maxlength: 200, "data-testid": "question-text" });
+    const dialog = element(
+      "dialog",
+      { "aria-labelledby": "question-title", "data-testid": "question" },
+      element("h2", { id: "question-title" }, title),
+      field,
+      element(
+        "div",
+        { class: "dialog-buttons" },
+        element("button", { type: "button", class: "quiet", "data-testid": "question-no", onclick: () => dialog.close("no") }, "Cancel"),
+        element("button", { type: "button", class: "primary", "data-testid": "question-yes", onclick: () => dialog.close("yes") }, yes),
+      ),
+    );
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      // The button that has the focus afterwards must not take the key, too.
+      event.preventDefault();
+      dialog.close("yes");
+    });
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes" ? field.value.trim() : null));
+    show(dialog);
+    field.select();
+  });
+}
+
 const KEYS: readonly [string, readonly [string, string][]][] = [
   [
     "This change",
@@ -61,6 +89,7 @@ const KEYS: readonly [string, readonly [string, string][]][] = [
     [
       ["j  k", "Next, previous change"],
       ["l", "To the list"],
+      ["c  Alt C", "Chat or reviews"],
       ["v", "What agents see now"],
       ["g", "Agents"],
       ["d", "Doctor"],
@@ -75,6 +104,17 @@ const KEYS: readonly [string, readonly [string, string][]][] = [
       ["Ctrl Enter", "Accept the change"],
       ["Ctrl F", "Find"],
       ["Ctrl Z", "Undo what you typed"],
+    ],
+  ],
+  [
+    "Chat",
+    [
+      ["i", "Say something"],
+      ["Enter  Shift Enter", "Send; a new line"],
+      ["Esc", "Cancel the turn; leave the text"],
+      ["Alt S", "Add the editor\u2019s selection"],
+      ["1  Alt 1", "Give the first answer that is offered, and so on"],
+      ["/  @", "Commands, files"],
     ],
   ],
 ];

@@ -3,7 +3,7 @@
 import { ChangeSet } from "@codemirror/state";
 import type { Connection } from "./connection";
 import { type Draft, fromWire } from "./draft";
-import { type Edited, type Hunk, Refusal, type ReviewTexts } from "./protocol";
+import { type Edited, type Hunk, type HunkChange, Refusal, type ReviewTexts } from "./protocol";
 
 /** Typing is sent in small batches: soon enough to feel live, late enough not to send every key by itself. */
 const BATCH = 40;
@@ -11,8 +11,11 @@ const BATCH = 40;
 const PATIENCE = 1500;
 
 export interface DraftListener {
-  /** Make this change in the editor (it may be empty); the parts are these now, with ranges in the companion's text. */
-  changed(changes: ChangeSet, hunks: readonly Hunk[]): void;
+  /**
+   * Make this change in the editor (it may be empty); the parts are these now, with ranges in the companion's text. All but
+   * those of `change` are the same as before, or have moved; without it all may be others.
+   */
+  changed(changes: ChangeSet, hunks: readonly Hunk[], change?: HunkChange): void;
   /** Whether something that was typed has not arrived yet. */
   ahead(isAhead: boolean): void;
   failed(error: Error): void;
@@ -24,13 +27,18 @@ export class DraftLink {
   private patience = 0;
   private flushing: Promise<void> | null = null;
   private over = false;
+  /** The version of the draft that the parts are of. */
+  private version: number;
 
   constructor(
     private readonly connection: Connection,
     private readonly review: number,
     readonly draft: Draft,
+    private hunks: readonly Hunk[],
     private readonly listener: DraftListener,
-  ) {}
+  ) {
+    this.version = draft.version;
+  }
 
   /** The review is over: nothing is sent any more. */
   close(): void {
@@ -75,6 +83,8 @@ export class DraftLink {
     this.held.length = 0;
     window.clearTimeout(this.patience);
     const changes = this.draft.catchUp(now.version, now.draft);
+    this.hunks = now.hunks;
+    this.version = now.version;
     this.listener.changed(changes, now.hunks);
     this.listener.ahead(this.draft.isAhead);
     void this.flush().catch(() => undefined);
@@ -118,17 +128,18 @@ export class DraftLink {
   }
 
   private receive(note: Edited): void {
-    if (this.over) return;
-    if (note.version > this.draft.version + 1) {
+    if (this.over || note.version <= this.version) return;
+    if (note.version > this.version + 1 || note.version > this.draft.version + 1) {
       void this.refetch();
       return;
     }
-    if (note.version < this.draft.version) return;
     const isNew = note.version === this.draft.version + 1;
     const changes = isNew
       ? this.draft.receive(note.version, fromWire(note.changes, this.draft.confirmed.length))
       : ChangeSet.empty(this.draft.text.length);
-    this.listener.changed(changes, note.hunks);
+    this.hunks = changeHunks(this.hunks, note.hunks);
+    this.version = note.version;
+    this.listener.changed(changes, this.hunks, note.hunks);
   }
 
   /** A version that the companion has told of must show up here soon. */
@@ -144,4 +155,11 @@ export class DraftLink {
     const now = await this.connection.request<ReviewTexts>("review/get", { review: this.review });
     if (!this.over) this.catchUp(now);
   }
+}
+
+/** The parts after a change of some of them. */
+function changeHunks(hunks: readonly Hunk[], { at, removed, now, shift }: HunkChange): Hunk[] {
+  const below = hunks.slice(at + removed);
+  const move = (hunk: Hunk): Hunk => ({ ...hunk, draft: { ...hunk.draft, start: hunk.draft.start + shift } });
+  return [...hunks.slice(0, at), ...now, ...(shift === 0 ? below : below.map(move))];
 }

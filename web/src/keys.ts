@@ -16,11 +16,18 @@ export interface Actions {
   focusList(): void;
   panel(name: "context" | "agents" | "doctor"): void;
   showKeys(): void;
+  /** Whether the chat is shown: then no key decides about a review, which nobody sees. */
+  isChat(): boolean;
+  togglePlace(): void;
+  say(): void;
+  attach(): void;
+  answer(option: number): void;
 }
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+  if (target instanceof HTMLInputElement) return target.type !== "radio" && target.type !== "checkbox";
+  return target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
 export function listenToKeys(actions: Actions): void {
@@ -40,7 +47,27 @@ export function listenToKeys(actions: Actions): void {
     v: () => actions.panel("context"),
     g: () => actions.panel("agents"),
     d: () => actions.panel("doctor"),
+    c: actions.togglePlace,
     "?": actions.showKeys,
+  };
+  const inChat: Record<string, () => void> = {
+    i: actions.say,
+    e: actions.say,
+    s: actions.attach,
+    c: actions.togglePlace,
+    v: () => actions.panel("context"),
+    g: () => actions.panel("agents"),
+    d: () => actions.panel("doctor"),
+    "?": actions.showKeys,
+  };
+  for (let number = 1; number <= 9; number++) inChat[String(number)] = () => actions.answer(number - 1);
+  /** With Alt, also while typing; by the place of the key, because Alt changes the letter on some keyboards. */
+  const withAlt = (code: string): (() => void) | undefined => {
+    if (code === "KeyC") return actions.togglePlace;
+    if (!actions.isChat()) return undefined;
+    if (code === "KeyS") return actions.attach;
+    const digit = /^Digit([1-9])$/.exec(code)?.[1];
+    return digit === undefined ? undefined : () => actions.answer(Number(digit) - 1);
   };
   const everywhere: Record<string, (shift: boolean) => void> = {
     F7: (shift) => actions.step(shift ? -1 : 1),
@@ -52,7 +79,11 @@ export function listenToKeys(actions: Actions): void {
     const { key } = event;
     const command = event.ctrlKey || event.metaKey;
     let action: (() => void) | undefined;
-    if (command && key === "Enter") action = actions.acceptReview;
+    if (event.altKey && !command) action = withAlt(event.code);
+    else if (actions.isChat()) {
+      if (command || isTyping(event.target)) return;
+      action = key === "Escape" ? actions.leave : inChat[key];
+    } else if (command && key === "Enter") action = actions.acceptReview;
     else if (command || event.altKey) return;
     else if (everywhere[key]) action = () => everywhere[key]?.(event.shiftKey);
     else if (!isTyping(event.target)) action = key === "Escape" ? actions.leave : letters[key];

@@ -1,12 +1,14 @@
 // The page: holds what waits, opens one review at a time, and reacts to the companion and to the person.
 
 import { Connection, type ConnectionState } from "./connection";
+import { Chat } from "./chat/chat";
 import { announce, byId, element, replaceChildren } from "./dom";
 import { confirmation, showKeys } from "./dialogs";
 import type { Layout } from "./editor/hunks";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
 import { Panels } from "./panels";
+import { type Place, Places } from "./places";
 import { Refusal, type ReviewSummary, type ReviewTexts, type Status } from "./protocol";
 import { ReviewView } from "./review-view";
 import { count, outcome, plain, splitPath } from "./words";
@@ -25,6 +27,18 @@ class Page {
   private readonly place = byId("review-place");
   private readonly connection = new Connection(() => this.catchUp(), (state) => this.connectionChanged(state));
   private readonly panels = new Panels(this.connection);
+  private readonly places = new Places((place) => this.entered(place));
+  private approvals = 0;
+  private readonly chat = new Chat(this.connection, this.panels, {
+    folders: () => this.folders,
+    isShown: () => this.places.place === "chat",
+    toReviews: () => this.places.go("reviews"),
+    exists: (exists) => this.places.setChat(exists),
+    waits: (count) => {
+      this.approvals = count;
+      this.showTitle();
+    },
+  });
   private readonly list = new ListView(byId("list"), byId("list-empty"), {
     open: (review) => void this.open(review),
     acceptAll: (session) => void this.decideAll(session, "Accept"),
@@ -55,7 +69,24 @@ class Page {
       focusList: () => this.list.focus(this.view?.id ?? null),
       panel: (name) => this.panels.toggle(name),
       showKeys,
+      isChat: () => this.places.place === "chat",
+      togglePlace: () => this.places.toggle(),
+      say: () => this.chat.say(),
+      attach: () => void this.chat.attach(),
+      answer: (option) => this.chat.choose(option),
     });
+  }
+
+  /** The person went to the other place. */
+  private entered(place: Place): void {
+    this.panels.close();
+    const skip = document.querySelector<HTMLAnchorElement>(".skip");
+    if (skip) {
+      skip.textContent = place === "chat" ? "To the text" : "To the change";
+      skip.setAttribute("href", place === "chat" ? "#prompt" : "#review-place");
+    }
+    if (place === "chat") this.chat.entered();
+    else this.place.focus({ preventScroll: true });
   }
 
   private listen(): void {
@@ -123,15 +154,24 @@ class Page {
     const first = reviews[0];
     if (!this.view && first && !NARROW.matches) void this.open(first.id);
     void this.panels.refresh();
+    await this.chat.catchUp();
   }
 
   private show(): void {
     const reviews = [...this.reviews.values()].sort((one, other) => one.opened - other.opened || one.id - other.id);
     this.list.show(reviews, this.opening ?? this.view?.id ?? null, this.folders);
-    document.title = reviews.length > 0 ? `(${reviews.length}) alongside` : "alongside";
+    this.showTitle();
+    this.chat.setReviews(reviews.length);
     byId("waiting-count").textContent = String(reviews.length);
+    byId("place-count").textContent = String(reviews.length);
     byId("place-empty").hidden = this.view !== null;
     byId("place-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "Nothing waits for you.";
+  }
+
+  /** How many things wait for the person. */
+  private showTitle(): void {
+    const waiting = this.reviews.size + this.approvals;
+    document.title = waiting > 0 ? `(${waiting}) alongside` : "alongside";
   }
 
   /** Opens a review in place of the one that is open. */
@@ -223,6 +263,7 @@ class Page {
 
   private leave(): void {
     if (this.panels.isOpen) this.panels.close();
+    else if (this.places.place === "chat") this.chat.escape();
     else this.view?.panes.element.focus();
   }
 

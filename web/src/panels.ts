@@ -7,8 +7,15 @@ import { age, plain } from "./words";
 
 export type PanelName = "context" | "agents" | "doctor";
 
+/** A panel of another part of the page. */
+export interface OtherPanel {
+  readonly name: string;
+  readonly title: string;
+  fill(): Promise<HTMLElement> | HTMLElement;
+}
+
 export class Panels {
-  private shown: PanelName | null = null;
+  private shown: PanelName | OtherPanel | null = null;
   private agents: readonly Agent[] = [];
   private before: Element | null = null;
   private readonly drawer = byId("drawer");
@@ -29,6 +36,21 @@ export class Panels {
   toggle(name: PanelName): void {
     if (this.shown === name) this.close();
     else this.open(name);
+  }
+
+  /** Opens a panel of another part of the page, or closes it if it is open. */
+  toggleOther(panel: OtherPanel): void {
+    if (this.isShown(panel.name)) this.close();
+    else this.open(panel);
+  }
+
+  /** Shows a panel of another part of the page anew, if it is open. */
+  refreshOther(name: string): void {
+    if (this.isShown(name)) void this.refresh();
+  }
+
+  private isShown(name: string): boolean {
+    return this.shown !== null && (typeof this.shown === "string" ? this.shown : this.shown.name) === name;
   }
 
   close(): void {
@@ -69,18 +91,21 @@ export class Panels {
         if (this.shown === name) this.showDoctor(doctor);
       } else if (name === "agents") {
         this.showAgents();
+      } else if (name) {
+        const made = await name.fill();
+        if (this.shown === name) replaceChildren(this.content, made);
       }
     } catch (error) {
       if (this.shown === name) replaceChildren(this.content, element("p", { class: "problem" }, (error as Error).message));
     }
   }
 
-  private open(name: PanelName): void {
+  private open(name: PanelName | OtherPanel): void {
     if (!this.shown) this.before = document.activeElement;
     this.shown = name;
     this.drawer.hidden = false;
-    this.drawer.dataset["panel"] = name;
-    this.title.textContent = { context: "What agents see now", agents: "Agents", doctor: "Doctor" }[name];
+    this.drawer.dataset["panel"] = typeof name === "string" ? name : name.name;
+    this.title.textContent = typeof name === "string" ? { context: "What agents see now", agents: "Agents", doctor: "Doctor" }[name] : name.title;
     replaceChildren(this.content, element("p", { class: "faint" }, "One moment\u2026"));
     this.showButtons();
     this.title.focus();

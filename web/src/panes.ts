@@ -5,10 +5,25 @@ import { EditorView } from "@codemirror/view";
 import { type Draft, toText } from "./draft";
 import { element } from "./dom";
 import { foldAt, foldCount, foldedIds, type Gap, gapsBetween, unfold } from "./editor/collapse";
-import { currentField, hunkAt, hunksField, type Layout, type PlacedHunk, setCurrent, setHunks, setLayout, side, spanOf, surroundings, type Surroundings } from "./editor/hunks";
+import {
+  currentField,
+  hunkAt,
+  hunksField,
+  type Layout,
+  moveHunk,
+  type PlacedHunk,
+  setCurrent,
+  setHunks,
+  setLayout,
+  side,
+  spanOf,
+  type Stretch,
+  surroundings,
+  type Surroundings,
+} from "./editor/hunks";
 import { languageOf } from "./editor/languages";
 import { common, editable, readOnly } from "./editor/setup";
-import type { Hunk, ReviewTexts } from "./protocol";
+import type { Hunk, HunkChange, ReviewTexts } from "./protocol";
 
 /** Marks what came from elsewhere and must not be sent back. */
 const fromElsewhere = Annotation.define<boolean>();
@@ -119,16 +134,16 @@ export class Panes {
   }
 
   /** Somebody else changed the text, and the parts are these now; their ranges are in the companion's text. */
-  apply(changes: ChangeSet, hunks: readonly Hunk[]): void {
-    const placed = this.place(hunks);
+  apply(changes: ChangeSet, hunks: readonly Hunk[], change?: HunkChange): void {
+    const effects = setHunks.of(change ? this.replace(changes, hunks, change) : { hunks: this.place(hunks), touched: { from: 0, to: hunks.length } });
     const annotations = [fromElsewhere.of(true), Transaction.addToHistory.of(false)];
-    this.draftView.dispatch({ ...(changes.empty ? {} : { changes, annotations }), effects: setHunks.of(placed) });
-    this.baseView?.dispatch({ effects: setHunks.of(placed) });
+    this.draftView.dispatch({ ...(changes.empty ? {} : { changes, annotations }), effects });
+    this.baseView?.dispatch({ effects });
     this.listener.moved();
   }
 
-  setReadOnly(): void {
-    this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly("The text as it was")) });
+  setReadOnly(label = "The text as it was"): void {
+    this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly(label)) });
   }
 
   /** Makes the next or previous part the current one and shows it. */
@@ -144,6 +159,14 @@ export class Panes {
     if (this.draftView.state.field(currentField) !== id) this.draftView.dispatch({ effects: setCurrent.of(id) });
     this.listener.moved();
     if (show) this.scrollToCurrent();
+  }
+
+  /** Does once what a decision does, while nothing can be decided yet, so that the first decision is as quick as the others. */
+  rehearse(): void {
+    const current = this.draftView.state.field(currentField);
+    for (const id of [null, current]) this.draftView.dispatch({ effects: setCurrent.of(id) });
+    const { hunks } = this;
+    for (const view of [this.draftView, this.baseView]) view?.dispatch({ effects: setHunks.of({ hunks, touched: { from: 0, to: Math.min(1, hunks.length) } }) });
   }
 
   scrollToCurrent(): void {
@@ -169,22 +192,33 @@ export class Panes {
   }
 
   private place(hunks: readonly Hunk[]): PlacedHunk[] {
-    const { base } = this.around;
-    const { confirmed } = this.draft;
+    return hunks.map((hunk) => this.placeOne(hunk));
+  }
+
+  private placeOne(hunk: Hunk): PlacedHunk {
+    const span = spanOf(this.draft.confirmed, hunk.draft);
     const moved = this.draft.isAhead;
-    // Most parts are where they were in the base.
-    const known = (this.draftView as EditorView | undefined)?.state.field(hunksField) ?? [];
-    const baseSpan = (hunk: Hunk, index: number) => {
-      const before = known[index];
-      const isSame = before?.hunk.base.start === hunk.base.start && before.hunk.base.count === hunk.base.count;
-      return isSame ? before.base : spanOf(base, hunk.base);
-    };
-    return hunks.map((hunk, index) => {
-      const span = spanOf(confirmed, hunk.draft);
-      const from = moved ? this.draft.toView(span.from, -1) : span.from;
-      const to = moved ? Math.max(from, this.draft.toView(span.to, -1)) : span.to;
-      return { hunk, base: baseSpan(hunk, index), draft: { from, to } };
+    const from = moved ? this.draft.toView(span.from, -1) : span.from;
+    const to = moved ? Math.max(from, this.draft.toView(span.to, -1)) : span.to;
+    return { hunk, base: spanOf(this.around.base, hunk.base), draft: { from, to } };
+  }
+
+  /** Few parts change at a time, and all others only move: they are not looked up again. */
+  private replace(changes: ChangeSet, hunks: readonly Hunk[], { at, removed, now }: HunkChange): { hunks: PlacedHunk[]; touched: Stretch } {
+    const before = this.hunks;
+    // Where parts touch, it cannot be told from the change which of them a place belongs to; so the neighbours are looked up.
+    const touches = (index: number) => before[index]?.draft.to === before[index + 1]?.draft.from;
+    let above = Math.max(0, at - 1);
+    while (above > 0 && touches(above - 1)) above--;
+    let below = at + removed;
+    while (below + 1 < before.length && touches(below)) below++;
+    const touched = { from: above, to: Math.min(hunks.length, below + 1 - removed + now.length) };
+    const placed = hunks.map((hunk, index) => {
+      if (index >= touched.from && index < touched.to) return this.placeOne(hunk);
+      const moved = moveHunk(before[index < at ? index : index - now.length + removed] as PlacedHunk, changes, "draft");
+      return moved.hunk === hunk ? moved : { ...moved, hunk };
     });
+    return { hunks: placed, touched };
   }
 
   private wrapped(): Extension {

@@ -1,4 +1,6 @@
-// The words of the front-end protocol (docs/PROTOCOL.md), as far as the page uses them.
+// The words of the front-end protocol (docs/PROTOCOL.md), as far as the page uses them. Those of the chat are in chat/protocol.ts.
+
+import type { ChatEvent, ChatStanding } from "./chat/protocol";
 
 /** Lines from `start` (the first line is 1), `count` of them. With no lines, `start` is the line before which they would be. */
 export interface LineRange {
@@ -49,11 +51,23 @@ export interface WireChange {
   readonly insert: string;
 }
 
+/** Parts in a row that are others now. */
+export interface HunkChange {
+  /** How many parts above stay as they are. */
+  readonly at: number;
+  /** How many after those are no more. */
+  readonly removed: number;
+  /** What is in their place. */
+  readonly now: readonly Hunk[];
+  /** By how many lines of the draft the parts below move. */
+  readonly shift: number;
+}
+
 export interface Edited {
   readonly review: number;
   readonly version: number;
   readonly changes: readonly WireChange[];
-  readonly hunks: readonly Hunk[];
+  readonly hunks: HunkChange;
 }
 
 export type Outcome = "accepted" | "rejected" | "closedByAgent" | "orphaned" | "shutDown";
@@ -117,6 +131,8 @@ export interface Notifications {
   "review/rebased": { readonly review: number; readonly conflicts: number };
   "agents/changed": { readonly agents: readonly Agent[] };
   "context/changed": IdeContext;
+  "chat/event": ChatEvent;
+  "chat/changed": ChatStanding;
   resync: object;
 }
 
@@ -125,6 +141,8 @@ export class Refusal extends Error {
   constructor(
     readonly kind: string,
     message: string,
+    /** What a person can do about it. */
+    readonly hint: string = "",
   ) {
     super(message);
   }

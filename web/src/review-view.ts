@@ -53,8 +53,8 @@ export class ReviewView {
       decide: (hunk, decision) => void this.decideHunk(hunk.id, decision),
       moved: () => this.showProgress(),
     });
-    this.link = new DraftLink(connection, review.id, draft, {
-      changed: (changes, hunks) => this.panes.apply(changes, hunks),
+    this.link = new DraftLink(connection, review.id, draft, review.hunks, {
+      changed: (changes, hunks, change) => this.panes.apply(changes, hunks, change),
       ahead: (isAhead) => (this.unsent.hidden = !isAhead),
       failed: (error) => this.say(error.message, true),
     });
@@ -244,7 +244,9 @@ export class ReviewView {
     const left = appeared + ARMING - performance.now();
     this.armed = left <= 0;
     this.showArming();
-    if (!this.armed) window.setTimeout(() => this.arm(appeared), left);
+    if (this.armed) return;
+    window.setTimeout(() => this.arm(appeared), left);
+    window.setTimeout(() => this.panes.rehearse(), left / 2);
   }
 
   private showArming(): void {

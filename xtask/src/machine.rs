@@ -1,4 +1,4 @@
-//! The programs that the tests need from the machine: Node with npm, tmux, Chromium and Vim.
+//! The programs that the tests need from the machine: Node with npm, tmux, Chromium, Vim, Emacs and Kakoune.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ struct Need {
     package: &'static str,
 }
 
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 8] = [
     Need {
         program: "node",
         question: "--version",
@@ -43,6 +43,16 @@ const NEEDS: [Need; 6] = [
         program: "vim",
         question: "--version",
         package: "vim",
+    },
+    Need {
+        program: "emacs",
+        question: "--version",
+        package: "emacs-nox",
+    },
+    Need {
+        program: "kak",
+        question: "-version",
+        package: "kakoune",
     },
 ];
 

@@ -8,6 +8,7 @@ mod editors;
 mod machine;
 mod npm;
 mod plan;
+mod table;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ Usage: cargo xtask <TASK>
 Tasks:
   test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
   test --only NAME  run only the tests whose name contains NAME
+  editors           put the editors that the tests need beside the build
+  table             say whether README.md's table of editors is what the last run of their tests proved
+  table --write     write it
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -30,6 +34,9 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["editors"] => plan.step("editors", editors::prepare),
+        ["table"] => plan.step("what is proven", table::check),
+        ["table", "--write"] => plan.step("what is proven", table::write),
         ["ci"] => {
             checks(&mut plan);
             test(&mut plan, None);
@@ -67,6 +74,8 @@ fn checks(plan: &mut Plan) {
 }
 
 fn test(plan: &mut Plan, only: Option<&str>) {
+    // A part of the tests proves a part of the table.
+    let whole = only.is_none();
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
     let (in_browser, in_editors, with_agents) = (only.clone(), only.clone(), only.clone());
@@ -97,8 +106,12 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("browser", move || end_to_end(&["--test", "browser"], &in_browser));
     plan.step("editors", move || {
         editors::prepare()?;
+        table::forget()?;
         end_to_end(&["--test", "editors"], &in_editors)
     });
+    if whole {
+        plan.step("what is proven", table::check);
+    }
 }
 
 fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {

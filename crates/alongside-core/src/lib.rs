@@ -27,6 +27,7 @@ mod core;
 pub mod dialect;
 pub mod difference;
 pub mod draft;
+pub mod printable;
 pub mod privacy;
 mod review;
 mod session;
@@ -35,7 +36,7 @@ mod time;
 mod token;
 
 pub use crate::core::{Core, DecideError, Effect, Insist, TooManyReviews};
-pub use crate::review::{Base, BaseKind, Outcome, Proposal, Review, ReviewId, Verdict};
+pub use crate::review::{Base, BaseKind, Outcome, Proposal, Review, ReviewId, ReviewOutline, Verdict};
 pub use crate::session::{Agent, SessionId};
 pub use crate::text_change::{MisplacedChange, TextChange};
 pub use crate::time::Now;

@@ -1,14 +1,15 @@
 //! A change that an agent proposed and a person decides.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::difference::{ChangeSize, invisible_changes};
-use crate::draft::Draft;
+use crate::draft::{BrokenDraft, Draft, DraftChange, DraftOutline, Hunk, HunkChange};
 use crate::session::SessionId;
+use crate::text_change::TextChange;
 
 /// The number by which people name a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,8 +81,7 @@ impl Proposal {
 /// A proposal while it waits for its decision.
 ///
 /// Its identity is (session, path, revision): the session that asked is the only one that is ever told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     /// Its number.
     pub id: ReviewId,
@@ -101,15 +101,61 @@ pub struct Review {
     pub opened_unix_milliseconds: u64,
     /// Base, proposal and what a person makes of them.
     pub(crate) draft: Draft,
-    /// The text of the draft, kept because everybody asks for it.
-    #[serde(skip)]
-    pub(crate) text: Arc<str>,
+    /// The text of the draft once somebody has asked for it. A decision about one hunk asks for nothing, and so stays quick
+    /// in a text of any size.
+    pub(crate) text: Kept,
     /// When it appeared before people's eyes, on the clock that never jumps.
-    #[serde(skip)]
     pub(crate) appeared: Duration,
 }
 
+/// All of a review but the texts that it began with: what is stored with each change, and is small however large they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewOutline {
+    id: ReviewId,
+    session: SessionId,
+    agent: String,
+    path: Arc<str>,
+    revision: u32,
+    version: u64,
+    base: BaseKind,
+    opened_unix_milliseconds: u64,
+    draft: DraftOutline,
+}
+
 impl Review {
+    /// All of it but the texts of its [draft](Self::draft), to be stored.
+    pub fn outline(&self) -> ReviewOutline {
+        ReviewOutline {
+            id: self.id,
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            path: self.path.clone(),
+            revision: self.revision,
+            version: self.version,
+            base: self.base,
+            opened_unix_milliseconds: self.opened_unix_milliseconds,
+            draft: self.draft.outline(),
+        }
+    }
+
+    /// Puts a stored review together again.
+    pub fn restore(outline: ReviewOutline, base: Arc<str>, proposal: Arc<str>) -> Result<Self, BrokenDraft> {
+        Ok(Self {
+            id: outline.id,
+            session: outline.session,
+            agent: outline.agent,
+            path: outline.path,
+            revision: outline.revision,
+            version: outline.version,
+            base: outline.base,
+            opened_unix_milliseconds: outline.opened_unix_milliseconds,
+            draft: Draft::restore(base, proposal, outline.draft)?,
+            text: Kept::default(),
+            appeared: Duration::ZERO,
+        })
+    }
+
     /// Base, proposal and hunks.
     pub fn draft(&self) -> &Draft {
         &self.draft
@@ -117,12 +163,12 @@ impl Review {
 
     /// What would be accepted now.
     pub fn text(&self) -> &Arc<str> {
-        &self.text
+        self.text.0.get_or_init(|| Arc::from(self.draft.text()))
     }
 
     /// Whether what would be accepted is not what was proposed.
     pub fn is_edited(&self) -> bool {
-        *self.text != **self.draft.proposal()
+        **self.text() != **self.draft.proposal()
     }
 
     /// What changes and cannot be seen in a comparison, in sentences.
@@ -130,7 +176,7 @@ impl Review {
         if self.base == BaseKind::OtherEncoding {
             return vec!["the file is not in UTF-8 and is not shown; accepting replaces it as a whole"];
         }
-        invisible_changes(self.draft.base(), &self.text)
+        invisible_changes(self.draft.base(), self.text())
     }
 
     /// How much accepting it now would change.
@@ -144,15 +190,34 @@ impl Review {
     }
 
     /// To be called after every change of the draft.
-    pub(crate) fn changed(&mut self) {
-        self.version += 1;
-        self.refresh();
+    /// A person changes the draft into `text`.
+    pub(crate) fn edit(&mut self, text: &str) -> DraftChange {
+        let hunks: Vec<Hunk> = self.draft.hunks().collect();
+        let change = TextChange::between(self.text(), text);
+        self.draft.edit(text);
+        DraftChange {
+            text: change,
+            hunks: HunkChange::between(&hunks, &self.draft.hunks().collect::<Vec<_>>()),
+        }
     }
 
-    pub(crate) fn refresh(&mut self) {
-        self.text = Arc::from(self.draft.text());
+    pub(crate) fn changed(&mut self) {
+        self.version += 1;
+        self.text = Kept::default();
     }
 }
+
+/// A text that follows from the draft, and so makes no two reviews different.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept(OnceLock<Arc<str>>);
+
+impl PartialEq for Kept {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Kept {}
 
 /// How a review ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -48,6 +48,15 @@ impl TextChange {
         })
     }
 
+    /// The same change, so many UTF-16 units further on.
+    pub(crate) fn moved(self, units: usize) -> Self {
+        Self {
+            from: self.from + units,
+            to: self.to + units,
+            insert: self.insert,
+        }
+    }
+
     /// Carries out changes that rise and do not overlap; all offsets are into the old text.
     pub fn apply_all(text: &str, changes: &[Self]) -> Result<String, MisplacedChange> {
         let mut result = String::with_capacity(text.len());
@@ -80,7 +89,7 @@ fn advance(text: &str, units: &mut usize, bytes: &mut usize, to: usize) -> Optio
     (*units == to).then_some((start, *bytes))
 }
 
-fn utf16_length(text: &str) -> usize {
+pub(crate) fn utf16_length(text: &str) -> usize {
     // Most text is ASCII, and then this is the number of bytes.
     if text.is_ascii() {
         text.len()

@@ -1,12 +1,13 @@
 //! What the companion tells the agents, and how each of them wants to read it.
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use alongside_core::Token;
 use alongside_core::dialect::{AgentKind, FileRule};
 use serde::Serialize;
 
-use crate::{DiscoveryError, Environment, Platform};
+use crate::{DiscoveryError, Environment, LastUse, Platform};
 
 /// The value of the `companion` key in every file we write. Agents ignore the key; [`crate::sweep()`] goes by it.
 pub(crate) const MARK: &str = "alongside";
@@ -27,6 +28,10 @@ pub struct Announcement {
     /// The editor's process id, or our own. It must be alive as long as the port answers: Qwen Code deletes a file whose
     /// `ppid` is not, and Gemini CLI sorts it last.
     pub pid: u32,
+    /// When it was last used.
+    pub last_use: LastUse,
+    /// Whether no other companion that agents could find in its place was used later.
+    pub is_first: bool,
 }
 
 /// The JSON of one discovery file.
@@ -43,6 +48,10 @@ struct Contents<'a> {
     ide_name: Option<&'a str>,
     companion: &'static str,
     companion_pid: u32,
+    /// The editor, whatever stands in the name of the file.
+    companion_editor: u32,
+    /// When the file was written, in milliseconds since 1970; its time says when the companion was used.
+    companion_wrote: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     companion_host: Option<&'a str>,
 }
@@ -55,6 +64,20 @@ struct IdeInfo<'a> {
 }
 
 impl Announcement {
+    /// What stands in the name of a file where agents expect the editor's process.
+    ///
+    /// Gemini CLI takes living processes first, then the larger number. So the one that was used last has its own process in
+    /// there, and each of the others the moment of its last use, which is no living process and larger than any. If the first
+    /// one is killed, its process is dead and its number smaller than that of the next: nobody has to notice.
+    pub(crate) fn number(&self, platform: Platform) -> u64 {
+        match platform {
+            _ if self.is_first => u64::from(self.pid),
+            Platform::Unix | Platform::MacOs => self.last_use.as_dead_process(),
+            // There every number counts as alive, and the larger one wins.
+            Platform::Windows => 1,
+        }
+    }
+
     /// The text of the discovery file for one rule, and the folders that could not be told.
     pub(crate) fn contents(
         &self,
@@ -75,11 +98,18 @@ impl Announcement {
             ide_name: rule.with_parent.then_some(&self.display_name),
             companion: MARK,
             companion_pid: environment.pid,
+            companion_editor: self.pid,
+            companion_wrote: unix_milliseconds(SystemTime::now()),
             companion_host: environment.host_name.as_deref(),
         };
         // Strings and numbers under fixed keys: there is nothing here that JSON cannot hold.
         (serde_json::to_string(&contents).unwrap_or_default(), problems)
     }
+}
+
+pub(crate) fn unix_milliseconds(moment: SystemTime) -> u64 {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The list of folders as one string, and the folders that do not fit in.
@@ -144,6 +174,8 @@ pub(crate) mod tests {
             name: "neovim".to_owned(),
             display_name: "Neovim".to_owned(),
             pid: std::process::id(),
+            last_use: LastUse::of_editor(SystemTime::now()),
+            is_first: true,
         }
     }
 

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::DiscoveryError;
 
@@ -35,10 +36,16 @@ impl OwnDirectory {
     }
 
     /// Puts a file there, readable for nobody but us from its first moment, and in one step: a reader sees all of it or
-    /// what was there before. `temporary` is its name until then.
-    pub(crate) fn replace(&self, name: &str, temporary: &str, contents: &str) -> Result<(), DiscoveryError> {
+    /// what was there before. `temporary` is its name until then, `modified` its time.
+    pub(crate) fn replace(
+        &self,
+        name: &str,
+        temporary: &str,
+        contents: &str,
+        modified: SystemTime,
+    ) -> Result<(), DiscoveryError> {
         let result = self
-            .write_new(temporary, contents)
+            .write_new(temporary, contents, modified)
             .and_then(|()| self.rename(temporary, name));
         result.map_err(|source| {
             self.discard(temporary);
@@ -49,7 +56,7 @@ impl OwnDirectory {
         })
     }
 
-    fn write_new(&self, name: &str, contents: &str) -> io::Result<()> {
+    fn write_new(&self, name: &str, contents: &str, modified: SystemTime) -> io::Result<()> {
         let mut file = match self.create_new(name) {
             // The name holds our process id: what lies there is an earlier process's, never another writer's.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -58,7 +65,8 @@ impl OwnDirectory {
             }
             result => result?,
         };
-        file.write_all(contents.as_bytes())
+        file.write_all(contents.as_bytes())?;
+        file.set_modified(modified)
     }
 }
 
@@ -211,7 +219,9 @@ mod tests {
     fn directories_and_files_are_for_nobody_else() {
         let base = tempfile::tempdir().unwrap();
         let directory = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap();
-        directory.replace("file", ".temporary", "{}").unwrap();
+        directory
+            .replace("file", ".temporary", "{}", SystemTime::now())
+            .unwrap();
         assert_eq!(mode(&base.path().join("gemini")), 0o700);
         assert_eq!(mode(&base.path().join("gemini/ide")), 0o700);
         assert_eq!(mode(&base.path().join("gemini/ide/file")), 0o600);
@@ -255,7 +265,9 @@ mod tests {
         let directory = OwnDirectory::open(base.path(), &["ide"], Some(own_uid())).unwrap();
         symlink(&victim, base.path().join("ide/file")).unwrap();
         symlink(&victim, base.path().join("ide/.temporary")).unwrap();
-        directory.replace("file", ".temporary", "new").unwrap();
+        directory
+            .replace("file", ".temporary", "new", SystemTime::now())
+            .unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert_eq!(fs::read_to_string(base.path().join("ide/file")).unwrap(), "new");
     }

@@ -46,14 +46,14 @@ impl DiscoveryFiles {
         Ok(files)
     }
 
-    /// Writes all files anew: when the workspace folders have changed, when one was [deleted](Self::missing), or when the
-    /// editor gets the focus, since Qwen Code prefers the file that was written last.
+    /// Writes all files anew: when the workspace folders have changed, when one was [deleted](Self::missing), or when another
+    /// companion was used last.
     pub fn rewrite(&mut self, announcement: &Announcement) -> Result<(), DiscoveryError> {
         let before = std::mem::take(&mut self.written);
         let old_token = std::mem::replace(&mut self.token, announcement.token.clone());
         self.problems.clear();
         for (agent, rule) in place::rules() {
-            let path = place::directory(&self.environment, rule).join(file_name(rule, announcement));
+            let path = place::directory(&self.environment, rule).join(self.file_name(rule, announcement));
             match self.write_one(announcement, agent, rule, &path) {
                 Ok(()) => self.written.push((agent, path)),
                 Err(error) => self.problems.push(Problem { agent, path, error }),
@@ -115,9 +115,9 @@ impl DiscoveryFiles {
         let base = place::base(&self.environment, rule);
         let directory = OwnDirectory::open(&base, rule.directories, self.environment.uid)?;
         let (contents, untold) = announcement.contents(&self.environment, agent, rule);
-        let name = file_name(rule, announcement);
+        let name = self.file_name(rule, announcement);
         let temporary = format!("{TEMPORARY_PREFIX}{}-{name}{TEMPORARY_SUFFIX}", self.environment.pid);
-        directory.replace(&name, &temporary, &contents)?;
+        directory.replace(&name, &temporary, &contents, announcement.last_use.as_file_time())?;
         let problem = |error| Problem {
             agent,
             path: path.to_owned(),
@@ -125,6 +125,10 @@ impl DiscoveryFiles {
         };
         self.problems.extend(untold.into_iter().map(problem));
         Ok(())
+    }
+
+    fn file_name(&self, rule: &FileRule, announcement: &Announcement) -> String {
+        place::file_name(rule, announcement.number(self.environment.platform), announcement.port)
     }
 }
 
@@ -152,15 +156,14 @@ fn remove_own(path: &Path, token: &Token) -> Result<(), DiscoveryError> {
     }
 }
 
-fn file_name(rule: &FileRule, announcement: &Announcement) -> String {
-    place::file_name(rule, announcement.pid, announcement.port)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use tempfile::TempDir;
 
     use super::*;
+    use crate::LastUse;
     use crate::announcement::tests::announcement;
 
     struct Scene {
@@ -244,17 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn rewriting_tells_the_new_folders_and_makes_qwens_lock_the_newest() {
+    fn rewriting_tells_the_new_folders_and_leaves_the_time_of_the_last_use() {
         let scene = Scene::new();
         let mut announcement = announcement(&[Path::new("/a")]);
+        let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        announcement.last_use = LastUse::of_editor(long_ago);
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
-        let long_ago = std::time::SystemTime::UNIX_EPOCH;
-        fs::File::options()
-            .write(true)
-            .open(scene.lock())
-            .unwrap()
-            .set_modified(long_ago)
-            .unwrap();
         announcement.workspace.push(PathBuf::from("/b"));
         files.rewrite(&announcement).unwrap();
         assert!(
@@ -262,7 +260,11 @@ mod tests {
                 .unwrap()
                 .contains(r#""workspacePath":"/a:/b""#)
         );
-        assert!(fs::metadata(scene.lock()).unwrap().modified().unwrap() > long_ago);
+        let modified = || fs::metadata(scene.lock()).unwrap().modified().unwrap();
+        assert_eq!(modified(), long_ago);
+        announcement.last_use = LastUse::of_editor(SystemTime::now());
+        files.rewrite(&announcement).unwrap();
+        assert!(modified() > long_ago);
     }
 
     #[test]

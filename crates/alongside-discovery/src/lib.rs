@@ -6,7 +6,7 @@
 //!
 //! - [`Environment`] is a snapshot of everything the rules depend on; no rule looks at the process by itself.
 //! - [`Announcement`] is what there is to tell, [`DiscoveryFiles`] the files that tell it, [`sweep()`] the broom for
-//!   what a crash left behind, [`terminal_environment`] the same news as environment variables.
+//!   what a crash left behind, [`LastUse`] what decides between several, [`terminal_environment`] the same news as environment variables.
 //! - [`process`] knows who is whose parent and who is alive.
 //! - [`lookup`] is the agents' side.
 //! - [`detect`] tells which editor a terminal belongs to, [`install`] puts the plugins into editors.
@@ -22,6 +22,7 @@ mod environment;
 mod error;
 mod files;
 pub mod install;
+mod last_use;
 pub mod lookup;
 mod node_path;
 mod place;
@@ -33,5 +34,6 @@ pub use announcement::Announcement;
 pub use environment::{Environment, Platform};
 pub use error::{DiscoveryError, Problem};
 pub use files::DiscoveryFiles;
+pub use last_use::LastUse;
 pub use sweep::sweep;
 pub use terminal::{dials_the_containers_host, terminal_environment};

@@ -41,7 +41,7 @@ pub(crate) fn directory(environment: &Environment, rule: &FileRule) -> PathBuf {
 }
 
 /// The name of a rule's file.
-pub(crate) fn file_name(rule: &FileRule, pid: u32, port: u16) -> String {
+pub(crate) fn file_name(rule: &FileRule, pid: u64, port: u16) -> String {
     match rule.name {
         FileName::PrefixPidPort(prefix) => format!("{prefix}{pid}-{port}.json"),
         FileName::PortLock => format!("{port}.lock"),

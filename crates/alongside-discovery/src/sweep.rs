@@ -11,12 +11,12 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use alongside_core::dialect::FileRule;
 
 use crate::announcement::MARK;
-use crate::document::{self, Document};
+use crate::document::Document;
 use crate::files::{TEMPORARY_PREFIX, TEMPORARY_SUFFIX};
 use crate::process::{Alive, Processes, SystemProcesses};
 use crate::{Environment, node_path, place};
@@ -52,7 +52,7 @@ fn sweep_among(
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let is_leftover = match place::parse_file_name(rule, &name) {
-                Some(parts) => is_leftover(environment, processes, name_is_ours, parts.pid, &path),
+                Some(_) => is_leftover(environment, processes, name_is_ours, &path),
                 None => is_leftover_temporary(environment, processes, &name, &path),
             };
             if is_leftover && fs::remove_file(&path).is_ok() {
@@ -67,12 +67,11 @@ fn is_leftover(
     environment: &Environment,
     processes: &dyn Processes,
     name_is_ours: &dyn Fn(&str) -> bool,
-    pid_in_name: Option<u64>,
     path: &Path,
 ) -> bool {
-    let Some(written) = written_by_us(environment, path) else {
+    if !is_our_file(environment, path) {
         return false;
-    };
+    }
     let Some(document) = Document::read(path).filter(|document| is_marked(environment, document)) else {
         return false;
     };
@@ -86,12 +85,16 @@ fn is_leftover(
         return false;
     }
     let began_later = || {
+        let written = document
+            .number("companionWrote")
+            .map(|milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds));
         let started = processes.started(companion);
-        started.is_some_and(|started| started > written + CLOCK_DOUBT)
+        started.is_some_and(|started| written.is_none_or(|written| started > written + CLOCK_DOUBT))
     };
     let editor_is_dead = || {
-        let editor = pid_in_name.or_else(|| document.parent().and_then(document::to_pid));
-        let editor = editor.and_then(|pid| u32::try_from(pid).ok());
+        let editor = document
+            .number("companionEditor")
+            .and_then(|pid| u32::try_from(pid).ok());
         editor.is_some_and(|editor| processes.is_alive(editor) == Alive::No)
     };
     let is_doubtful = match processes.is_alive(companion) {
@@ -122,7 +125,7 @@ fn is_leftover_temporary(environment: &Environment, processes: &dyn Processes, n
     };
     let writer = node_path::parse_integer(rest).and_then(|pid| u32::try_from(pid).ok());
     let writer_is_dead = writer.is_some_and(|pid| processes.is_alive(pid) == Alive::No);
-    writer_is_dead && written_by_us(environment, path).is_some()
+    writer_is_dead && is_our_file(environment, path)
 }
 
 fn is_marked(environment: &Environment, document: &Document) -> bool {
@@ -133,13 +136,9 @@ fn is_marked(environment: &Environment, document: &Document) -> bool {
     document.text("companion") == Some(MARK) && same_host
 }
 
-/// When a file of our own user was written; `None` for a link and for anybody else's file.
-fn written_by_us(environment: &Environment, path: &Path) -> Option<SystemTime> {
-    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    if !is_ours(environment, &metadata) {
-        return None;
-    }
-    metadata.modified().ok()
+/// Whether this is a file of our own user, and no link.
+fn is_our_file(environment: &Environment, path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && is_ours(environment, &metadata))
 }
 
 #[cfg(unix)]
@@ -260,8 +259,9 @@ mod tests {
                 .unwrap()
                 .flatten()
             {
-                let file = fs::File::options().write(true).open(entry.path()).unwrap();
-                file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+                let mut file: serde_json::Value = serde_json::from_slice(&fs::read(entry.path()).unwrap()).unwrap();
+                file["companionWrote"] = 1.into();
+                fs::write(entry.path(), file.to_string()).unwrap();
             }
         }
         if !cfg!(target_os = "linux") {

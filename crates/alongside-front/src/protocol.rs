@@ -9,7 +9,7 @@ pub use chat::{
 
 use alongside_core::context::{Cursor, Hidden, HiddenBecause, IdeContext};
 use alongside_core::difference::ChangeSize;
-use alongside_core::draft::{Choice, Hunk, HunkId};
+use alongside_core::draft::{Choice, Hunk, HunkChange, HunkId};
 use alongside_core::privacy::Rule;
 use alongside_core::{BaseKind, Outcome, Review, ReviewId, TextChange};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,9 @@ pub enum Request {
     /// A file got the focus, or its cursor or selection changed.
     #[serde(rename = "context/focus")]
     ContextFocus(Focus),
+    /// The editor got the focus, or is used in a way that no file shows.
+    #[serde(rename = "window/focus")]
+    WindowFocus(Nothing),
     /// A file was closed.
     #[serde(rename = "context/close")]
     ContextClose(FilePath),
@@ -122,6 +125,7 @@ pub const METHODS: &[&str] = &[
     "hello",
     "context/open",
     "context/focus",
+    "window/focus",
     "context/close",
     "context/show",
     "review/list",
@@ -524,8 +528,8 @@ pub struct ReviewEdited {
     pub version: u64,
     /// What leads there from the version before.
     pub changes: Vec<TextChange>,
-    /// The hunks as they are now.
-    pub hunks: Vec<Hunk>,
+    /// Which hunks are others now.
+    pub hunks: HunkChange,
 }
 
 /// A draft that was carried over to what its file holds now.

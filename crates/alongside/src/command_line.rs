@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Be the companion of an editor whose plugin speaks on standard input and output
     Bridge(Bridge),
+    /// Be the companion of an editor that speaks the language server protocol, such as Helix or Kakoune
+    Lsp(Lsp),
     /// Tell agents what is open, or see what they see
     #[command(subcommand)]
     Context(Context),
@@ -163,6 +165,29 @@ pub(crate) struct Bridge {
     /// The plugin to check, and its arguments
     #[arg(last = true, requires = "check", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Not for typing: editors start it. `alongside install helix` and `alongside install kakoune` tell them to; docs/EDITORS.md
+says how to tell others. It is a language server that knows no language: it tells agents what is open and selected, shows
+the changes that they propose as hints, and decides about them by code actions. The folders, the process and the name of
+the editor come from the editor itself; what is given here counts more. It ends with the conversation.
+
+Examples:
+  alongside lsp
+  alongside lsp --name zed --display-name Zed
+  alongside lsp --workspace /home/me/project")]
+pub(crate) struct Lsp {
+    /// A short lowercase name for the editor, as agents are given it
+    #[arg(long, value_name = "ID")]
+    pub(crate) name: Option<String>,
+    /// The editor's name, as agents show it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) display_name: Option<String>,
+    /// Speak on standard input and output, as it does anyway; for editors that always say so
+    #[arg(long)]
+    pub(crate) stdio: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -328,8 +353,9 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an editor it lists those that were found, with what would be done for each. Nothing that you wrote is lost: a file
-that is changed is kept beside itself under another name, and unknown files are left alone.
+Without an editor it lists those that were found, with what would be done for each. Gemini CLI and Qwen Code, where they are
+there, are told in their settings to connect to editors by themselves, unless you have decided otherwise. Nothing that you
+wrote is lost: a file that is changed is kept beside itself under another name, and unknown files are left alone.
 
 Examples:
   alongside install

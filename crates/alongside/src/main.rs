@@ -13,6 +13,7 @@ mod printable;
 mod running;
 mod settings;
 mod signals;
+mod who;
 
 use std::process::ExitCode;
 

@@ -49,6 +49,11 @@ impl Places {
         self.state.join("chat")
     }
 
+    /// Drafts that editors edit as files.
+    pub(crate) fn drafts(&self) -> PathBuf {
+        self.state.join("drafts")
+    }
+
     /// The user's settings.
     pub(crate) fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use alongside_core::Token;
 use alongside_core::dialect::DIALECTS;
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
-use alongside_discovery::{Announcement, Environment};
+use alongside_discovery::{Announcement, Environment, LastUse};
 use alongside_front::client::{Client, ClientError};
 use alongside_front::protocol::Hello;
 use anyhow::{Context, Result, anyhow};
@@ -31,7 +31,10 @@ pub(crate) struct Record {
     name: String,
     pub(crate) display_name: String,
     /// The editor's process, or the companion's own.
-    editor_pid: u32,
+    pub(crate) editor_pid: u32,
+    /// When it was last used. Written down when that changes who is found, and not with every use.
+    #[serde(default)]
+    pub(crate) last_use: LastUse,
     #[serde(skip)]
     path: PathBuf,
 }
@@ -55,6 +58,7 @@ impl Record {
             name: announcement.name.clone(),
             display_name: announcement.display_name.clone(),
             editor_pid: announcement.pid,
+            last_use: announcement.last_use,
             path: places.companions().join(format!("{pid}.json")),
         };
         record.save()?;
@@ -63,6 +67,15 @@ impl Record {
 
     pub(crate) fn set_workspace(&mut self, workspace: &[PathBuf]) {
         self.workspace = workspace.to_vec();
+        self.save_or_complain();
+    }
+
+    pub(crate) fn set_last_use(&mut self, last_use: LastUse) {
+        self.last_use = last_use;
+        self.save_or_complain();
+    }
+
+    fn save_or_complain(&self) {
         if let Err(error) = self.save() {
             tracing::error!(%error, "commands may not find this companion");
         }
@@ -97,7 +110,20 @@ impl Record {
             name: self.name.clone(),
             display_name: self.display_name.clone(),
             pid: self.editor_pid,
+            last_use: self.last_use,
+            // Only the companion itself knows, and nobody else writes its files.
+            is_first: false,
         })
+    }
+
+    /// Whether it belongs to an editor, and is not alone.
+    pub(crate) fn has_editor(&self) -> bool {
+        self.editor_pid != self.pid
+    }
+
+    /// Whether an agent in a directory could find it.
+    pub(crate) fn serves(&self, directory: &Path) -> bool {
+        self.workspace.iter().any(|folder| directory.starts_with(folder))
     }
 
     fn save(&self) -> Result<()> {
@@ -128,24 +154,23 @@ pub(crate) fn all(places: &Places) -> Vec<Record> {
     records
 }
 
-/// The nearest companion whose workspace contains a directory: the deepest folder wins, then the port that this
-/// terminal names, then the youngest process.
+/// The companion that agents find from a directory: that of this very terminal, which names its port; else the one that was
+/// used last.
 pub(crate) fn nearest(places: &Places, directory: &Path) -> Option<Record> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let environment = Environment::current();
-    let named: Vec<u16> = DIALECTS
-        .iter()
-        .filter_map(|dialect| environment.variable(dialect.environment.port)?.parse().ok())
-        .collect();
-    let depth = |record: &Record| {
-        let folders = record.workspace.iter().filter(|folder| directory.starts_with(folder));
-        folders.map(|folder| folder.components().count()).max()
-    };
+    let named = ports_of_terminal(&Environment::current());
     all(places)
         .into_iter()
-        .filter_map(|record| Some((depth(&record)?, named.contains(&record.port), record.pid, record)))
-        .max_by_key(|(depth, named, pid, _)| (*depth, *named, *pid))
-        .map(|(_, _, _, record)| record)
+        .filter(|record| record.serves(&directory))
+        .max_by_key(|record| (named.contains(&record.port), record.last_use, record.pid))
+}
+
+/// The ports that this terminal's variables name: it was opened by an editor, or with `alongside run`.
+pub(crate) fn ports_of_terminal(environment: &Environment) -> Vec<u16> {
+    DIALECTS
+        .iter()
+        .filter_map(|dialect| environment.variable(dialect.environment.port)?.parse().ok())
+        .collect()
 }
 
 /// Connects to the nearest companion, or says that there is none and what to do.
@@ -168,5 +193,25 @@ fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {
             "no companion serves {directory}; start one there with `alongside`, or name one of these with --workspace: {}",
             others.join(", ")
         )
+    }
+}
+
+#[cfg(test)]
+impl Record {
+    /// A record for tests, of an editor's companion.
+    pub(crate) fn sample(pid: u32, folder: &str, last_use: LastUse) -> Self {
+        Self {
+            pid,
+            port: 1,
+            token: String::new(),
+            front_port: 2,
+            front_token: String::new(),
+            workspace: vec![PathBuf::from(folder)],
+            name: "neovim".to_owned(),
+            display_name: "Neovim".to_owned(),
+            editor_pid: pid + 1,
+            last_use,
+            path: PathBuf::new(),
+        }
     }
 }

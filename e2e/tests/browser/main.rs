@@ -6,6 +6,7 @@
 mod accessibility;
 mod arrivals;
 mod browser;
+mod chat;
 mod decisions;
 mod hostile;
 mod pretend_agent;

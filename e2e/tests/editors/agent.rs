@@ -21,11 +21,12 @@ pub(crate) fn discovery_files(sandbox: &Sandbox) -> Vec<PathBuf> {
 
 /// Waits for the companion of a process to announce itself; gives its port and token.
 pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
-    let name = format!("-{pid}-");
     let found = eventually(PATIENCE, || {
-        let files = discovery_files(sandbox);
-        let file = files.iter().find(|file| file.to_string_lossy().contains(&name))?;
-        serde_json::from_slice::<Value>(&fs::read(file).ok()?).ok()
+        let mut files = discovery_files(sandbox).into_iter().filter_map(|file| {
+            let file = fs::read(file).ok()?;
+            serde_json::from_slice::<Value>(&file).ok()
+        });
+        files.find(|file| file["companionEditor"] == pid)
     });
     let file = found.unwrap_or_else(|| panic!("the companion of {pid} never announced itself"));
     let port = file["port"].as_u64().and_then(|port| u16::try_from(port).ok());

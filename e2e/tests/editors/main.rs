@@ -2,6 +2,10 @@
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
 mod agent;
+mod checked;
+mod emacs;
+mod helix;
+mod installed;
 mod neovim;
 mod neovim_with_cli;
 mod nvim;

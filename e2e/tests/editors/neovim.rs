@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use alongside_e2e::{PATIENCE, Sandbox, eventually};
+use alongside_e2e::{Capability, Cli, Launch, PATIENCE, Sandbox, eventually};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, wait_for_no_announcement};
-use crate::nvim::Neovim;
+use crate::nvim::{Neovim, proves};
 
 #[tokio::test]
 async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agents() {
@@ -28,6 +28,7 @@ async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agent
     agent.sees(|file| file.get("selectedText").is_none()).await;
     neovim.run("bdelete");
     agent.sees(serde_json::Value::is_null).await;
+    proves(Capability::Context);
 }
 
 #[tokio::test]
@@ -75,6 +76,7 @@ async fn a_change_is_edited_and_accepted_by_writing_it_and_what_was_not_touched_
         base,
         "the agent writes the file, nobody else"
     );
+    proves(Capability::Edit);
 }
 
 #[tokio::test]
@@ -123,6 +125,7 @@ async fn a_change_is_rejected_by_closing_its_tab_or_by_a_command() {
         })
         .await;
     assert_eq!(decision["method"], "ide/diffRejected");
+    proves(Capability::Review);
 }
 
 #[tokio::test]
@@ -158,6 +161,7 @@ async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
     neovim.wait_for("getline(3) == '3'");
     let decision = agent.decision_by(|| neovim.press("\\A")).await;
     assert_eq!(decision["params"]["content"], lines(&[12]));
+    proves(Capability::Hunk);
 }
 
 #[tokio::test]
@@ -250,6 +254,29 @@ async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews()
         })
         .await;
     assert_eq!(decision["params"]["content"], "two\n");
+}
+
+#[test]
+fn of_two_neovims_the_one_that_was_used_last_is_found() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\ntwo\n");
+    let (one, other) = (Neovim::start(&sandbox), Neovim::start(&sandbox));
+    let wait_until_found = |neovim: &Neovim<'_>| {
+        let found = eventually(PATIENCE, || {
+            let outcome = Launch::plain(&sandbox, Cli::Gemini).doctor(&sandbox);
+            let diagnosis: serde_json::Value = serde_json::from_str(&outcome.stdout).ok()?;
+            let agents = diagnosis["agents"].as_array()?;
+            let is_found = |agent: &serde_json::Value| agent["found"]["companion"]["editorPid"] == neovim.pid();
+            agents.iter().all(is_found).then_some(())
+        });
+        assert!(found.is_some(), "Neovim {} is never found", neovim.pid());
+    };
+    wait_until_found(&other);
+    one.run(&format!("edit {}", path.display()));
+    one.press("j");
+    wait_until_found(&one);
+    other.press("<Cmd>terminal<CR>");
+    wait_until_found(&other);
 }
 
 #[tokio::test]

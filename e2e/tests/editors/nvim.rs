@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use alongside_e2e::{PATIENCE, Sandbox, editor, eventually, plugin};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, editor, eventually, plugin, version};
 
 pub(crate) struct Neovim<'a> {
     sandbox: &'a Sandbox,
@@ -120,6 +120,11 @@ impl Drop for Neovim<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Notes what a test with Neovim has proven.
+pub(crate) fn proves(capability: Capability) {
+    alongside_e2e::proves("Neovim", &version(&editor("nvim")), capability);
 }
 
 fn command(sandbox: &Sandbox) -> Command {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use alongside_e2e::{PATIENCE, Sandbox, Terminal, eventually, plugin};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, eventually, plugin, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -100,6 +100,46 @@ async fn context_arrives_and_changes_are_edited_accepted_and_rejected_in_a_diff_
     vim.wait_for("&buftype ==# 'acwrite'");
     vim.run("tabclose");
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+    for capability in [Capability::Context, Capability::Review, Capability::Edit] {
+        proves("Vim", &version(Path::new("vim")), capability);
+    }
+}
+
+#[tokio::test]
+async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
+    let sandbox = Sandbox::new();
+    let lines = |changed: &[usize]| -> String {
+        let line = |number: usize| {
+            let new = if changed.contains(&number) { "new " } else { "" };
+            format!("{new}{number}\n")
+        };
+        (1..=30).map(line).collect()
+    };
+    let path = sandbox.write("a.txt", &lines(&[]));
+    let vim = Vim::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, vim.pid())).await;
+    agent.propose(&path, &lines(&[3, 12, 25])).await;
+    vim.show_review();
+    vim.wait_for("line('.') == 3");
+    vim.terminal.type_text("\\a");
+    vim.wait_for("line('.') == 12");
+    vim.terminal.type_text("\\r");
+    vim.wait_for("getline(12) ==# '12' && line('.') == 25");
+    vim.terminal.type_text("\\A");
+    let decision = agent.decision().await;
+    assert_eq!(decision["method"], "ide/diffAccepted");
+    assert_eq!(decision["params"]["content"], lines(&[3, 25]));
+    vim.wait_for("tabpagenr('$') == 1");
+
+    agent.propose(&path, &lines(&[3, 12])).await;
+    vim.wait_for("&buftype ==# ''");
+    vim.run("AlongsideReview");
+    vim.wait_for("&buftype ==# 'acwrite' && line('.') == 3");
+    vim.terminal.type_text("do");
+    vim.wait_for("getline(3) ==# '3'");
+    vim.terminal.type_text("\\A");
+    assert_eq!(agent.decision().await["params"]["content"], lines(&[12]));
+    proves("Vim", &version(Path::new("vim")), Capability::Hunk);
 }
 
 #[tokio::test]

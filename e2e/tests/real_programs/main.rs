@@ -11,4 +11,5 @@ mod discovery;
 mod lifetimes;
 mod restarts;
 mod several_agents;
+mod several_companions;
 mod typescript_sdk;

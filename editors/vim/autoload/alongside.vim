@@ -5,6 +5,7 @@ vim9script
 const BOM = "\<Char-0xfeff>"
 const ENDINGS = {unix: "\n", dos: "\r\n", mac: "\r"}
 const MOST_RESTARTS = 5
+const ROOT = expand('<sfile>:p:h:h')
 
 var job: job
 var arguments: list<string>
@@ -43,9 +44,9 @@ export def Start()
   if running
     return
   endif
-  const command = get(g:, 'alongside_command', 'alongside')
+  const command = get(g:, 'alongside_command', Program())
   if !executable(command)
-    Say('`' .. command .. '` is not on the PATH')
+    Say('`' .. command .. '` cannot be started; is it installed?')
     return
   endif
   # The same after a restart: by these the companion finds its former port.
@@ -53,6 +54,17 @@ export def Start()
     '--workspace', Workspace()]
   restarts = []
   Launch('')
+enddef
+
+# By its name where that is on the PATH, so that an update is found too; else where it was when it installed this plugin.
+def Program(): string
+  if !executable('alongside')
+    try
+      return json_decode(join(readfile(ROOT .. '/.alongside-installed.json'))).program
+    catch
+    endtry
+  endif
+  return 'alongside'
 enddef
 
 export def Stop()
@@ -154,7 +166,7 @@ def ReportAll()
   Focus()
   augroup alongside
     autocmd!
-    autocmd BufEnter,WinEnter,CursorMoved,CursorMovedI,ModeChanged * Focus()
+    autocmd BufEnter,WinEnter,CursorMoved,CursorMovedI,ModeChanged,FocusGained * Focus()
     autocmd BufReadPost,BufNewFile * Open(str2nr(expand('<abuf>')))
     autocmd BufDelete,BufWipeout * Close(Path(str2nr(expand('<abuf>'))))
     autocmd TextChanged,TextChangedI,BufWritePost,BufReadPost * ReportUnsaved(str2nr(expand('<abuf>')))
@@ -178,6 +190,8 @@ enddef
 def Focus()
   const path = Path(bufnr())
   if path == '' || mode() =~ '^[ct]'
+    # Agents that are started elsewhere find the editor that was used last.
+    Notify('window/focus', {})
     return
   endif
   const before = strpart(getline('.'), 0, col('.') - 1)
@@ -307,6 +321,17 @@ def Show(review: dict<any>)
   view.buffer = Window('acwrite', 'alongside://' .. review.id .. review.path, review.draft)
   autocmd BufWriteCmd <buffer> Written()
   autocmd BufWipeout <buffer> Wiped()
+  diffupdate
+  normal! gg
+  if diff_hlID(1, 1) == 0
+    silent! normal! ]c
+  endif
+  if get(g:, 'alongside_keys', 1)
+    nnoremap <buffer> <LocalLeader>a <ScriptCmd>SettleHunk(true)<CR>
+    nnoremap <buffer> <LocalLeader>r <ScriptCmd>SettleHunk(false)<CR>
+    nnoremap <buffer> <LocalLeader>A <ScriptCmd>Accept(false)<CR>
+    nnoremap <buffer> <LocalLeader>R <ScriptCmd>Reject()<CR>
+  endif
   for note in review.notes
     Say(note)
   endfor
@@ -319,6 +344,14 @@ def Window(kind: string, name: string, text: string): number
   Put(text)
   diffthis
   return bufnr()
+enddef
+
+# Takes or leaves the hunk under the cursor, and goes to the next.
+def SettleHunk(take: bool)
+  if !take
+    silent! diffget
+  endif
+  silent! normal! ]c
 enddef
 
 def Written()
@@ -354,7 +387,8 @@ export def Accept(insist: bool)
     Say('no change is shown; :AlongsideReview shows one')
     return
   endif
-  Decide('review/accept', {content: Draft(), evenIfEmpty: insist})
+  # A command gives a number.
+  Decide('review/accept', {content: Draft(), evenIfEmpty: insist ? true : false})
 enddef
 
 # All hunks rejected: then the ends of lines and of the file are the file's too.

@@ -248,12 +248,17 @@ function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet
   if (!now || old.length !== now.hunks.length) return build(transaction.state);
   const { own, hunks, current } = now;
   const previous = transaction.startState.field(currentField);
-  const changed: number[] = [];
-  hunks.forEach((placed, index) => {
+  const candidates = new Set<number>();
+  for (const effect of transaction.effects) {
+    if (effect.is(setHunks)) for (let index = effect.value.touched.from; index < effect.value.touched.to; index++) candidates.add(index);
+  }
+  const marked = (id: Hunk["id"] | null) => (previous === current ? -1 : hunks.findIndex(({ hunk }) => hunk.id === id));
+  const marks = [marked(previous), marked(current)].filter((index) => index >= 0);
+  const isOther = (index: number) => {
     const mapped = moveHunk(old[index] as PlacedHunk, transaction.changes, own);
-    const marked = previous !== current && (placed.hunk.id === previous || placed.hunk.id === current);
-    if (marked || !looksTheSame(mapped, placed, own)) changed.push(index);
-  });
+    return marks.includes(index) || !looksTheSame(mapped, hunks[index] as PlacedHunk, own);
+  };
+  const changed = [...new Set([...candidates, ...marks])].filter(isOther).sort((one, other) => one - other);
   if (changed.length > 50) return build(transaction.state);
   if (changed.length === 0) return before;
   // What stands around the parts that changed is between these, before and after.

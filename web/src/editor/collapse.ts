@@ -107,7 +107,8 @@ const foldsField = StateField.define<DecorationSet>({
       }
       if (effect.is(setHunks) && result.size > 0 && transaction.state.facet(side) === "draft") {
         const touched: number[] = [];
-        for (const { draft } of effect.value) {
+        const { hunks, touched: stretch } = effect.value;
+        for (const { draft } of hunks.slice(stretch.from, stretch.to)) {
           result.between(draft.from, Math.max(draft.from, draft.to - 1), (_from, _to, row) => void touched.push(row.spec.id as number));
         }
         if (touched.length > 0) result = result.update({ filter: (_from, _to, row) => !touched.includes(row.spec.id as number) });

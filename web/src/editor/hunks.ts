@@ -31,7 +31,14 @@ export interface Surroundings {
 export const side = Facet.define<Side, Side>({ combine: (values) => values[0] ?? "draft" });
 export const surroundings = Facet.define<Surroundings, Surroundings | null>({ combine: (values) => values[0] ?? null });
 
-export const setHunks = StateEffect.define<readonly PlacedHunk[]>();
+/** Parts from one index up to another, the last not included. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The parts, and which of them are not just where a change of the text has moved them. */
+export const setHunks = StateEffect.define<{ readonly hunks: readonly PlacedHunk[]; readonly touched: Stretch }>();
 export const setLayout = StateEffect.define<Layout>();
 export const setCurrent = StateEffect.define<Hunk["id"] | null>();
 
@@ -52,7 +59,7 @@ export function moveHunk(placed: PlacedHunk, changes: ChangeDesc, own: Side): Pl
 export const hunksField = StateField.define<readonly PlacedHunk[]>({
   create: () => [],
   update(hunks, transaction) {
-    for (const effect of transaction.effects) if (effect.is(setHunks)) return effect.value;
+    for (const effect of transaction.effects) if (effect.is(setHunks)) return effect.value.hunks;
     if (!transaction.docChanged || transaction.startState.facet(side) === "base") return hunks;
     return hunks.map((placed) => moveHunk(placed, transaction.changes, "draft"));
   },

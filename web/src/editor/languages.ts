@@ -69,14 +69,28 @@ const names: Record<string, string> = {
   "cargo.lock": "toml", ".gitconfig": "toml", ".eslintrc": "json", ".prettierrc": "json",
 };
 
+/** What languages are called where a name is not that of a file. */
+const aliases: Record<string, string> = {
+  javascript: "js", typescript: "ts", golang: "go", "c++": "cpp", "c#": "csharp", console: "shell", shellsession: "shell", makefile: "shell",
+};
+
 /** The language of a file; `null` if none is known, or if it cannot be loaded now. */
 export async function languageOf(path: string): Promise<Extension | null> {
   const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1).toLowerCase();
   const extension = name.slice(name.lastIndexOf(".") + 1);
-  const language = names[name] ?? extensions[extension];
-  const load = language === undefined ? undefined : loaders[language];
+  return load(names[name] ?? extensions[extension]);
+}
+
+/** The language that is called so, as in the first line of a block of code. */
+export async function languageNamed(name: string): Promise<Extension | null> {
+  const word = name.toLowerCase();
+  return load(aliases[word] ?? (Object.hasOwn(loaders, word) ? word : extensions[word]));
+}
+
+async function load(language: string | undefined): Promise<Extension | null> {
+  const loader = language === undefined ? undefined : loaders[language];
   try {
-    return load ? await load() : null;
+    return loader ? await loader() : null;
   } catch (error) {
     console.warn("The language could not be loaded.", error);
     return null;

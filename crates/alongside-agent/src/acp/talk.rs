@@ -28,10 +28,10 @@ pub(super) struct Talk {
     /// The choices that a session has, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     numbers: u64,
-    /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
-    life: String,
     /// The end was told.
     over: bool,
+    /// Tells our ids from those of an earlier child: whoever shows a conversation may go on with it after a restart.
+    life: String,
 }
 
 struct Opening {
@@ -54,8 +54,8 @@ impl Talk {
             asked: HashMap::new(),
             config_options: Value::Null,
             numbers: 0,
-            life: new_life(),
             over: false,
+            life: new_life(),
         }
     }
 

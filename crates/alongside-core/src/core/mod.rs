@@ -16,11 +16,11 @@ use thiserror::Error;
 
 use crate::context::{IdeContext, OpenFiles, Resolve};
 use crate::dialect::ClientInfo;
-use crate::draft::HunkError;
+use crate::draft::{DraftChange, HunkError};
 use crate::privacy::Privacy;
 use crate::review::{Outcome, Review, ReviewId, Verdict};
 use crate::session::{Agent, SessionId};
-use crate::text_change::{MisplacedChange, TextChange};
+use crate::text_change::MisplacedChange;
 use crate::time::Now;
 
 /// Something that the shell around the core must do.
@@ -44,7 +44,7 @@ pub enum Effect {
         /// Which review.
         id: ReviewId,
         /// What leads from the former version of the draft to this one.
-        changes: Vec<TextChange>,
+        change: DraftChange,
     },
     /// The file of a review changed meanwhile and its draft was carried over; the person must be told.
     ReviewRebased {

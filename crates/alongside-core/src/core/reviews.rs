@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::{Core, DecideError, Effect, Insist, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
-use crate::draft::{Choice, Draft, HunkId};
-use crate::review::{Base, Outcome, Proposal, Review, ReviewId, Verdict};
+use crate::draft::{Choice, DraftChange, HunkId};
+use crate::review::{Base, Kept, Outcome, Proposal, Review, ReviewId, Verdict};
 use crate::session::{Agent, SessionId};
 use crate::text_change::TextChange;
 use crate::time::Now;
@@ -84,7 +84,7 @@ impl Core {
             base: proposal.base,
             opened_unix_milliseconds: now.unix_milliseconds,
             draft: proposal.draft,
-            text: Arc::default(),
+            text: Kept::default(),
             appeared: now.monotonic,
         };
         review.changed();
@@ -99,7 +99,6 @@ impl Core {
 
     /// Puts back a review that was open when the companion ended without a word.
     pub fn restore_review(&mut self, now: Now, mut review: Review) {
-        review.refresh();
         review.appeared = now.monotonic;
         self.last_review = self.last_review.max(review.id.0);
         self.effects.push(Effect::ReviewOpened(review.id));
@@ -131,15 +130,12 @@ impl Core {
     pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Arc<str>> {
         let id = self.find(session, path)?.id;
         let review = self.end(id, Outcome::ClosedByAgent)?;
-        Some(review.text)
+        Some(review.text().clone())
     }
 
     /// A person replaces the whole draft without deciding. Gives the new version.
     pub fn edit(&mut self, id: ReviewId, text: &str) -> Result<u64, DecideError> {
-        self.change_draft(id, |draft, _| {
-            draft.edit(text);
-            Ok(())
-        })
+        self.change_draft(id, |review| Ok(review.edit(text)))
     }
 
     /// A person changes stretches of the draft of some version. Gives the new version.
@@ -148,32 +144,30 @@ impl Core {
         if version != current {
             return Err(DecideError::Stale { id, version: current });
         }
-        self.change_draft(id, |draft, text| {
-            draft.edit(&TextChange::apply_all(text, changes)?);
-            Ok(())
+        self.change_draft(id, |review| {
+            let text = TextChange::apply_all(review.text(), changes)?;
+            Ok(review.edit(&text))
         })
     }
 
     /// A person decides one hunk. Gives the new version.
     pub fn decide_hunk(&mut self, id: ReviewId, hunk: HunkId, choice: Choice) -> Result<u64, DecideError> {
-        self.change_draft(id, |draft, _| Ok(draft.set_hunk(hunk, choice)?))
+        self.change_draft(id, |review| Ok(review.draft.set_hunk(hunk, choice)?))
     }
 
     fn change_draft(
         &mut self,
         id: ReviewId,
-        change: impl FnOnce(&mut Draft, &str) -> Result<(), DecideError>,
+        change: impl FnOnce(&mut Review) -> Result<DraftChange, DecideError>,
     ) -> Result<u64, DecideError> {
         let Some(review) = self.reviews.get_mut(&id) else {
             return Err(self.why_not_open(id));
         };
-        let before = review.text.clone();
-        change(&mut review.draft, &before)?;
+        let change = change(review)?;
         // A hunk may have another state now although the text is the same, so this counts as a change in any case.
         review.changed();
-        let changes = TextChange::between(&before, &review.text).into_iter().collect();
         let version = review.version;
-        self.effects.push(Effect::ReviewEdited { id, changes });
+        self.effects.push(Effect::ReviewEdited { id, change });
         Ok(version)
     }
 
@@ -211,7 +205,7 @@ impl Core {
         if content.is_none() && conflicts > 0 {
             return Err(DecideError::Conflicts { id, count: conflicts });
         }
-        let content = content.unwrap_or_else(|| review.text.clone());
+        let content = content.unwrap_or_else(|| review.text().clone());
         let client = self.agents.get(&review.session).and_then(|agent| agent.client.as_ref());
         let emptied = content.is_empty() && !review.draft.proposal().is_empty();
         if emptied && insist == Insist::No && ClientDialect::of(client).empty_means_unedited {

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::context::Cursor;
-use crate::draft::Choice;
+use crate::draft::{Choice, HunkChange};
 use crate::review::{Base, Proposal};
+use crate::text_change::TextChange;
 
 fn at(milliseconds: u64) -> Now {
     Now {
@@ -453,12 +454,21 @@ fn a_hunk_is_decided_and_everybody_hears_the_change_of_the_text() {
     core.take_effects();
     let version = core.decide_hunk(id, hunks[0].id, Choice::Rejected).unwrap();
     assert_eq!(version, 2);
-    let changes = vec![TextChange {
-        from: 0,
-        to: 3,
-        insert: "1".into(),
-    }];
-    assert_eq!(core.take_effects(), [Effect::ReviewEdited { id, changes }]);
+    let now: Vec<_> = core.review(id).unwrap().draft().hunks().take(1).collect();
+    let change = DraftChange {
+        text: Some(TextChange {
+            from: 0,
+            to: 3,
+            insert: "1".into(),
+        }),
+        hunks: HunkChange {
+            at: 0,
+            removed: 1,
+            now,
+            shift: 0,
+        },
+    };
+    assert_eq!(core.take_effects(), [Effect::ReviewEdited { id, change }]);
     core.accept(id, None, Insist::No).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", "1\n2\n3\n4\nfive\n"))]);
 }
@@ -543,9 +553,11 @@ fn a_stored_review_comes_back_exactly() {
     let id = before.open_review(at(0), &session, proposal).unwrap();
     before.edit(id, "\u{feff}1\r\nzwei").unwrap();
     let review = before.review(id).unwrap().clone();
-    let stored = serde_json::to_string(&review).unwrap();
+    let stored = serde_json::to_string(&review.outline()).unwrap();
+    let texts = (review.draft().base().clone(), review.draft().proposal().clone());
 
     let mut after = core();
-    after.restore_review(at(0), serde_json::from_str(&stored).unwrap());
+    let restored = Review::restore(serde_json::from_str(&stored).unwrap(), texts.0, texts.1).unwrap();
+    after.restore_review(at(0), restored);
     assert_eq!(after.review(id).unwrap(), &review);
 }

@@ -136,6 +136,15 @@ impl Hunk {
     }
 }
 
+impl Hunk {
+    /// The same hunk, so many lines further down in the draft.
+    pub(super) fn moved(&self, lines: isize) -> Self {
+        let mut moved = self.clone();
+        moved.draft.start = moved.draft.start.saturating_add_signed(lines);
+        moved
+    }
+}
+
 impl HunkKind {
     fn of(old: &str, new: &str) -> Self {
         const MARK: char = '\u{feff}';

@@ -13,8 +13,8 @@ pub(super) fn count_lines(text: &str) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text {
     text: Arc<str>,
-    /// Where each line starts, and at last where the text ends.
-    starts: Vec<usize>,
+    /// Where each line starts, and at last where the text ends. Shared, because drafts are copied to be stored.
+    starts: Arc<[usize]>,
 }
 
 impl Text {
@@ -25,7 +25,10 @@ impl Text {
         if starts.last() != Some(&text.len()) {
             starts.push(text.len());
         }
-        Self { text, starts }
+        Self {
+            text,
+            starts: starts.into(),
+        }
     }
 
     pub(super) fn as_str(&self) -> &str {

@@ -28,6 +28,7 @@
 //! # Ok::<(), alongside_core::draft::HunkError>(())
 //! ```
 
+mod change;
 mod compare;
 mod edit;
 mod hunk;
@@ -44,21 +45,21 @@ mod words;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+pub use self::change::{DraftChange, HunkChange};
 use self::compare::line_changes;
 pub use self::hunk::{Choice, Hunk, HunkError, HunkId, HunkKind, HunkState, HunkTexts, LineRange};
 use self::lines::Text;
 pub use self::rebase::Rebased;
 use self::segment::{Builder, Originals, Proposed, Segment, Sides};
-pub use self::stored::BrokenDraft;
+pub use self::stored::{BrokenDraft, DraftOutline};
 pub use self::words::{WordChange, WordChangeKind};
+use crate::text_change::{TextChange, utf16_length};
 
 /// The base, the proposal and what a person makes of them.
 ///
-/// It is stored and restored exactly; what does not hang together is refused with [`BrokenDraft`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "stored::StoredDraft", into = "stored::StoredDraft")]
+/// It is stored as its texts and its [outline](Self::outline), and [restored](Self::restore) exactly; what does not hang
+/// together is refused with [`BrokenDraft`].
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     originals: Originals,
     segments: Vec<Segment>,
@@ -169,18 +170,49 @@ impl Draft {
     /// Decides one hunk. What a person wrote inside it is dropped, unless it is [kept](Choice::Kept).
     ///
     /// A hunk of the person's own has no side of the agent's to go back to: accepting it keeps it, rejecting reverts it.
-    pub fn set_hunk(&mut self, id: HunkId, choice: Choice) -> Result<(), HunkError> {
+    pub fn set_hunk(&mut self, id: HunkId, choice: Choice) -> Result<DraftChange, HunkError> {
         let position = self.position(id)?;
-        if let Some(Segment::Proposed { accepted, .. }) = self.segments.get_mut(position) {
-            match choice {
-                Choice::Accepted => *accepted = true,
-                Choice::Rejected => *accepted = false,
-                Choice::Kept => {}
-            }
-            return Ok(());
+        if let Some(change) = self.switch(position, choice) {
+            return Ok(change);
         }
+        let (text, hunks) = (self.text(), self.hunks().collect::<Vec<_>>());
         self.decide(choice, |index| index == position);
-        Ok(())
+        Ok(DraftChange {
+            text: TextChange::between(&text, &self.text()),
+            hunks: HunkChange::between(&hunks, &self.hunks().collect::<Vec<_>>()),
+        })
+    }
+
+    /// Switches a hunk of the agent's between its two sides, which no other hunk takes notice of: however large the text
+    /// is, only this place is looked at. `None` if it is none of the agent's.
+    fn switch(&mut self, position: usize, choice: Choice) -> Option<DraftChange> {
+        let Segment::Proposed { hunk, accepted } = self.segments.get_mut(position)? else {
+            return None;
+        };
+        let former = Segment::Proposed {
+            hunk: hunk.clone(),
+            accepted: *accepted,
+        };
+        match choice {
+            Choice::Accepted => *accepted = true,
+            Choice::Rejected => *accepted = false,
+            Choice::Kept => {}
+        }
+        let (above, segment) = (self.segments.get(..position)?, self.segments.get(position)?);
+        let originals = &self.originals;
+        let change = TextChange::between(former.text(originals), segment.text(originals));
+        let start = above.iter().map(Segment::text_lines).sum();
+        let lines = start..start + segment.text_lines();
+        Some(DraftChange {
+            text: change
+                .map(|change| change.moved(above.iter().map(|above| utf16_length(above.text(originals))).sum())),
+            hunks: HunkChange {
+                at: above.iter().filter(|segment| segment.id().is_some()).count(),
+                removed: 1,
+                shift: segment.text_lines().cast_signed() - former.text_lines().cast_signed(),
+                now: Hunk::of(segment, lines, &self.originals).into_iter().collect(),
+            },
+        })
     }
 
     /// Decides every hunk at once, each as [`Self::set_hunk`] would.

@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
+use super::tests::{restore, store};
 use super::*;
 
 fn configuration() -> ProptestConfig {
@@ -127,8 +128,7 @@ fn check(draft: &Draft) {
         assert_eq!(held(&proposal, hunk.proposal), texts.proposal);
         assert_eq!(texts.ancestor.is_some(), hunk.state == HunkState::Conflict);
     }
-    let stored = serde_json::to_string(draft).unwrap();
-    assert_eq!(serde_json::from_str::<Draft>(&stored).unwrap(), *draft);
+    assert_eq!(restore(&store(draft)).unwrap(), *draft);
 }
 
 fn revert_own(draft: &mut Draft) {
@@ -334,11 +334,11 @@ proptest! {
         for action in &actions {
             act(&mut draft, action);
         }
-        let mut stored = serde_json::to_string(&draft).unwrap().into_bytes();
+        let mut stored = store(&draft).into_bytes();
         let digits: Vec<usize> = (0..stored.len()).filter(|&at| stored[at].is_ascii_digit()).collect();
         let at = *place.get(&digits);
         stored[at] = b'0' + digit;
-        if let Ok(mut tampered) = serde_json::from_slice::<Draft>(&stored) {
+        if let Ok(mut tampered) = restore(&String::from_utf8_lossy(&stored)) {
             check(&tampered);
             tampered.edit("x\n");
             check(&tampered);

@@ -11,12 +11,10 @@ use super::hunk::HunkId;
 use super::lines::Text;
 use super::segment::{Edited, Originals, Proposed, Segment, Sides};
 
-/// A draft as it is stored.
-#[derive(Serialize, Deserialize)]
+/// All of a draft but the texts that it began with: what changes with each decision, and is small however large they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct StoredDraft {
-    base: Arc<str>,
-    proposal: Arc<str>,
+pub struct DraftOutline {
     segments: Vec<Segment>,
     next_id: u32,
 }
@@ -38,39 +36,35 @@ pub enum BrokenDraft {
     Number(HunkId),
 }
 
-impl From<Draft> for StoredDraft {
-    fn from(draft: Draft) -> Self {
-        Self {
-            base: draft.base().clone(),
-            proposal: draft.proposal().clone(),
-            segments: draft.segments,
-            next_id: draft.next_id,
+impl Draft {
+    /// All of it but the [base](Draft::base) and the [proposal](Draft::proposal).
+    pub fn outline(&self) -> DraftOutline {
+        DraftOutline {
+            segments: self.segments.clone(),
+            next_id: self.next_id,
         }
     }
-}
 
-impl TryFrom<StoredDraft> for Draft {
-    type Error = BrokenDraft;
-
-    fn try_from(stored: StoredDraft) -> Result<Self, BrokenDraft> {
+    /// Puts a draft together again.
+    pub fn restore(base: Arc<str>, proposal: Arc<str>, outline: DraftOutline) -> Result<Self, BrokenDraft> {
         let originals = Originals {
-            base: Text::new(stored.base),
-            proposal: Text::new(stored.proposal),
+            base: Text::new(base),
+            proposal: Text::new(proposal),
         };
         let mut check = Check {
             originals: &originals,
-            next_id: stored.next_id,
+            next_id: outline.next_id,
             ids: HashSet::new(),
         };
         // Numbers must not run out: a draft counts up by one for each edit, so only a tampered one gets this far.
-        if stored.next_id > u32::MAX / 2 {
-            return Err(BrokenDraft::Number(HunkId(stored.next_id)));
+        if outline.next_id > u32::MAX / 2 {
+            return Err(BrokenDraft::Number(HunkId(outline.next_id)));
         }
-        check.segments(&stored.segments)?;
+        check.segments(&outline.segments)?;
         Ok(Self {
             originals,
-            segments: stored.segments,
-            next_id: stored.next_id,
+            segments: outline.segments,
+            next_id: outline.next_id,
         })
     }
 }

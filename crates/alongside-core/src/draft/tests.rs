@@ -251,16 +251,26 @@ fn a_rejected_hunk_stays_rejected_whatever_the_file_becomes() {
     assert_eq!(draft.text(), "a\nB\nc\nd\ne\nf\n");
 }
 
+/// A draft as one text.
+pub(super) fn store(draft: &Draft) -> String {
+    serde_json::to_string(&(draft.base(), draft.proposal(), draft.outline())).unwrap()
+}
+
+pub(super) fn restore(stored: &str) -> Result<Draft, String> {
+    let (base, proposal, outline) = serde_json::from_str(stored).map_err(|error| error.to_string())?;
+    Draft::restore(base, proposal, outline).map_err(|error| error.to_string())
+}
+
 #[test]
 fn a_stored_draft_that_does_not_hang_together_is_refused() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\nlast\n");
-    let stored = serde_json::to_string(&draft).unwrap();
-    assert_eq!(serde_json::from_str::<Draft>(&stored).unwrap(), draft);
+    let stored = store(&draft);
+    assert_eq!(restore(&stored).unwrap(), draft);
     for (what, instead, why) in [
         (r#""end":1"#, r#""end":2"#, "common"),
         (r#""end":1"#, r#""end":99999"#, "cover"),
-        (r#""base":"a\nb"#, r#""base":"x\nb"#, "common"),
+        (r#"["a\nb"#, r#"["x\nb"#, "common"),
         (r#""text":"mine\n""#, r#""text":"mine""#, "without its end"),
         (r#""nextId":3"#, r#""nextId":1"#, "number"),
         (r#""nextId":3"#, r#""nextId":4294967295"#, "number"),
@@ -268,7 +278,7 @@ fn a_stored_draft_that_does_not_hang_together_is_refused() {
     ] {
         let tampered = stored.replacen(what, instead, 1);
         assert_ne!(tampered, stored, "{what}");
-        let error = serde_json::from_str::<Draft>(&tampered).unwrap_err().to_string();
+        let error = restore(&tampered).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
 }

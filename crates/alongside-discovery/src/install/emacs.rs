@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::block::ConfigurationBlock;
 use super::package::Package;
 use super::plan::Plan;
-use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine, path_remark};
+use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine};
 use crate::detect::DetectedIde;
 
 /// A missing or broken plugin must not keep anybody's Emacs from starting: `require` is told not to fail.
@@ -105,7 +105,7 @@ impl Installer for Emacs<'_> {
         let mut plan = self.package.plan_install()?.then(self.block.plan_install()?);
         plan.remarks
             .extend(executable_remark(DetectedIde::Emacs, self.executable.as_ref()));
-        plan.remarks.extend(path_remark(self.setting));
+        // Nothing about the path: the plugin knows the program that installed it.
         Ok(plan)
     }
 

@@ -15,11 +15,13 @@ use crate::Platform;
 use crate::detect::DetectedIde;
 
 /// Helix's languages and their servers, as of Helix 25.01. It passes over servers that are not installed.
-const HELIX_LANGUAGES: [(&str, &[&str]); 19] = [
+const HELIX_LANGUAGES: [(&str, &[&str]); 20] = [
     ("bash", &["bash-language-server"]),
     ("c", &["clangd"]),
     ("cpp", &["clangd"]),
     ("css", &["vscode-css-language-server"]),
+    // For the changes that this server shows.
+    ("diff", &[]),
     ("go", &["gopls", "golangci-lint-lsp"]),
     ("html", &["vscode-html-language-server"]),
     ("java", &["jdtls"]),

@@ -4,6 +4,7 @@
 //! can be shown (a dry run) or carried out; so what is shown and what is done cannot differ. Three rules hold everywhere:
 //! doing it twice does nothing the second time, what a person wrote is kept, and a file is written whole or not at all.
 
+mod agents;
 mod block;
 mod emacs;
 mod error;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+pub use agents::{AgentReport, connect_agents};
 pub use error::InstallError;
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
@@ -210,15 +212,16 @@ struct Words {
     unchanged: String,
 }
 
-fn report(
-    editor: DetectedIde,
-    plan: Result<Plan, InstallError>,
-    mode: Mode,
-    runner: &dyn Runner,
-    words: Words,
-) -> Report {
-    let refused = |error: &InstallError| Report {
-        editor,
+/// How it went, whatever it was.
+struct Told {
+    outcome: Outcome,
+    sentence: String,
+    steps: Vec<Step>,
+    remarks: Vec<String>,
+}
+
+fn tell(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, words: Words) -> Told {
+    let refused = |error: &InstallError| Told {
         outcome: Outcome::Refused,
         sentence: capitalised(error),
         steps: Vec::new(),
@@ -237,12 +240,33 @@ fn report(
             Err(interrupted) => (Outcome::Failed, capitalised(&interrupted.error), interrupted.steps),
         },
     };
+    Told {
+        outcome,
+        sentence,
+        steps,
+        remarks: plan.remarks,
+    }
+}
+
+fn report(
+    editor: DetectedIde,
+    plan: Result<Plan, InstallError>,
+    mode: Mode,
+    runner: &dyn Runner,
+    words: Words,
+) -> Report {
+    let Told {
+        outcome,
+        sentence,
+        steps,
+        remarks,
+    } = tell(plan, mode, runner, words);
     Report {
         editor,
         outcome,
         sentence,
         steps,
-        remarks: plan.remarks,
+        remarks,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::package::Package;
 use super::plan::Plan;
-use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine, path_remark, plugins};
+use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine, plugins};
 use crate::detect::DetectedIde;
 
 /// Installs a native package.
@@ -71,6 +71,16 @@ impl<'a> Native<'a> {
         })
     }
 
+    /// The plugin calls this program by its name, and where that does not work by its place, which an update may change.
+    fn path_remark(&self) -> Option<String> {
+        machine(self.setting).on_path("alongside").is_none().then(|| {
+            format!(
+                "`alongside` is not on the PATH; the plugin calls {}, so install again when that moves.",
+                self.setting.program.display()
+            )
+        })
+    }
+
     /// lazy.nvim takes native packages off the list that Neovim loads, so its users must name ours.
     fn plugin_manager_remark(&self) -> Option<String> {
         let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
@@ -109,7 +119,7 @@ impl Installer for Native<'_> {
         plan.remarks
             .extend(executable_remark(self.ide, self.executable.as_ref()));
         plan.remarks.extend(self.version_remark());
-        plan.remarks.extend(path_remark(self.setting));
+        plan.remarks.extend(self.path_remark());
         plan.remarks.extend(self.plugin_manager_remark());
         Ok(plan)
     }

@@ -7,7 +7,7 @@ use super::scene::{
     BOTH, DEAD, FOREIGN, Scene, display_name, is_not_supported, ports, refusal, shown, tokens, with, without,
 };
 use super::{Refusal, Verdict};
-use crate::{Announcement, DiscoveryFiles};
+use crate::{Announcement, DiscoveryFiles, LastUse};
 
 /// Difference 8 and difference 24: no editor has to be known to the agents; `ideInfo` settles who it is.
 #[test]
@@ -35,6 +35,8 @@ fn both_agents_find_what_we_announce() {
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
         pid: 500,
+        last_use: LastUse::default(),
+        is_first: true,
     };
     let files = DiscoveryFiles::write(&scene.environment, &announcement).unwrap();
     assert!(files.problems().is_empty());

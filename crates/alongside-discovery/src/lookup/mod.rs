@@ -18,6 +18,8 @@ mod qwen;
 mod refusal;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod several;
 mod target;
 mod workspace;
 

@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use crate::review::{Review, milliseconds_now};
+use crate::chat::Chat;
+use crate::review::{Review, hunks_between, milliseconds_now};
 use crate::samples;
 
 pub(crate) struct Desk {
     reviews: Vec<Review>,
     notifications: broadcast::Sender<String>,
     next_id: u64,
+    chat: Chat,
 }
 
 type Refusal = (&'static str, String);
@@ -18,6 +20,7 @@ impl Desk {
     pub(crate) fn new(notifications: broadcast::Sender<String>) -> Self {
         let mut desk = Self {
             reviews: Vec::new(),
+            chat: Chat::new(notifications.clone()),
             notifications,
             next_id: 1,
         };
@@ -70,7 +73,14 @@ impl Desk {
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        if let Some(answer) = self.chat.call(method, params) {
+            return answer;
+        }
         match method {
+            "difference" => {
+                let text = |name: &str| params[name].as_str().unwrap_or_default();
+                Ok(json!({"hunks": hunks_between(text("base"), text("proposal"))}))
+            }
             "hello" => Ok(json!({"protocol": 1, "version": "0.1.0", "pid": 4711, "workspace": ["/home/me/project"]})),
             "review/list" => Ok(self.reviews.iter().map(Review::summary).collect()),
             "review/get" => self.review(params).map(|review| review.whole()),
@@ -80,7 +90,7 @@ impl Desk {
                 let edited = review
                     .decide(&hunk, decision)
                     .ok_or(("unknownHunk", "There is no such part any more.".to_owned()))?;
-                let answer = json!({"version": edited["version"], "hunks": edited["hunks"]});
+                let answer = json!({"version": edited["version"]});
                 let summary = review.summary();
                 self.notify("review/edited", &edited);
                 self.notify("review/changed", &summary);

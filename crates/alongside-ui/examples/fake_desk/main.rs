@@ -4,9 +4,11 @@
 //! for development only: nothing of it is in the program.
 #![expect(clippy::print_stdout, reason = "the links are what it is started for")]
 
+mod chat;
 mod desk;
 mod review;
 mod samples;
+mod scripts;
 
 use std::sync::Arc;
 
@@ -20,15 +22,15 @@ use crate::desk::Desk;
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let mut config = Config::default();
-    config.limits.login_links = 24;
+    config.limits.login_links = 48;
     config.port = std::env::args().nth(1).and_then(|port| port.parse().ok());
-    let (notifications, _) = broadcast::channel(256);
+    let (notifications, _) = broadcast::channel(4096);
     let desk = Arc::new(Mutex::new(Desk::new(notifications.clone())));
     let server = PageServer::bind(config, move |incoming, outgoing| {
         converse(desk.clone(), notifications.clone(), incoming, outgoing)
     })
     .await?;
-    for _ in 0..24 {
+    for _ in 0..48 {
         println!("{}", server.login_link()?);
     }
     std::future::pending().await

@@ -19,6 +19,8 @@ pub(crate) struct Review {
     proposal: String,
     notes: Vec<String>,
     hunks: Vec<Hunk>,
+    /// How many of them front ends know of.
+    told: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +48,20 @@ impl Lines {
     fn json(self) -> Value {
         json!({"start": self.start + 1, "count": self.count})
     }
+}
+
+/// The hunks of a difference that nobody decides.
+pub(crate) fn hunks_between(base: &str, proposal: &str) -> Value {
+    let sample = Sample {
+        path: String::new(),
+        session: "",
+        agent: "",
+        base: Some(base.to_owned()),
+        proposal: proposal.to_owned(),
+        notes: Vec::new(),
+        conflict: false,
+    };
+    Review::new(0, sample).hunks_json()
 }
 
 pub(crate) fn milliseconds_now() -> u64 {
@@ -98,6 +114,7 @@ impl Review {
             base: sample.base,
             proposal: sample.proposal,
             notes: sample.notes,
+            told: hunks.len(),
             hunks,
         }
     }
@@ -139,7 +156,9 @@ impl Review {
 
     fn edited(&mut self, changes: &Value) -> Value {
         self.version += 1;
-        json!({"review": self.id, "version": self.version, "changes": changes, "hunks": self.hunks_json()})
+        let removed = std::mem::replace(&mut self.told, self.hunks.len());
+        let hunks = json!({"at": 0, "removed": removed, "now": self.hunks_json(), "shift": 0});
+        json!({"review": self.id, "version": self.version, "changes": changes, "hunks": hunks})
     }
 
     pub(crate) fn decide(&mut self, id: &Value, accept: bool) -> Option<Value> {

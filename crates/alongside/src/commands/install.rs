@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use alongside_discovery::Environment;
 use alongside_discovery::detect::{DetectedIde, detect};
 use alongside_discovery::install::{
-    Action, InstallError, Mode, Outcome, Plugins, Report, Setting, State, Status, SystemRunner, installable, installer,
+    Action, AgentReport, InstallError, Mode, Outcome, Plugins, Report, Setting, State, Status, Step, SystemRunner,
+    connect_agents, installable, installer,
 };
 use alongside_discovery::process::SystemProcesses;
 use anyhow::{Context, Result, bail};
@@ -42,11 +43,17 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         Err(error) => refusal(*ide, &error),
     });
     let reports: Vec<Report> = reports.collect();
-    let code = show_reports(output, &reports);
+    let has_any = reports.iter().any(|report| report.outcome != Outcome::Refused);
+    // An editor with a plugin is of no use as long as no agent looks for it.
+    let agents = if has_any {
+        connect_agents(&setting, mode)
+    } else {
+        Vec::new()
+    };
+    let code = show_reports(output, &reports, &agents);
     // Of all that were found some may have no plugin yet; that is no failure as long as the others went well.
     let has_failed = reports.iter().any(|report| report.outcome == Outcome::Failed);
-    let has_one = reports.iter().any(|report| report.outcome != Outcome::Refused);
-    Ok(if install.yes && has_one && !has_failed {
+    Ok(if install.yes && has_any && !has_failed {
         ExitCode::SUCCESS
     } else {
         code
@@ -62,7 +69,7 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
         Ok(installer) => installer.uninstall(mode),
         Err(error) => refusal(*ide, &error),
     });
-    Ok(show_reports(common.output(), &reports.collect::<Vec<_>>()))
+    Ok(show_reports(common.output(), &reports.collect::<Vec<_>>(), &[]))
 }
 
 /// What installers depend on, as it is for this process.
@@ -223,13 +230,21 @@ fn refusal(ide: DetectedIde, error: &InstallError) -> Report {
     }
 }
 
-fn show_reports(output: Output, reports: &[Report]) -> ExitCode {
+fn show_reports(output: Output, reports: &[Report], agents: &[AgentReport]) -> ExitCode {
     let values: Vec<Value> = reports.iter().map(to_json).collect();
-    output.answer(&json!({ "reports": values }), || {
-        reports.iter().map(|report| words(report, output.colours())).collect()
+    output.answer(&json!({ "reports": values, "agents": agents }), || {
+        let mut words = String::new();
+        for report in reports {
+            words += &report_words(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
+        }
+        for report in agents {
+            words += &report_words(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
+        }
+        words
     });
     let has_failed = |report: &Report| matches!(report.outcome, Outcome::Refused | Outcome::Failed);
-    if reports.iter().any(has_failed) {
+    let agent_failed = |report: &AgentReport| report.outcome == Outcome::Failed;
+    if reports.iter().any(has_failed) || agents.iter().any(agent_failed) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -242,10 +257,10 @@ fn to_json(report: &Report) -> Value {
     value
 }
 
-fn words(report: &Report, colours: bool) -> String {
-    let mut words = format!("{}\n", report.sentence);
-    for step in &report.steps {
-        let verb = match (report.outcome, step.action) {
+fn report_words(outcome: Outcome, sentence: &str, steps: &[Step], remarks: &[String], output: Output) -> String {
+    let mut words = format!("{}\n", printable_line(sentence));
+    for step in steps {
+        let verb = match (outcome, step.action) {
             (Outcome::Planned, Action::Create) => "would create",
             (Outcome::Planned, Action::Change) => "would change",
             (Outcome::Planned, Action::Remove) => "would remove",
@@ -260,10 +275,10 @@ fn words(report: &Report, colours: bool) -> String {
             words.push_str(&format!("  as it was: {}\n", backup.display()));
         }
         if let Some(difference) = &step.difference {
-            words.push_str(&printable_difference(difference, colours));
+            words.push_str(&printable_difference(difference, output.colours()));
         }
     }
-    for remark in &report.remarks {
+    for remark in remarks {
         words.push_str(&format!("Note: {}\n", printable_line(remark)));
     }
     words

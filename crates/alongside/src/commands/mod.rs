@@ -8,6 +8,7 @@ mod detect;
 mod diff;
 mod doctor;
 mod install;
+mod lsp;
 mod mcp_stdio;
 mod page;
 mod run;
@@ -28,6 +29,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         None => serve::run(&common, Serve::default()).await,
         Some(Command::Serve(serve)) => serve::run(&common, serve).await,
         Some(Command::Bridge(bridge)) => bridge::run(&common, bridge).await,
+        Some(Command::Lsp(lsp)) => lsp::run(&common, lsp).await,
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
         Some(Command::Status) => status::run(&common).await,

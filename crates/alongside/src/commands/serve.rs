@@ -17,7 +17,7 @@ use crate::companion::{Options, Running};
 use crate::output::Output;
 use crate::places::Places;
 use crate::printable::printable_line;
-use crate::running;
+use crate::running::{self, Record};
 use crate::signals::EndSignals;
 
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
@@ -73,17 +73,15 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
     }
 }
 
-/// The companions that already serve this very directory.
-fn others(common: &Common) -> Result<Vec<u32>> {
+/// The companions that already serve this directory.
+fn others(common: &Common) -> Result<Vec<Record>> {
     let directory = common.directory();
+    let directory = directory.canonicalize().unwrap_or(directory);
     let all = running::all(&Places::of_user()?).into_iter();
-    Ok(all
-        .filter(|record| record.workspace.contains(&directory))
-        .map(|record| record.pid)
-        .collect())
+    Ok(all.filter(|record| record.serves(&directory)).collect())
 }
 
-fn greeting(running: &Running, page: &str, others: &[u32]) -> String {
+fn greeting(running: &Running, page: &str, others: &[Record]) -> String {
     let announcement = running.announcement();
     let folders: Vec<String> = announcement
         .workspace
@@ -108,10 +106,15 @@ fn greeting(running: &Running, page: &str, others: &[u32]) -> String {
              Start it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before `gemini`.\n",
         );
     }
-    for pid in others {
+    for other in others {
+        let who = format!("{} (pid {})", printable_line(&other.display_name), other.editor_pid);
+        let rule = if other.has_editor() && announcement.pid == std::process::id() {
+            "Agents find it and not this one, because it belongs to an editor."
+        } else {
+            "Agents find the one that was used last, which is this one now."
+        };
         words.push_str(&format!(
-            "\nAnother companion (pid {pid}) serves this directory too. Each has its own agents and reviews; agents started\n\
-             by `alongside run` and the commands here use the youngest. `alongside status` shows both.\n"
+            "\n{who} serves this directory too; each has its own agents and reviews.\n{rule} `alongside status` shows both.\n"
         ));
     }
     for problem in running.companion().announced().problems {

@@ -4,12 +4,14 @@ use std::process::ExitCode;
 
 use alongside_front::protocol::{Nothing, Request, Status};
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::command_line::Common;
+use crate::doctor;
 use crate::places::Places;
 use crate::printable::printable_line;
 use crate::running;
+use crate::who::Found;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let places = Places::of_user()?;
@@ -27,8 +29,20 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         }
     }
     companions.sort_by_key(|status| Some(status.pid) != here);
-    let value = json!({ "companions": companions, "here": here, "silent": silent });
-    common.output().answer(&value, || words(&companions, here, &silent));
+    let directory = common.directory();
+    let directory = directory.canonicalize().unwrap_or(directory);
+    let found: Vec<(&str, Found)> = doctor::look_up(&directory)?
+        .into_iter()
+        .filter_map(|(agent, _, found)| Some((agent, found?)))
+        .collect();
+    let by_agent: Vec<Value> = found
+        .iter()
+        .map(|(agent, found)| json!({ "agent": agent, "found": found }))
+        .collect();
+    let value = json!({ "companions": companions, "here": here, "found": by_agent, "silent": silent });
+    common
+        .output()
+        .answer(&value, || words(&companions, here, &silent) + &who_is_found(&found));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,4 +89,17 @@ fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String 
         words.push_str(&format!("{line}\n"));
     }
     words
+}
+
+/// Who is found by agents that are started here; in one sentence, if they agree.
+fn who_is_found(found: &[(&str, Found)]) -> String {
+    let agree = found.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let sentence = |agents: &str, found: &Found| format!("{agents} started here {}\n", found.words());
+    match found {
+        [(_, first), ..] if agree => {
+            let agents: Vec<&str> = found.iter().map(|(agent, _)| *agent).collect();
+            sentence(&agents.join(" and "), first)
+        }
+        _ => found.iter().map(|(agent, found)| sentence(agent, found)).collect(),
+    }
 }

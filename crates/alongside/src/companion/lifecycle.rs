@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::Token;
-use alongside_discovery::{Announcement, DiscoveryFiles, Environment, sweep};
+use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_ui::PageServer;
 use anyhow::{Context, Result, anyhow};
@@ -17,6 +17,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::chat::is_of_chat;
+use super::standing::Others;
 use super::store::Store;
 use super::watcher::{Changes, Watcher};
 use super::{Companion, Identity, Shared, editor, ignore_files};
@@ -82,7 +83,6 @@ impl Running {
         let privacy = settings.privacy(&workspace, &ignore_files())?;
         let identity = identity(&options, &settings);
 
-        sweep(&environment, |_| true);
         let store = Store::open(&places, &identity.name, &workspace)?;
         let former = store.former_agents();
         let companion = Arc::new_cyclic(|me| {
@@ -106,15 +106,18 @@ impl Running {
             .context("cannot listen on a loopback port for front ends")?;
         let people_token = new_token()?;
         let page = serve_page(&companion).await?;
-        let announcement = Announcement {
+        let mut announcement = Announcement {
             port: server.port(),
             token,
             workspace,
             name: identity.name,
             display_name: identity.display_name,
             pid: identity.pid,
+            last_use: companion.standing.last_use(),
+            is_first: false,
         };
-        let record = Record::write(&places, &announcement, people.port(), &people_token)?;
+        let mut record = Record::write(&places, &announcement, people.port(), &people_token)?;
+        let (_, others) = companion.find_place(&mut announcement, &mut record);
         let files = DiscoveryFiles::write(&environment, &announcement)?;
         note_announced(&companion, announcement.port, &files);
 
@@ -128,6 +131,7 @@ impl Running {
             announcement.clone(),
             files,
             record.clone(),
+            others,
         ));
         tasks.spawn({
             let companion = companion.clone();
@@ -310,14 +314,17 @@ async fn keep_deadlines(companion: Shared) {
     }
 }
 
-/// Keeps the discovery files true: when the workspace changes, and when somebody removes them while we live. Dropping
-/// this removes them.
+/// Keeps the discovery files true: when the workspace changes, when another companion is used or ends, and when somebody
+/// removes them while we live. Dropping this removes them.
 async fn keep_announced(
     companion: Shared,
     mut announcement: Announcement,
     mut files: DiscoveryFiles,
     mut record: Record,
+    known: Vec<u32>,
 ) {
+    let mut others = Others::default();
+    others.watch(known);
     let mut watcher = Watcher::new();
     let changes = watcher.changes.clone();
     // Somebody may have been faster than the first watch.
@@ -329,6 +336,8 @@ async fn keep_announced(
                 announcement.workspace = companion.workspace();
                 record.set_workspace(&announcement.workspace);
                 companion.refresh_privacy();
+                let (_, pids) = companion.find_place(&mut announcement, &mut record);
+                others.watch(pids);
             }
             () = changes.removed.notified() => {
                 // Looked at again after watching: what was removed before the new watch began would go unnoticed. A
@@ -342,6 +351,19 @@ async fn keep_announced(
                     watcher.forget();
                     watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
                 }
+                // What was removed or put in its place may be a record.
+                let (is_new, pids) = companion.find_place(&mut announcement, &mut record);
+                others.watch(pids);
+                if !is_new {
+                    continue;
+                }
+            }
+            () = others.ended() => {
+                changes.removed.notify_one();
+                continue;
+            }
+            () = companion.wake.used.notified() => {
+                changes.removed.notify_one();
                 continue;
             }
             () = changes.rules.notified() => {
@@ -398,6 +420,7 @@ fn directories(companion: &Companion, announcement: &Announcement, files: &Disco
     let discovery = files.directories().into_iter().map(std::path::Path::to_owned);
     let settings = Some(companion.places.configuration.clone()).filter(|directory| directory.is_dir());
     discovery
+        .chain([companion.places.companions()])
         .chain(announcement.workspace.iter().cloned())
         .chain(settings)
         .collect()

@@ -10,8 +10,10 @@ mod buffers;
 mod chat;
 mod clock;
 mod editor;
+mod kept_reviews;
 mod lifecycle;
 mod people_side;
+mod standing;
 mod store;
 mod watcher;
 
@@ -19,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::{Core, Effect, Now, Review, ReviewId, TextChange};
+use alongside_core::draft::DraftChange;
+use alongside_core::{Core, Effect, Now, Review, ReviewId};
 use alongside_front::protocol::{
     AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
 };
@@ -32,6 +35,7 @@ use crate::places::Places;
 use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
+use standing::Standing;
 use store::Store;
 
 pub(crate) use editor::ended as process_ended;
@@ -61,6 +65,7 @@ pub(crate) struct Companion {
     identity: Identity,
     /// What `status` says about the outside; filled in when the companion is announced.
     announced: Mutex<Announced>,
+    standing: Standing,
     wake: Wake,
 }
 
@@ -73,6 +78,13 @@ pub(crate) struct Identity {
     pub(crate) display_name: String,
     /// The editor's process, or our own.
     pub(crate) pid: u32,
+}
+
+impl Identity {
+    /// Whether there is an editor at all.
+    fn has_editor(&self) -> bool {
+        self.pid != std::process::id()
+    }
 }
 
 /// What was announced, and what could not be.
@@ -90,6 +102,8 @@ struct Wake {
     deadline: Notify,
     /// The folders of the workspace changed.
     workspace: Notify,
+    /// The editor was used, though another companion is found before it.
+    used: Notify,
     /// Reviews came or went, so that other files must be watched.
     reviews: Notify,
     /// The file of a review may hold something else.
@@ -119,6 +133,7 @@ impl Companion {
             buffers: Buffers::default(),
             places,
             settings: Mutex::new(settings),
+            standing: Standing::new(identity.has_editor()),
             identity,
             announced: Mutex::default(),
             wake: Wake::default(),
@@ -193,10 +208,10 @@ impl Companion {
                     self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
                 }
             }
-            Effect::ReviewEdited { id, changes } => {
+            Effect::ReviewEdited { id, change } => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    self.tell_people(edited(review, changes));
+                    self.tell_people(edited(review, change));
                 }
             }
             Effect::ReviewRebased { id, conflicts } => {
@@ -276,16 +291,19 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
 }
 
 /// How people hear of an edit. Every front end that is behind keeps a copy, so a very large one is not told but asked for.
-fn edited(review: &Review, changes: Vec<TextChange>) -> Notification {
-    let inserted: usize = changes.iter().map(|change| change.insert.len()).sum();
-    if inserted > LARGEST_NEWS {
+fn edited(review: &Review, change: DraftChange) -> Notification {
+    if change
+        .text
+        .as_ref()
+        .is_some_and(|text| text.insert.len() > LARGEST_NEWS)
+    {
         return Notification::Resync(Nothing {});
     }
     Notification::ReviewEdited(ReviewEdited {
         review: review.id,
         version: review.version,
-        changes,
-        hunks: review.draft().hunks().collect(),
+        changes: change.text.into_iter().collect(),
+        hunks: change.hunks,
     })
 }
 

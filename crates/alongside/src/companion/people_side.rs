@@ -21,7 +21,12 @@ impl Desk for Companion {
         match request {
             Request::Hello(hello) => self.welcome(&hello),
             Request::ContextOpen(file) => self.report(|core, now| core.open_file(now, &file.path)),
+            Request::WindowFocus(_) => {
+                self.used();
+                Ok(json!({}))
+            }
             Request::ContextFocus(focus) => {
+                self.used();
                 self.report(|core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text))
             }
             Request::ContextClose(file) => self.report(|core, now| core.close_file(now, &file.path)),

@@ -4,19 +4,17 @@
 //! that call it, and still be able to answer what they wait for. Companions of one editor and workspace each hold a slot
 //! by a lock, which the system lets go when the process ends, however it ends.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Review, ReviewId, SessionId, Token};
 use anyhow::{Context, Result, bail};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use super::kept_reviews::KeptReviews;
 use crate::places::{Places, private_directory, write_private};
 
 /// More companions of one editor on one workspace are a mistake somewhere else.
@@ -29,9 +27,8 @@ pub(super) struct Store {
     slot: String,
     record_path: PathBuf,
     record: Mutex<Record>,
-    queue: Arc<Queue>,
-    writer: Option<JoinHandle<()>>,
-    reviews: PathBuf,
+    reviews: KeptReviews,
+    restored: Mutex<Vec<Review>>,
     /// Held while we live.
     _lock: File,
 }
@@ -67,19 +64,6 @@ impl Door {
     }
 }
 
-/// Reviews to be written; `None` to be removed. A review that changes faster than the disk is written once.
-#[derive(Default)]
-struct Queue {
-    state: Mutex<QueueState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct QueueState {
-    reviews: BTreeMap<ReviewId, Option<Review>>,
-    closed: bool,
-}
-
 impl Store {
     /// Takes the first free slot for an editor and a workspace.
     pub(super) fn open(places: &Places, editor: &str, workspace: &[PathBuf]) -> Result<Self> {
@@ -105,20 +89,13 @@ impl Store {
             let record_path = directory.join(format!("{name}.json"));
             // A record that cannot be read is as good as none: the companion takes a new port.
             let record = read_json(&record_path).unwrap_or_default();
-            let reviews = places.reviews().join(&name);
-            let queue = Arc::new(Queue::default());
-            let writer = std::thread::Builder::new().name("reviews".to_owned()).spawn({
-                let (queue, reviews) = (queue.clone(), reviews.clone());
-                move || queue.write_until_closed(&reviews)
-            })?;
-            let record = Mutex::new(record);
+            let (reviews, restored) = KeptReviews::open(places.reviews().join(&name))?;
             return Ok(Self {
                 slot: name,
                 record_path,
-                record,
-                queue,
-                writer: Some(writer),
+                record: Mutex::new(record),
                 reviews,
+                restored: Mutex::new(restored),
                 _lock: lock,
             });
         }
@@ -183,93 +160,19 @@ impl Store {
         }
     }
 
-    /// The reviews that were open when the former companion ended without a word.
+    /// The reviews that were open when the former companion ended without a word; they are given once.
     pub(super) fn restore(&self) -> Vec<Review> {
-        let Ok(entries) = fs::read_dir(&self.reviews) else {
-            return Vec::new();
-        };
-        let files = entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|is| is == "json"));
-        files
-            .filter_map(|path| {
-                let review = read_json::<Review>(&path);
-                if review.is_none() {
-                    tracing::error!(path = %path.display(), "a review cannot be restored; its file is damaged");
-                }
-                review
-            })
-            .collect()
+        std::mem::take(&mut *self.restored.lock())
     }
 
     /// Writes a review soon.
     pub(super) fn save(&self, review: Review) {
-        self.queue.put(review.id, Some(review));
+        self.reviews.save(review);
     }
 
     /// Removes a review soon.
     pub(super) fn forget(&self, id: ReviewId) {
-        self.queue.put(id, None);
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.queue.state.lock().closed = true;
-        self.queue.changed.notify_one();
-        if let Some(writer) = self.writer.take() {
-            // It has nothing to say.
-            let _ = writer.join();
-        }
-        // Only when it is empty.
-        let _ = fs::remove_dir(&self.reviews);
-    }
-}
-
-impl Queue {
-    fn put(&self, id: ReviewId, review: Option<Review>) {
-        self.state.lock().reviews.insert(id, review);
-        self.changed.notify_one();
-    }
-
-    fn write_until_closed(&self, directory: &Path) {
-        loop {
-            let mut state = self.state.lock();
-            while state.reviews.is_empty() && !state.closed {
-                self.changed.wait(&mut state);
-            }
-            let reviews = std::mem::take(&mut state.reviews);
-            drop(state);
-            if reviews.is_empty() {
-                return;
-            }
-            let start = Instant::now();
-            for (id, review) in reviews {
-                write_or_remove(&directory.join(format!("{id}.json")), review.as_ref());
-            }
-            // A large review that is being edited would be written all the time; so half of the time is for others. A
-            // small one is written at once.
-            let rest = start.elapsed();
-            let mut state = self.state.lock();
-            while !state.closed && start.elapsed() < rest * 2 {
-                self.changed.wait_for(&mut state, rest);
-            }
-        }
-    }
-}
-
-fn write_or_remove(path: &Path, review: Option<&Review>) {
-    let done = match review {
-        Some(review) => serde_json::to_vec(review)
-            .map_err(Into::into)
-            .and_then(|text| write_private(path, &text)),
-        None => fs::remove_file(path),
-    };
-    if let Err(error) = done
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::error!(%error, path = %path.display(), "a review would not survive a crash now");
+        self.reviews.forget(id);
     }
 }
 
@@ -290,8 +193,6 @@ pub(super) fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use alongside_core::{Base, Core, Now, Proposal};
-
     use super::*;
 
     fn places(scratch: &tempfile::TempDir) -> Places {
@@ -299,15 +200,6 @@ mod tests {
             configuration: scratch.path().join("config"),
             state: scratch.path().join("state"),
         }
-    }
-
-    fn review(text: &str) -> Review {
-        let mut core = Core::new(Vec::new(), Box::new(|_| None));
-        let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text);
-        let id = core
-            .open_review(Now::default(), &SessionId::new("one"), proposal)
-            .unwrap();
-        core.review(id).unwrap().clone()
     }
 
     #[test]
@@ -339,33 +231,5 @@ mod tests {
         assert_eq!(second.former_agents(), None);
         let elsewhere = Store::open(&places(&scratch), "editor", &["/b".into()]).unwrap();
         assert_eq!(elsewhere.former_agents(), None);
-    }
-
-    #[test]
-    fn an_open_review_comes_back_byte_for_byte_and_a_decided_one_does_not() {
-        let scratch = tempfile::tempdir().unwrap();
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        let review = review("\u{feff}new\r\nno newline");
-        store.save(review.clone());
-        drop(store);
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        let restored = store.restore();
-        assert_eq!(restored.iter().map(Review::draft).collect::<Vec<_>>(), [review.draft()]);
-        store.forget(review.id);
-        drop(store);
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert!(store.restore().is_empty());
-    }
-
-    #[test]
-    fn a_damaged_review_does_not_stop_the_companion() {
-        let scratch = tempfile::tempdir().unwrap();
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        store.save(review("text"));
-        let reviews = store.reviews.clone();
-        drop(store);
-        fs::write(reviews.join("7.json"), "{").unwrap();
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(store.restore().len(), 1);
     }
 }

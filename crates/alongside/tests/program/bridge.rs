@@ -13,21 +13,25 @@ use serde_json::{Value, json};
 use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};
 
 /// A pretend editor: a process that is only there, and a conversation.
-struct Plugin {
-    editor: Child,
-    bridge: Child,
+pub(crate) struct Plugin {
+    pub(crate) editor: Child,
+    pub(crate) bridge: Child,
     input: Option<ChildStdin>,
     lines: mpsc::Receiver<Value>,
     last: u64,
 }
 
 impl Plugin {
-    fn start(sandbox: &Sandbox) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox) -> Self {
+        Self::start_with(sandbox, &[])
+    }
+
+    pub(crate) fn start_with(sandbox: &Sandbox, further: &[&str]) -> Self {
         let editor = Command::new("sleep").arg("600").spawn().unwrap();
         let pid = editor.id().to_string();
         let arguments = ["bridge", "--name", "ed", "--display-name", "The Editor", "--pid", &pid];
         let mut bridge = sandbox
-            .command(&arguments)
+            .command(&[&arguments, further].concat())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -42,18 +46,18 @@ impl Plugin {
         }
     }
 
-    fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         self.hear(|message| message["id"] == id)
     }
 
-    fn hello(&mut self) -> Value {
+    pub(crate) fn hello(&mut self) -> Value {
         self.ask("hello", &json!({ "protocol": 1, "name": "ed", "watch": true }))
     }
 

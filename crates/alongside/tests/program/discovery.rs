@@ -204,6 +204,34 @@ fn the_doctor_says_whether_both_would_connect() {
     assert_eq!(finding["agents"][1]["connects"], true, "{finding}");
 }
 
+#[test]
+fn a_program_that_would_be_started_is_tried_before_the_doctor_counts_it() {
+    let sandbox = Sandbox::new();
+    // Its file for Gemini CLI is where nobody looks.
+    let mut command = sandbox.command(&["serve", "--json"]);
+    command.env("TMPDIR", sandbox.path("home"));
+    let _serving = crate::sandbox::Serving::start(command);
+    let workspace = sandbox.workspace();
+    let arguments = json!(["mcp-stdio", "--workspace", workspace]).to_string();
+    for (program, connects) in [(env!("CARGO_BIN_EXE_alongside"), true), ("false", false)] {
+        let mut doctor = sandbox.command(&["doctor", "--json"]);
+        let output = doctor
+            .env("TERM_PROGRAM", "vscode")
+            .env("GEMINI_CLI_IDE_WORKSPACE_PATH", &workspace)
+            .env("GEMINI_CLI_IDE_SERVER_STDIO_COMMAND", program)
+            .env("GEMINI_CLI_IDE_SERVER_STDIO_ARGS", &arguments)
+            .output()
+            .unwrap();
+        let finding: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(finding["agents"][0]["connects"], connects, "{finding}");
+        assert_eq!(output.status.success(), connects);
+        if !connects {
+            let reason = finding["agents"][0]["reason"].as_str().unwrap();
+            assert!(reason.contains("it ends without an answer"), "{reason}");
+        }
+    }
+}
+
 /// A front end adds a folder to the workspace: agents in there find the companion from then on.
 #[tokio::test]
 async fn the_files_are_written_again_when_the_workspace_changes() {

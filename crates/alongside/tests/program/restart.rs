@@ -87,7 +87,9 @@ fn a_second_companion_does_not_take_the_place_of_the_first() {
     assert_ne!(first.token(), second.token());
     second.signal("TERM");
     second.wait();
-    assert!(first.files.iter().all(|file| file.exists()));
+    crate::sandbox::wait_for("the files of the first", || {
+        first.files.iter().all(|file| file.exists()).then_some(())
+    });
     assert_eq!(sandbox.json(&["status"])["companions"].as_array().unwrap().len(), 1);
 }
 

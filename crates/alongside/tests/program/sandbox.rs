@@ -162,7 +162,12 @@ impl Serving {
 
     /// The token, as agents read it.
     pub(crate) fn token(&self) -> String {
-        let file: Value = serde_json::from_slice(&fs::read(&self.files[0]).unwrap()).unwrap();
+        // The others are called by another name while another companion is found before this one.
+        let lock = self
+            .files
+            .iter()
+            .find(|file| file.extension().is_some_and(|is| is == "lock"));
+        let file: Value = serde_json::from_slice(&fs::read(lock.unwrap()).unwrap()).unwrap();
         file["authToken"].as_str().unwrap().to_owned()
     }
 

@@ -74,11 +74,11 @@ fn a_second_companion_for_the_same_directory_says_so() {
     sandbox.words(&["stop"]);
     assert!(
         crate::sandbox::wait_for("its end", || second.try_wait().unwrap()).success(),
-        "the youngest is meant"
+        "the one that was used last is meant"
     );
     let words = std::io::read_to_string(second.stdout.take().unwrap()).unwrap();
     assert!(
-        words.contains(&format!("Another companion (pid {})", first.pid())),
+        words.contains(&format!("Alongside (pid {}) serves this directory too", first.pid())),
         "{words}"
     );
 }

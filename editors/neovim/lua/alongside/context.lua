@@ -31,10 +31,12 @@ local function selection()
   return table.concat(lines, '\n'):sub(1, MOST_SELECTED)
 end
 
---- Reports the file in front. In a terminal or on the command line, the last file and selection stay.
+--- Reports the file in front. In a terminal or on the command line, the last file and selection stay, and only that this
+--- Neovim is in use is told: agents that are started elsewhere find the editor that was used last.
 local function focus()
   local path = path_of(vim.api.nvim_get_current_buf())
   if not path or vim.fn.mode():match('^[ct]') then
+    bridge.notify('window/focus')
     return
   end
   local position = vim.api.nvim_win_get_cursor(0)
@@ -106,7 +108,7 @@ function M.start()
   local function on(events, action)
     vim.api.nvim_create_autocmd(events, { group = group, callback = action })
   end
-  on({ 'BufEnter', 'WinEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged' }, function()
+  on({ 'BufEnter', 'WinEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'FocusGained', 'VimResume' }, function()
     soon('focus', 20, focus)
   end)
   on({ 'BufReadPost', 'BufNewFile', 'BufFilePost' }, function(event)

@@ -6,7 +6,7 @@ function M.check()
   health.start('alongside')
   local command = require('alongside').options().command
   if vim.fn.executable(command) == 0 then
-    health.error('`' .. command .. '` is not on the PATH', 'Install alongside, or set vim.g.alongside = { command = … }')
+    health.error('`' .. command .. '` cannot be started', 'Install alongside, or set vim.g.alongside = { command = … }')
     return
   end
   health.ok(vim.trim(vim.fn.system({ command, '--version' })))

@@ -2,8 +2,8 @@
 local M = {}
 
 local defaults = {
-  -- The program.
-  command = 'alongside',
+  -- The program; see `program` below.
+  command = nil,
   -- Start with Neovim.
   autostart = true,
   -- The folders of the workspace; a list, or a function that gives one. Otherwise the repository around the directory.
@@ -17,9 +17,23 @@ local defaults = {
   },
 }
 
+--- The program: by its name where that is on the PATH, so that an update is found too; else where it was when it installed
+--- this plugin.
+local function program()
+  if vim.fn.executable('alongside') == 1 then
+    return 'alongside'
+  end
+  local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
+  local read, lines = pcall(vim.fn.readfile, root .. '/.alongside-installed.json')
+  local decoded, list = pcall(vim.json.decode, read and table.concat(lines, '\n') or '')
+  return decoded and type(list.program) == 'string' and list.program or 'alongside'
+end
+
 --- The options in force: `vim.g.alongside` over the defaults.
 function M.options()
-  return vim.tbl_deep_extend('force', defaults, vim.g.alongside or {})
+  local options = vim.tbl_deep_extend('force', defaults, vim.g.alongside or {})
+  options.command = options.command or program()
+  return options
 end
 
 --- For those who configure plugins by calling `setup`.

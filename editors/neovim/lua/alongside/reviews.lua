@@ -227,6 +227,10 @@ function M.open(id)
     if error then
       return notify(error.message, vim.log.levels.WARN)
     end
+    -- Asked for twice, before the first answer.
+    if shown[id] then
+      return vim.api.nvim_set_current_tabpage(shown[id].tab)
+    end
     show(review)
   end)
 end

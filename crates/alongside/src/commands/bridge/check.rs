@@ -178,6 +178,10 @@ async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
             "reports files that are open without the focus (`context/open`)",
             sent("context/open"),
         ),
+        Finding::optional(
+            "says that it is used where no file has the focus (`window/focus`)",
+            sent("window/focus"),
+        ),
         Finding::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
         Finding::optional(
             "gives its terminals the variables (`terminal/environment`)",

@@ -91,6 +91,7 @@ pub(super) fn refusal(error: &AgentError) -> Refusal {
         AgentError::NotConnected => "notConnected",
         AgentError::NoSuchRequest => "noSuchRequest",
         AgentError::EmptyPrompt => "emptyPrompt",
+        AgentError::Pattern(_) => "badPattern",
         AgentError::Unsupported(_) => "unsupported",
         AgentError::Daemon(_) | AgentError::Acp(_) => "agentFailed",
     };

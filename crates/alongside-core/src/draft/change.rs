@@ -1,0 +1,135 @@
+//! What became of a draft: how its text changed, and which of its hunks.
+//!
+//! A review may have thousands of hunks, of which a decision concerns one; everybody who shows them is told of that one.
+
+use serde::{Deserialize, Serialize};
+
+use super::hunk::Hunk;
+use crate::text_change::TextChange;
+
+/// What leads from one version of a draft to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftChange {
+    /// How the text changed, if it did.
+    pub text: Option<TextChange>,
+    /// Which hunks changed.
+    pub hunks: HunkChange,
+}
+
+/// Some hunks in a row that are others now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HunkChange {
+    /// How many hunks above stay as they are.
+    pub at: usize,
+    /// How many after those are no more.
+    pub removed: usize,
+    /// What is in their place.
+    pub now: Vec<Hunk>,
+    /// By how many lines of the draft the hunks below move.
+    pub shift: isize,
+}
+
+impl HunkChange {
+    /// The change that leads from some hunks to others.
+    pub fn between(before: &[Hunk], after: &[Hunk]) -> Self {
+        let at = before.iter().zip(after).take_while(|(one, other)| one == other).count();
+        let (before, after) = (&before[at..], &after[at..]);
+        let shift = match (before.last(), after.last()) {
+            (Some(before), Some(after)) => after.draft.start.cast_signed() - before.draft.start.cast_signed(),
+            _ => 0,
+        };
+        let below = before.iter().rev().zip(after.iter().rev());
+        let same = below
+            .take_while(|(before, after)| before.moved(shift) == **after)
+            .count();
+        Self {
+            at,
+            removed: before.len() - same,
+            now: after[..after.len() - same].to_vec(),
+            shift: if same == 0 { 0 } else { shift },
+        }
+    }
+
+    /// Carries the change out.
+    pub fn apply(&self, hunks: &mut Vec<Hunk>) {
+        let end = (self.at + self.removed).min(hunks.len());
+        for below in &mut hunks[end..] {
+            *below = below.moved(self.shift);
+        }
+        hunks.splice(self.at.min(end)..end, self.now.iter().cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::draft::{Choice, Draft};
+
+    fn lines() -> impl Strategy<Value = String> {
+        proptest::collection::vec("[abc]\n", 0..12).prop_map(|lines| lines.concat())
+    }
+
+    fn choice() -> impl Strategy<Value = Choice> {
+        prop_oneof![Just(Choice::Accepted), Just(Choice::Rejected), Just(Choice::Kept)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn what_is_told_of_a_decision_leads_from_the_former_draft_to_the_new_one(
+            base in lines(),
+            proposal in lines(),
+            typed in proptest::option::of(lines()),
+            decisions in proptest::collection::vec((0_usize..8, choice()), 1..6),
+        ) {
+            let mut draft = Draft::new(base, proposal);
+            if let Some(typed) = typed {
+                draft.edit(&typed);
+            }
+            for (index, choice) in decisions {
+                let mut hunks: Vec<Hunk> = draft.hunks().collect();
+                let Some(hunk) = hunks.get(index).map(|hunk| hunk.id) else { continue };
+                let before = draft.text();
+                let change = draft.set_hunk(hunk, choice).unwrap();
+                let text: Vec<TextChange> = change.text.into_iter().collect();
+                prop_assert_eq!(TextChange::apply_all(&before, &text), Ok(draft.text()));
+                change.hunks.apply(&mut hunks);
+                prop_assert_eq!(hunks, draft.hunks().collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
+        fn what_is_told_of_an_edit_leads_from_the_former_hunks_to_the_new_ones(
+            base in lines(), proposal in lines(), typed in proptest::collection::vec(lines(), 1..4),
+        ) {
+            let mut draft = Draft::new(base, proposal);
+            for text in typed {
+                let mut hunks: Vec<Hunk> = draft.hunks().collect();
+                draft.edit(&text);
+                let now: Vec<Hunk> = draft.hunks().collect();
+                HunkChange::between(&hunks, &now).apply(&mut hunks);
+                prop_assert_eq!(hunks, now);
+            }
+        }
+    }
+
+    #[test]
+    fn a_decision_about_one_of_many_hunks_tells_of_that_one() {
+        let line = |number: usize, word: &str| match number % 3 {
+            0 => format!("{word}\n"),
+            _ => format!("{number}\n"),
+        };
+        let text = |word: &str| (0..300).map(|number| line(number, word)).collect::<String>();
+        let mut draft = Draft::new(text("old"), text("new\nnew"));
+        let hunk = draft.hunks().nth(40).unwrap().id;
+        let change = draft.set_hunk(hunk, Choice::Rejected).unwrap().hunks;
+        assert_eq!(
+            (change.at, change.removed, change.now.len(), change.shift),
+            (40, 1, 1, -1)
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! Text from agents, made safe to be shown.
+
+/// Shows control characters and those that reorder text instead of letting the terminal obey them.
+pub fn printable(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\n' | '\t') || !is_harmful(character) {
+            safe.push(character);
+        } else {
+            safe.extend(character.escape_unicode());
+        }
+    }
+    safe
+}
+
+/// The same on one line.
+pub fn printable_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
+fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_an_agent_moves_the_cursor_or_turns_the_text() {
+        assert_eq!(printable("a\x1b[2Jb\u{202e}c\td\n"), "a\\u{1b}[2Jb\\u{202e}c\td\n");
+        assert_eq!(printable_line("a\nb"), "a b");
+    }
+}

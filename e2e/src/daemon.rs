@@ -1,0 +1,174 @@
+//! A real `qwen serve`, and a proxy before it that can cut every connection.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::cli::Cli;
+use crate::fake_model::FakeModel;
+use crate::sandbox::Sandbox;
+use crate::{process, programs};
+
+/// A `qwen serve` that runs. Dropping it kills it and its agent.
+pub struct QwenDaemon {
+    child: Child,
+    /// Where it listens.
+    pub port: u16,
+}
+
+impl QwenDaemon {
+    /// Starts it for the workspace of the sandbox. It wants this token.
+    pub fn start(sandbox: &Sandbox, model: &FakeModel, token: &str) -> Self {
+        offer_two_models(sandbox, model);
+        let mut child = Command::new(programs::node())
+            .arg(programs::npm_package("@qwen-code/qwen-code/cli-entry.js"))
+            .args(["serve", "--port", "0", "--workspace"])
+            .arg(sandbox.workspace())
+            .env_clear()
+            .envs(sandbox.environment())
+            .envs(Cli::Qwen.model_variables(model))
+            .env("QWEN_SERVER_TOKEN", token)
+            .current_dir(sandbox.workspace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("start qwen serve");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+        let port = loop {
+            let line = lines.next().expect("the daemon ended").expect("read from the daemon");
+            if let Some((_, rest)) = line.split_once("listening on http://127.0.0.1:") {
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                break digits.parse().expect("a port is a number");
+            }
+        };
+        // Reads on to the end, so that the daemon never writes into a closed pipe.
+        thread::spawn(move || lines.for_each(drop));
+        Self { child, port }
+    }
+
+    /// Answers an approval as another client would.
+    pub fn vote(&self, token: &str, request: &str, option: &str) {
+        let body = json!({"outcome": {"outcome": "selected", "optionId": option}}).to_string();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("connect to the daemon");
+        let sent = write!(
+            stream,
+            "POST /permission/{request} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            self.port,
+            body.len()
+        );
+        sent.expect("speak to the daemon");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("hear from the daemon");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    /// Kills the agent behind the daemon, and not the daemon.
+    pub fn kill_agent(&self) {
+        let agents = self.agents();
+        assert!(!agents.is_empty(), "the daemon has no agent");
+        for agent in agents {
+            process::signal(agent, Signal::KILL);
+        }
+    }
+
+    fn agents(&self) -> Vec<u32> {
+        let daemon = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{daemon}/task/{daemon}/children")).unwrap_or_default();
+        let is_agent = |child: &u32| {
+            let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.contains("--acp")
+        };
+        let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+        children.filter(is_agent).collect()
+    }
+}
+
+impl Drop for QwenDaemon {
+    fn drop(&mut self) {
+        let agents = self.agents();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for agent in agents {
+            process::signal(agent, Signal::KILL);
+        }
+    }
+}
+
+/// With two models there is something to switch between.
+fn offer_two_models(sandbox: &Sandbox, model: &FakeModel) {
+    let path = sandbox.path("home/.qwen/settings.json");
+    let text = std::fs::read_to_string(&path).expect("read the settings");
+    let mut settings: serde_json::Value = serde_json::from_str(&text).expect("the settings are JSON");
+    let provider =
+        |id: &str| json!({"id": id, "name": id, "baseUrl": format!("{}/v1", model.url()), "envKey": "OPENAI_API_KEY"});
+    settings["model"] = json!({"name": "fake-a"});
+    settings["modelProviders"] = json!({"openai": [provider("fake-a"), provider("fake-b")]});
+    std::fs::write(path, settings.to_string()).expect("write the settings");
+}
+
+/// Stands between the companion and a daemon, and cuts every connection when told to.
+pub struct CutProxy {
+    /// Where it listens.
+    pub port: u16,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl CutProxy {
+    /// Starts it before a daemon.
+    pub fn start(daemon: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a loopback port");
+        let port = listener.local_addr().expect("a bound socket has an address").port();
+        let streams = Arc::<Mutex<Vec<TcpStream>>>::default();
+        let kept = Arc::clone(&streams);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // A connection that fails is the business of whoever made it.
+                let _ = carry(&client, port, daemon, &kept);
+            }
+        });
+        Self { port, streams }
+    }
+
+    /// Cuts every connection that there is.
+    pub fn cut(&self) {
+        for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn carry(client: &TcpStream, own: u16, daemon: u16, kept: &Mutex<Vec<TcpStream>>) -> io::Result<()> {
+    let server = TcpStream::connect(("127.0.0.1", daemon))?;
+    for stream in [client, &server] {
+        stream.set_nodelay(true)?;
+        kept.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(stream.try_clone()?);
+    }
+    // The daemon insists on its own port in the host.
+    let (from, to) = (format!("127.0.0.1:{own}"), format!("127.0.0.1:{daemon}"));
+    copy(client.try_clone()?, server.try_clone()?, move |text| {
+        String::from_utf8_lossy(text).replace(&from, &to).into_bytes()
+    });
+    copy(server, client.try_clone()?, <[u8]>::to_vec);
+    Ok(())
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            if to.write_all(&change(&buffer[..read])).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}

@@ -1,0 +1,209 @@
+//! The language server in a real Helix, in a terminal, installed as a person installs it.
+
+use std::fs;
+use std::path::Path;
+
+use alongside_e2e::{Cli, FakeModel, PATIENCE, Prompt, Sandbox, Terminal, editor, eventually};
+use serde_json::json;
+
+use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
+
+/// How the titles of code actions begin.
+const TITLES: [&str; 9] = [
+    "Accept hunk",
+    "Reject hunk",
+    "Keep hunk",
+    "Accept change",
+    "Reject change",
+    "Show change",
+    "Edit change",
+    "Send selection",
+    "Review changes",
+];
+
+/// Types as a person does, and looks at the screen.
+pub(crate) struct Helix {
+    pub(crate) terminal: Terminal,
+    pid: u32,
+}
+
+impl Helix {
+    /// Installs the server for Helix, and opens a file with it.
+    pub(crate) fn start(sandbox: &Sandbox, file: &Path) -> Self {
+        let terminal = Terminal::open(sandbox, "helix", &sandbox.workspace(), &[]);
+        terminal.type_line("alongside install helix");
+        terminal.wait_for_text("languages.toml", PATIENCE);
+        terminal.clear();
+        terminal.type_line(&format!("'{}' '{}'", editor("hx").display(), file.display()));
+        let there = eventually(PATIENCE, || discovery_files(sandbox).pop());
+        let Some(announcement) = there else {
+            terminal.fail("the companion never announced itself")
+        };
+        let name = announcement.to_string_lossy().into_owned();
+        let pid = name.split('-').rev().nth(1).expect("its name has the process in it");
+        let pid = pid.parse().expect("a process id");
+        Self { terminal, pid }
+    }
+
+    /// Runs a command line.
+    pub(crate) fn run(&self, line: &str) {
+        self.terminal.press("Escape");
+        self.terminal.type_line(&format!(":{line}"));
+    }
+
+    /// Chooses the code action whose title begins so.
+    pub(crate) fn act(&self, title: &str) {
+        self.terminal.type_text(" a");
+        let screen = self.terminal.wait_for_text(title, PATIENCE);
+        // The first line of the menu is chosen; the wanted one is so many lines below it.
+        let menu = screen
+            .lines()
+            .filter(|line| TITLES.iter().any(|title| line.contains(title)));
+        let down = menu.take_while(|line| !line.contains(title)).count();
+        for _ in 0..down {
+            self.terminal.press("Down");
+        }
+        self.terminal.press("Enter");
+    }
+
+    pub(crate) fn wait_for_text(&self, text: &str) {
+        self.terminal.wait_for_text(text, PATIENCE);
+    }
+}
+
+#[tokio::test]
+async fn what_is_open_and_what_is_sent_reaches_agents() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a b.md", "first\n🦀 second ü\nthird\n");
+    let other = sandbox.write("other.md", "other\n");
+    let helix = Helix::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    helix.terminal.type_text("jx");
+    helix.act("Send selection");
+    helix.wait_for_text("Agents see 1 line of a b.md");
+    agent
+        .sees(|file| {
+            file["selectedText"]
+                .as_str()
+                .is_some_and(|text| text.trim_end() == "🦀 second ü")
+        })
+        .await;
+    helix.terminal.type_text("gg k");
+    let cursor = json!({ "line": 1, "character": 1 });
+    agent
+        .sees(|file| file["cursor"] == cursor && file.get("selectedText").is_none())
+        .await;
+    helix.run(&format!("open {}", other.display()));
+    agent.sees(|file| file["path"] == json!(other)).await;
+    helix.run("buffer-close");
+    agent.sees(|file| file["path"] == json!(path)).await;
+}
+
+#[tokio::test]
+async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    let base = "\u{feff}one\r\ntwo\r\nthree";
+    let path = sandbox.write("dir with space/ünï.md", base);
+    let helix = Helix::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    agent.propose(&path, "\u{feff}one\r\nTWO 🦀\r\nthree").await;
+    helix.wait_for_text("proposes a change to ünï.md (+1 −1)");
+    helix.act("Edit change");
+    helix.wait_for_text("TWO 🦀");
+    helix.terminal.type_text("ggjA edited");
+    helix.run("write");
+    helix.wait_for_text("written");
+    let decision = agent.decision_by(|| helix.act("Accept change")).await;
+    assert_eq!(decision["method"], "ide/diffAccepted");
+    assert_eq!(decision["params"]["content"], "\u{feff}one\r\nTWO 🦀 edited\r\nthree");
+    helix.wait_for_text("was accepted");
+    assert_eq!(
+        fs::read_to_string(&path).expect("read"),
+        base,
+        "the agent writes the file"
+    );
+}
+
+#[tokio::test]
+async fn hunks_are_hints_and_are_decided_where_they_are() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\ntwo\nthree\n");
+    let helix = Helix::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    // Not saved: a proposal is compared with what is on the screen.
+    helix.terminal.type_text("Ounsaved");
+    helix.terminal.press("Escape");
+    agent.sees(|file| file["cursor"]["character"] == 8).await;
+    agent.propose(&path, "unsaved\nONE\ntwo\nTHREE\n").await;
+    helix.wait_for_text("proposes a change to a.md (+2 −2)");
+    helix.terminal.type_text("ggj");
+    helix.wait_for_text("would replace this with:");
+    helix.act("Reject hunk");
+    helix.wait_for_text("You rejected what");
+    let decision = agent.decision_by(|| helix.act("Accept change")).await;
+    assert_eq!(decision["params"]["content"], "unsaved\none\ntwo\nTHREE\n");
+
+    agent.propose(&path, "unwanted\n").await;
+    helix.wait_for_text("+1 −4");
+    helix.act("Show change");
+    helix.wait_for_text("+unwanted");
+    let decision = agent.decision_by(|| helix.act("Reject change")).await;
+    assert_eq!(decision["method"], "ide/diffRejected");
+}
+
+#[tokio::test]
+async fn the_agent_is_told_when_helix_ends() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let helix = Helix::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.propose(&path, "two\n").await;
+    helix.wait_for_text("proposes a change");
+    helix.run("quit-all!");
+    assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+    wait_for_no_announcement(&sandbox);
+    let drafts = fs::read_dir(sandbox.path("home/.local/state/alongside/drafts")).expect("list drafts");
+    assert_eq!(drafts.count(), 0);
+}
+
+alongside_e2e::for_both_command_lines!(what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written);
+fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("open file.md", "one\ntwo words\nthree\n");
+    let model = FakeModel::start();
+    let helix = Helix::start(&sandbox, &path);
+    let agent = alongside_e2e::Agent::start(&sandbox, cli, &model);
+    let status = agent.wait_until_connected();
+    assert!(status.contains("Connected to Helix"), "{status}");
+    helix.terminal.type_text("jx");
+    helix.act("Send selection");
+    helix.wait_for_text("Agents see 1 line");
+    let told = eventually(PATIENCE, || {
+        let mark = model.mark();
+        agent.prompt("Describe what I see.");
+        let request = model
+            .wait_for_message(mark, "Describe what I see.", PATIENCE)
+            .to_string();
+        agent.wait_until_idle();
+        (request.contains("two words") && request.contains("open file.md")).then_some(())
+    });
+    assert!(told.is_some(), "the selection never reached the model");
+
+    let new = sandbox.file("new.md");
+    agent.prompt(&Prompt::WriteFile(&new.to_string_lossy(), "hello\r\nworld").to_string());
+    agent.wait_for_question();
+    helix.wait_for_text("proposes a change to new.md");
+    helix.act("Edit change to new.md");
+    helix.wait_for_text("world");
+    helix.terminal.type_text("geA, edited 🦀");
+    helix.run("write");
+    helix.wait_for_text("written");
+    let written = eventually(PATIENCE, || {
+        helix.act("Accept change");
+        eventually(std::time::Duration::from_secs(2), || fs::read(&new).ok())
+    });
+    assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));
+}

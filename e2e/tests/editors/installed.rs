@@ -1,0 +1,192 @@
+//! What a new user does: install the plugin, open a file, start an agent. Nothing else is typed.
+
+use std::process::{Command, Stdio};
+
+use alongside_e2e::{
+    Agent, Capability, Cli, FakeModel, Launch, PATIENCE, Sandbox, Terminal, alongside, editor, eventually,
+    for_both_command_lines, proves, version,
+};
+use serde_json::json;
+
+use crate::agent::{Agent as PretendAgent, announced, discovery_files, wait_for_no_announcement};
+
+/// An editor as a person calls it.
+struct Editor {
+    /// For `alongside install`.
+    id: &'static str,
+    /// The command.
+    command: &'static str,
+    display_name: &'static str,
+}
+
+const NEOVIM: Editor = Editor {
+    id: "neovim",
+    command: "nvim",
+    display_name: "Neovim",
+};
+const VIM: Editor = Editor {
+    id: "vim",
+    command: "vim",
+    display_name: "Vim",
+};
+
+/// A path with the editors of the tests in front.
+fn search_path(rest: &str) -> (String, String) {
+    let neovim = editor("nvim");
+    let directory = neovim.parent().expect("it is in a directory").display();
+    ("PATH".to_owned(), format!("{directory}:{rest}"))
+}
+
+fn usual_path(sandbox: &Sandbox) -> (String, String) {
+    let variables = sandbox.environment().into_iter();
+    let usual: String = variables
+        .filter(|(name, _)| name == "PATH")
+        .map(|(_, value)| value)
+        .collect();
+    search_path(&usual)
+}
+
+impl Editor {
+    /// Installs the plugin and opens a file, and waits until the companion has announced itself.
+    fn install_and_open(&self, sandbox: &Sandbox, terminal: &Terminal, program: &str, file: &str) -> u32 {
+        terminal.type_line(&format!("{program} install {} && {} '{file}'", self.id, self.command));
+        let pid = eventually(PATIENCE, || {
+            let file = discovery_files(sandbox).pop()?;
+            let name = file.file_name()?.to_string_lossy().into_owned();
+            name.split('-').rev().nth(1)?.parse().ok()
+        });
+        pid.unwrap_or_else(|| terminal.fail("no companion announced itself"))
+    }
+
+    fn proves_install(&self) {
+        let program = match self.command {
+            "nvim" => editor("nvim"),
+            other => other.into(),
+        };
+        proves(self.display_name, &version(&program), Capability::Install);
+    }
+}
+
+/// Asks the model something, and waits until it has been told which file is open.
+fn wait_until_model_knows(agent: &Agent, model: &FakeModel, file: &str) {
+    let told = eventually(PATIENCE, || {
+        let mark = model.mark();
+        agent.prompt("Describe what I see.");
+        let request = model.wait_for_message(mark, "Describe what I see.", PATIENCE);
+        agent.wait_until_idle();
+        request.to_string().contains(file).then_some(())
+    });
+    assert!(told.is_some(), "{file} never reached the model");
+}
+
+fn install_open_and_start_an_agent(editor: &Editor, cli: Cli) {
+    let sandbox = Sandbox::new().without_ide_settings();
+    sandbox.write("open file.txt", "text\n");
+    let model = FakeModel::start();
+    let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &[usual_path(&sandbox)]);
+    editor.install_and_open(&sandbox, &terminal, "alongside", "open file.txt");
+    let agent = Agent::start(&sandbox, cli, &model);
+    let status = agent.wait_until_connected();
+    assert!(
+        status.contains(&format!("Connected to {}", editor.display_name)),
+        "{status}"
+    );
+    wait_until_model_knows(&agent, &model, "open file.txt");
+    agent.kill();
+    terminal.type_line(":qall!");
+    wait_for_no_announcement(&sandbox);
+    editor.proves_install();
+}
+
+for_both_command_lines!(a_new_user_installs_the_neovim_plugin_opens_a_file_and_an_agent_knows_it);
+fn a_new_user_installs_the_neovim_plugin_opens_a_file_and_an_agent_knows_it(cli: Cli) {
+    install_open_and_start_an_agent(&NEOVIM, cli);
+}
+
+for_both_command_lines!(a_new_user_installs_the_vim_plugin_opens_a_file_and_an_agent_knows_it);
+fn a_new_user_installs_the_vim_plugin_opens_a_file_and_an_agent_knows_it(cli: Cli) {
+    install_open_and_start_an_agent(&VIM, cli);
+}
+
+#[test]
+fn an_agent_in_neovims_own_terminal_finds_that_neovim_though_another_was_used_last() {
+    let sandbox = Sandbox::new();
+    sandbox.write("open file.txt", "text\n");
+    sandbox.write("other file.txt", "text\n");
+    let model = FakeModel::start();
+    let launch = Launch::plain(&sandbox, Cli::Gemini);
+    let launch = Launch {
+        environment: [launch.environment, vec![usual_path(&sandbox)]].concat(),
+        ..launch
+    };
+    let agent = Agent::prepare(&sandbox, Cli::Gemini, &model, "neovim", launch);
+    let pid = NEOVIM.install_and_open(&sandbox, &agent.terminal, "alongside", "open file.txt");
+    agent.terminal.type_line(":terminal");
+    agent.terminal.wait_for_text("term://", PATIENCE);
+    agent.terminal.type_text("i");
+    let other = Terminal::open(&sandbox, "other", &sandbox.workspace(), &[usual_path(&sandbox)]);
+    other.type_line("nvim 'other file.txt'");
+    let is_behind = eventually(PATIENCE, || {
+        let files = discovery_files(&sandbox);
+        let own = format!("-{pid}-");
+        (files.len() == 2 && !files.iter().any(|file| file.to_string_lossy().contains(&own))).then_some(())
+    });
+    assert!(is_behind.is_some(), "{:?}", discovery_files(&sandbox));
+    agent.run("gemini");
+    agent.wait_until_connected();
+    wait_until_model_knows(&agent, &model, "open file.txt");
+}
+
+#[tokio::test]
+async fn a_plugin_finds_the_program_that_has_installed_it_though_that_is_not_on_the_path() {
+    for editor in [NEOVIM, VIM] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write("a.txt", "text\n");
+        let variables = [search_path("/usr/local/bin:/usr/bin:/bin")];
+        let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &variables);
+        let program = format!("'{}'", alongside().display());
+        let pid = editor.install_and_open(&sandbox, &terminal, &program, "a.txt");
+        let mut agent = PretendAgent::connect(&announced(&sandbox, pid)).await;
+        agent.sees(|file| file["path"] == json!(path)).await;
+    }
+}
+
+/// Scripts that use Neovim have nobody who would want a companion, and wait for its end.
+#[test]
+fn a_neovim_without_a_screen_starts_no_companion_and_an_uninstalled_plugin_is_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "text\n");
+    let run = |program: &std::path::Path, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(sandbox.environment())
+            .current_dir(sandbox.workspace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("start it");
+        let ended = eventually(PATIENCE, || child.try_wait().expect("wait for it"));
+        let Some(ended) = ended else {
+            let _ = child.kill();
+            panic!("{arguments:?} did not end");
+        };
+        let output = child.wait_with_output().expect("read what it printed");
+        let printed = [output.stdout, output.stderr].concat();
+        assert!(ended.success(), "{arguments:?}: {}", String::from_utf8_lossy(&printed));
+        String::from_utf8_lossy(&printed).trim().to_owned()
+    };
+    let question = [
+        "--headless",
+        "a.txt",
+        "+sleep 200m",
+        "+echo exists(':AlongsideStart')",
+        "+qall",
+    ];
+    run(&alongside(), &["install", "neovim"]);
+    assert_eq!(run(&editor("nvim"), &question), "2");
+    assert!(discovery_files(&sandbox).is_empty());
+    run(&alongside(), &["uninstall", "neovim"]);
+    assert_eq!(run(&editor("nvim"), &question), "0");
+}

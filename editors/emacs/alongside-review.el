@@ -1,0 +1,258 @@
+;;; alongside-review.el --- Reviewing what agents propose  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT OR Apache-2.0
+
+;;; Commentary:
+
+;; The changes that wait, and the commands that decide them.  Nothing opens
+;; by itself, nothing is decided by closing a view, and what was edited is
+;; kept by the companion.
+
+;;; Code:
+
+(require 'alongside-bridge)
+(require 'alongside-review-view)
+
+(defvar ediff-current-difference)
+(defvar ediff-killed-diffs-alist)
+(defvar ediff-number-of-differences)
+(declare-function ediff-copy-A-to-B "ediff-util" (arg))
+(declare-function ediff-diff-at-point "ediff-util" (type &optional pos which))
+(declare-function ediff-jump-to-difference "ediff-util" (number))
+(declare-function ediff-next-difference "ediff-util" (&optional arg))
+(declare-function ediff-recenter "ediff-util" (&optional no-rehighlight))
+(declare-function ediff-restore-diff "ediff-util" (arg &optional key))
+(declare-function alongside-list-reviews "alongside-list" ())
+
+(defcustom alongside-review-revert t
+  "Whether buffers show what an agent has written after a change was accepted.
+Only those without unsaved changes."
+  :type 'boolean
+  :group 'alongside)
+
+(defun alongside-review-open (id)
+  "Show the review with number ID."
+  (let ((view (alist-get id alongside-review--shown)))
+    (if (not view)
+        (alongside-review--show (alongside-bridge-ask "review/get" :review id))
+      (let ((control (alongside-view-control view)))
+        (unless (and (get-buffer-window control)
+                     (get-buffer-window (alongside-view-buffer view)))
+          (setf (alongside-view-windows view) (current-window-configuration))
+          (with-current-buffer control
+            (ediff-recenter)))
+        (select-window (get-buffer-window control))))))
+
+;;;###autoload
+(defun alongside-review (&optional list)
+  "Show the change that waits.
+If there are several, or with prefix argument LIST, show a list
+of them."
+  (interactive "P")
+  (let ((waiting (alongside-review-waiting)))
+    (cond ((or list (cdr waiting))
+           (require 'alongside-list)
+           (alongside-list-reviews))
+          (waiting (alongside-review-open (plist-get (car waiting) :id)))
+          (t (alongside-say "no change waits")))))
+
+;;;; Decisions
+
+(defun alongside-review--here ()
+  "Return the view that this buffer is part of, or the only one."
+  (or alongside-review--view
+      (and (null (cdr alongside-review--shown))
+           (cdar alongside-review--shown))
+      (user-error "Alongside: no change is shown here; %s shows one"
+                  (substitute-command-keys "\\[alongside-review]"))))
+
+(defun alongside-review--decide (method &rest parameters)
+  "Decide a review by METHOD with PARAMETERS, and say what is wrong with it."
+  (alongside-bridge-request
+   method parameters
+   (lambda (problem _)
+     (when problem
+       (alongside-say
+        "%s%s" (plist-get problem :message)
+        (if (equal (plist-get (plist-get problem :data) :kind) "emptyMeansUnedited")
+            (substitute-command-keys "; C-u \\[alongside-accept] insists")
+          ""))))))
+
+(defun alongside-accept (&optional insist)
+  "Accept the change that is shown here, as it is in its buffer.
+With prefix argument INSIST even if you have emptied it, which
+agents take as \"nothing was edited\"."
+  (interactive "P")
+  (let* ((view (alongside-review--here))
+         (id (alongside-view-id view))
+         (conflicts (alongside-review--conflicts id)))
+    (when (or (zerop conflicts)
+              (y-or-n-p (format "The file changed at %d of the same places.  \
+Accept exactly what is in the buffer? " conflicts)))
+      (alongside-review--decide "review/accept" :review id
+                                :content (alongside-review--draft view)
+                                :evenIfEmpty (and insist t)))))
+
+(defun alongside-review-save ()
+  "Accept the change, in the buffer of the proposal."
+  (interactive)
+  (if (eq (current-buffer) (alongside-view-buffer (alongside-review--here)))
+      (call-interactively #'alongside-accept)
+    (user-error "Alongside: this is the file; the proposal is beside it")))
+
+(defun alongside-reject ()
+  "Reject the change that is shown here."
+  (interactive)
+  (alongside-review--decide "review/reject"
+                            :review (alongside-view-id (alongside-review--here))))
+
+(defun alongside-review--settle-hunk (settle)
+  "Call SETTLE in Ediff's control buffer for a hunk, and go to the next.
+It is the one at point in a buffer of the change, and the current
+one in the control buffer."
+  (let* ((view (alongside-review--here))
+         (control (alongside-view-control view))
+         (origin (selected-window))
+         (position (and (eq (current-buffer) (alongside-view-buffer view))
+                        (point)))
+         (window (get-buffer-window control t)))
+    (unless (buffer-live-p control)
+      (user-error "Alongside: this view is closed"))
+    (when window
+      (select-window window))
+    (with-current-buffer control
+      (when (zerop ediff-number-of-differences)
+        (user-error "Alongside: file and proposal do not differ in any line"))
+      (when (or position (< ediff-current-difference 0))
+        (ediff-jump-to-difference
+         (min (max 1 (if position (ediff-diff-at-point 'B position) 1))
+              ediff-number-of-differences)))
+      (funcall settle)
+      (when (< ediff-current-difference (1- ediff-number-of-differences))
+        (ediff-next-difference)))
+    (when (window-live-p origin)
+      (select-window origin))))
+
+(defun alongside-accept-hunk ()
+  "Accept this hunk, also if it was rejected before, and go to the next."
+  (interactive)
+  (alongside-review--settle-hunk
+   (lambda ()
+     (when (assoc ediff-current-difference ediff-killed-diffs-alist)
+       (ediff-restore-diff nil ?b)))))
+
+(defun alongside-reject-hunk ()
+  "Reject this hunk, taking the file's text, and go to the next."
+  (interactive)
+  (alongside-review--settle-hunk (lambda () (ediff-copy-A-to-B nil))))
+
+;;;; What the companion says
+
+(defun alongside-review-refresh ()
+  "Ask again for all that waits.
+After a restart, and when notifications were missed."
+  (alongside-bridge-request
+   "review/list" nil
+   (lambda (problem list)
+     (unless problem
+       (setq alongside-review--waiting
+             (mapcar (lambda (review) (cons (plist-get review :id) review)) list))
+       (pcase-dolist (`(,id . ,view) alongside-review--shown)
+         (if (assq id alongside-review--waiting)
+             (alongside-review--reload view)
+           (run-at-time 0 nil #'alongside-review--hide view)))
+       (alongside-bridge--changed)))))
+
+(defun alongside-review--remember (review)
+  "Remember REVIEW, a new one or a new state of one."
+  (let* ((id (plist-get review :id))
+         (known (assq id alongside-review--waiting)))
+    (if known
+        (setcdr known review)
+      (setq alongside-review--waiting
+            (append alongside-review--waiting (list (cons id review)))))
+    (alongside-bridge--changed)))
+
+(defun alongside-review--revert-soon (path)
+  "Show what the agent writes to PATH, once it has, where nothing is unsaved."
+  (when-let ((buffer (and alongside-review-revert (find-buffer-visiting path))))
+    (let ((rest 40) timer)
+      (setq timer
+            (run-at-time
+             0.25 0.25
+             (lambda ()
+               (setq rest (1- rest))
+               (cond ((or (< rest 0)
+                          (not (buffer-live-p buffer))
+                          (buffer-modified-p buffer))
+                      (cancel-timer timer))
+                     ((and (file-readable-p path)
+                           (not (verify-visited-file-modtime buffer)))
+                      (cancel-timer timer)
+                      (with-current-buffer buffer
+                        (let ((inhibit-message t))
+                          (revert-buffer t t t)))))))))))
+
+(defun alongside-review--closed (parameters)
+  "Take in that a review is over; PARAMETERS say how."
+  (let* ((id (plist-get parameters :review))
+         (path (plist-get parameters :path))
+         (outcome (plist-get parameters :outcome))
+         (view (alist-get id alongside-review--shown)))
+    (setq alongside-review--waiting
+          (assq-delete-all id alongside-review--waiting))
+    (when view
+      ;; Not while Emacs is in the middle of something.
+      (run-at-time 0 nil #'alongside-review--hide view))
+    (when (equal outcome "accepted")
+      (alongside-review--revert-soon path))
+    (alongside-say "%s: %s" (alongside-review-name path)
+                   (pcase outcome
+                     ("closedByAgent" "decided in the terminal")
+                     ("orphaned" "its agent has gone away")
+                     ("shutDown" "rejected, because the companion ended")
+                     (_ outcome)))
+    (alongside-bridge--changed)))
+
+(defun alongside-review-listen ()
+  "Hear of reviews."
+  (alongside-bridge-on
+   "review/opened"
+   (lambda (review)
+     (alongside-review--remember review)
+     (alongside-say "%s: %s shows it" (alongside-review--describe review)
+                    (substitute-command-keys "\\[alongside-review]"))))
+  (alongside-bridge-on
+   "review/changed"
+   (lambda (review)
+     (alongside-review--remember review)
+     (when-let ((view (alist-get (plist-get review :id) alongside-review--shown)))
+       (alongside-review--reload view))))
+  (alongside-bridge-on
+   "review/edited"
+   (lambda (parameters)
+     (let* ((id (plist-get parameters :review))
+            (view (alist-get id alongside-review--shown)))
+       (alongside-review--count-conflicts id (plist-get parameters :hunks))
+       (when view
+         (alongside-review--show-header view)
+         (unless (eql (plist-get parameters :version)
+                      (alongside-view-version view))
+           (alongside-review--reload view))))))
+  (alongside-bridge-on
+   "review/rebased"
+   (lambda (parameters)
+     (when (> (plist-get parameters :conflicts) 0)
+       (alongside-say "the file changed where an agent wants to change it; \
+look at the proposal again"))))
+  (alongside-bridge-on "review/closed" #'alongside-review--closed)
+  (alongside-bridge-on "resync" (lambda (_) (alongside-review-refresh))))
+
+(defun alongside-review-forget ()
+  "Close every view and forget what waits."
+  (setq alongside-review--waiting nil)
+  (pcase-dolist (`(,_ . ,view) alongside-review--shown)
+    (alongside-review--hide view)))
+
+(provide 'alongside-review)
+;;; alongside-review.el ends here

@@ -1,0 +1,48 @@
+;;; check.el --- Does what `alongside bridge --check' asks for  -*- lexical-binding: t; -*-
+
+;;; Commentary:
+
+;; Run without a screen, with `alongside-command' leading to the pretend
+;; companion.  Everything goes through the plugin's own code.
+
+;;; Code:
+
+(require 'alongside)
+
+(let ((directory (getenv "ALONGSIDE_CHECK"))
+      decided)
+  (switch-to-buffer (find-file-noselect (expand-file-name "open.txt" directory)))
+  (insert "not saved")
+  (add-hook 'alongside-changed-hook
+            (lambda ()
+              (dolist (review (alongside-review-waiting))
+                (let ((id (plist-get review :id))
+                      (name (file-name-nondirectory (plist-get review :path))))
+                  (unless (memq id decided)
+                    (push id decided)
+                    ;; Not from within the message that told of it.
+                    (run-at-time
+                     0.5 nil
+                     (lambda ()
+                       (save-window-excursion
+                         (switch-to-buffer "*scratch*")
+                         (run-hooks 'post-command-hook))
+                       (alongside-review-open id)
+                       (if (equal name "accept.txt")
+                           (with-current-buffer (alongside-view-buffer
+                                                 (alist-get id alongside-review--shown))
+                             (alongside-text-put
+                              (current-buffer)
+                              (with-temp-buffer
+                                (let ((coding-system-for-read 'utf-8-unix))
+                                  (insert-file-contents
+                                   (expand-file-name name directory)))
+                                (buffer-string)))
+                             (alongside-accept))
+                         (alongside-reject)))))))))
+  (alongside-start)
+  ;; It ends with the companion.
+  (while (alongside-bridge-running-p)
+    (accept-process-output nil 0.1)))
+
+;;; check.el ends here

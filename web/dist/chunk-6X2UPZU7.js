@@ -1,1 +1,0 @@
-import{a,b,c,d,e}from"./chunk-M2V5GIZY.js";import"./chunk-DRYVZSMU.js";import"./chunk-EYXAM3DB.js";import"./chunk-AWP4V5B4.js";import"./chunk-ICJMJA7K.js";import"./chunk-4ZOU2KGG.js";export{e as autoCloseTags,d as html,a as htmlCompletionSource,b as htmlCompletionSourceWith,c as htmlLanguage};

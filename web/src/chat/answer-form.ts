@@ -1,0 +1,174 @@
+// What a person may answer: exactly what the agent offers, and where it asks questions, the answers to them.
+
+import { element, replaceChildren } from "../dom";
+import { plain } from "../words";
+import type { Decision, PermissionOption, Question } from "./protocol";
+import type { Approval } from "./transcript";
+
+/** A key that was meant for something else answers nothing. */
+const ARMING = 400;
+
+const isNo = (option: PermissionOption) => option.kind.startsWith("reject") || option.optionId === "cancel";
+
+export class AnswerForm {
+  readonly element: HTMLElement;
+  private readonly buttons: HTMLButtonElement[];
+  private readonly note = element("p", { class: "answer-note", role: "status", "data-testid": "answer-note" });
+  private readonly questions: readonly QuestionField[];
+  private armed = false;
+  private sent = false;
+
+  /** @param answer sends the decision; it fails with a sentence. */
+  constructor(
+    readonly approval: Approval,
+    appeared: number,
+    private readonly answer: (decision: Decision) => Promise<string | null>,
+  ) {
+    const { request } = approval;
+    this.questions = request.questions.map((question, index) => new QuestionField(question, `${request.requestId}-${index}`));
+    // What is offered first may be more than is needed now.
+    const usual = request.options.findIndex(({ kind }) => kind === "allow_once");
+    this.buttons = request.options.map((option, index) =>
+      element(
+        "button",
+        {
+          type: "button",
+          class: index === usual ? "primary" : isNo(option) ? "danger" : "",
+          "data-testid": "option",
+          "data-option": option.optionId,
+          "data-kind": option.kind,
+          onclick: () => void this.choose(index),
+        },
+        plain(option.name),
+        index < 9 && element("kbd", { "aria-hidden": "true" }, String(index + 1)),
+      ),
+    );
+    this.element = element(
+      "div",
+      { class: "answer", role: "group", "aria-label": this.questions.length > 0 ? "Questions of the agent" : "The agent asks for permission", "data-testid": "approval", "data-request": request.requestId },
+      ...this.questions.map((question) => question.element),
+      request.options.length === 0 && element("p", { class: "problem" }, "The agent offers no answer that can be given here."),
+      element("div", { class: "options" }, ...this.buttons),
+      this.note,
+    );
+    this.update(approval);
+    this.arm(appeared);
+  }
+
+  /** Votes that came meanwhile. */
+  update({ votes }: Approval): void {
+    if (votes) this.note.textContent = `${votes.received} of ${votes.received + votes.needed} who must agree have answered.`;
+  }
+
+  /** Whether this page has answered. */
+  get isSent(): boolean {
+    return this.sent;
+  }
+
+  get hasFocus(): boolean {
+    return this.element.contains(document.activeElement);
+  }
+
+  focus(): void {
+    (this.element.querySelector<HTMLElement>("input, button") ?? this.element).focus();
+  }
+
+  /** Chooses an offered option, by its place. */
+  async choose(index: number): Promise<void> {
+    const option = this.approval.request.options[index];
+    if (!option || !this.armed || this.sent) return;
+    let decision: Decision = { decision: "select", optionId: option.optionId };
+    if (this.questions.length > 0 && !isNo(option)) {
+      const missing = this.questions.find((question) => question.value === "");
+      if (missing) {
+        this.note.textContent = "There is a question without an answer.";
+        missing.focus();
+        return;
+      }
+      decision = { ...decision, answers: Object.fromEntries(this.questions.map((question) => [question.key, question.value])) };
+    }
+    this.sent = true;
+    this.showArming();
+    const problem = await this.answer(decision);
+    if (problem === null) return;
+    this.sent = false;
+    this.showArming();
+    this.note.textContent = problem;
+  }
+
+  private arm(appeared: number): void {
+    const left = appeared + ARMING - performance.now();
+    this.armed = left <= 0;
+    this.showArming();
+    if (!this.armed) window.setTimeout(() => this.arm(appeared), left);
+  }
+
+  private showArming(): void {
+    this.element.dataset["armed"] = String(this.armed);
+    for (const button of this.buttons) button.setAttribute("aria-disabled", String(!this.armed || this.sent));
+  }
+}
+
+/** One question: what may be chosen, and something else. */
+class QuestionField {
+  readonly element: HTMLElement;
+  readonly key: string;
+  private readonly boxes: HTMLInputElement[];
+  private readonly other: HTMLInputElement;
+
+  constructor(question: Question, id: string) {
+    this.key = question.answerKey;
+    const type = question.multiple ? "checkbox" : "radio";
+    this.boxes = question.choices.map((choice) => element("input", { type, name: `question-${id}`, value: choice.label }));
+    this.other = element("input", {
+      type: "text",
+      class: "other",
+      "data-testid": "question-other",
+      "aria-label": question.choices.length > 0 ? "Something else" : plain(question.question),
+      placeholder: question.choices.length > 0 ? "Something else\u2026" : "Your answer\u2026",
+      // One answer or the other.
+      oninput: () => {
+        if (!question.multiple && this.other.value.trim() !== "") for (const box of this.boxes) box.checked = false;
+      },
+    });
+    for (const box of this.boxes) {
+      box.addEventListener("change", () => {
+        if (!question.multiple && box.checked) this.other.value = "";
+      });
+    }
+    this.element = element(
+      "fieldset",
+      { class: "question", "data-testid": "chat-question" },
+      element("legend", {}, question.header ? element("span", { class: "chip" }, plain(question.header)) : null, " ", plain(question.question)),
+      ...question.choices.map((choice, index) => {
+        const label = element("label", {}, this.boxes[index], element("span", {}, element("span", {}, plain(choice.label)), choice.description ? element("span", { class: "because" }, plain(choice.description)) : null));
+        return label;
+      }),
+      this.other,
+    );
+  }
+
+  get value(): string {
+    const chosen = this.boxes.filter((box) => box.checked).map((box) => box.value);
+    const other = this.other.value.trim();
+    return [...chosen, ...(other ? [other] : [])].join(", ");
+  }
+
+  focus(): void {
+    (this.boxes[0] ?? this.other).focus();
+  }
+}
+
+/** How an approval ended, in words. `here` is whether it was answered on this very page. */
+export function outcomeOf({ request, closed }: Approval, here: boolean): string {
+  if (!closed) return "";
+  const name = request.options.find((option) => option.optionId === closed.optionId)?.name ?? closed.optionId;
+  if (here) return name ? `You chose: ${plain(name)}` : "You chose none of it.";
+  if (closed.own) return name ? `Answered on another page: ${plain(name)}` : "Answered on another page.";
+  return name ? `Answered elsewhere: ${plain(name)}` : "Nobody needs to answer any more: it was answered elsewhere, or cancelled.";
+}
+
+/** Puts the outcome in the place of the form, without the page jumping. */
+export function showOutcome(place: HTMLElement, approval: Approval, here: boolean): void {
+  replaceChildren(place, element("p", { class: "answered", "data-testid": "answered", "data-here": String(here) }, outcomeOf(approval, here)));
+}

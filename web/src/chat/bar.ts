@@ -1,0 +1,120 @@
+// What is always in sight: whom one speaks with and where it runs, the model and the mode, and how full the context is.
+
+import { element, replaceChildren } from "../dom";
+import { plain } from "../words";
+import type { ChatAgent, ChatStanding, Choices } from "./protocol";
+import type { Transcript } from "./transcript";
+
+export interface BarListener {
+  sessions(): void;
+  newSession(): void;
+  rename(): void;
+  details(): void;
+  setModel(id: string): Promise<boolean>;
+  setMode(id: string): Promise<boolean>;
+}
+
+const PHASES = { idle: "not connected", connecting: "connecting\u2026", connected: "connected", interrupted: "interrupted", over: "over" } as const;
+
+export class Bar {
+  readonly element: HTMLElement;
+  /** The model, the mode and the meter, which belong beside the text. */
+  readonly choices: HTMLElement;
+  private readonly dot = element("span", { class: "dot", "aria-hidden": "true" });
+  private readonly agent = element("span", { class: "chat-agent", "data-testid": "chat-agent" });
+  private readonly phase = element("span", { class: "phase", "data-testid": "phase" });
+  private readonly title: HTMLButtonElement;
+  private readonly sessions: HTMLButtonElement;
+  private readonly fresh: HTMLButtonElement;
+  private readonly model: Choice;
+  private readonly mode: Choice;
+  private readonly meter = element("span", { class: "meter", "data-testid": "meter", hidden: true });
+
+  constructor(listener: BarListener) {
+    this.title = element("button", { type: "button", class: "quiet chat-title", "data-testid": "chat-title", onclick: () => listener.rename() });
+    this.sessions = element("button", { type: "button", class: "quiet", "data-testid": "open-sessions", "aria-controls": "drawer", onclick: () => listener.sessions() }, "Sessions");
+    this.fresh = element("button", { type: "button", class: "quiet", "data-testid": "new-session", onclick: () => listener.newSession() }, "New");
+    const details = element("button", { type: "button", class: "quiet who", "data-testid": "open-agent", "aria-controls": "drawer", title: "The agent and where it runs", onclick: () => listener.details() }, this.dot, this.agent, this.phase);
+    this.element = element("header", { class: "chat-bar" }, details, this.title, element("span", { class: "grow" }), this.sessions, this.fresh);
+    this.model = new Choice("Model", "model", (id) => listener.setModel(id));
+    this.mode = new Choice("Mode", "mode", (id) => listener.setMode(id));
+    this.choices = element("div", { class: "choices" }, this.mode.element, this.model.element, this.meter);
+  }
+
+  show(shown: Transcript, standing: ChatStanding, agents: readonly ChatAgent[]): void {
+    const { phase } = standing;
+    const connected = phase === "connected" || phase === "interrupted";
+    const abilities = shown.session?.abilities;
+    const chosen = agents.find(({ id }) => id === standing.agent)?.name;
+    this.agent.textContent = plain((connected && shown.session?.agent) || chosen || "Choose an agent");
+    this.phase.textContent = PHASES[phase];
+    this.dot.className = `dot ${phase === "connected" ? "good" : phase === "over" ? "bad" : phase === "idle" ? "" : "waiting"}`;
+    this.title.textContent = plain(shown.title) || (connected ? "Untitled" : "");
+    this.title.hidden = !connected;
+    const canRename = abilities?.renameSessions ?? false;
+    this.title.setAttribute("aria-disabled", String(!canRename));
+    this.title.title = canRename ? "Rename this session" : "";
+    this.sessions.hidden = !(connected && abilities?.listSessions);
+    this.fresh.hidden = !connected;
+    this.model.show(connected ? shown.models : null, abilities?.switchModels ?? false);
+    this.mode.show(connected ? shown.modes : null, abilities?.switchModes ?? false);
+    this.showMeter(shown);
+  }
+
+  private showMeter({ context, tokens }: Transcript): void {
+    this.meter.hidden = !context && !tokens;
+    if (this.meter.hidden) return;
+    const told = tokens ? `last answer: ${short(tokens.inputTokens)} in, ${short(tokens.outputTokens)} out` : "";
+    if (!context || context.size === 0) {
+      replaceChildren(this.meter, told);
+      return;
+    }
+    const part = Math.min(1, context.used / context.size);
+    const fill = element("span");
+    fill.style.width = `${Math.round(part * 100)}%`;
+    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} tokens of context`, told].filter(Boolean).join("; ");
+    replaceChildren(
+      this.meter,
+      element("span", { class: `meter-line${part > 0.9 ? " full" : ""}`, role: "meter", "aria-label": "Context in use", "aria-valuemin": 0, "aria-valuemax": context.size, "aria-valuenow": Math.min(context.used, context.size) }, fill),
+      `${short(context.used)} / ${short(context.size)}`,
+    );
+  }
+}
+
+function short(number: number): string {
+  return number < 1000 ? String(number) : number < 1_000_000 ? `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k` : `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+/** One of several, the one in force always in sight; it changes when the agent says so, not when it is clicked. */
+class Choice {
+  readonly element: HTMLElement;
+  private readonly select: HTMLSelectElement;
+  private shown: Choices | null = null;
+
+  constructor(label: string, testId: string, set: (id: string) => Promise<boolean>) {
+    this.select = element("select", {
+      "data-testid": testId,
+      "aria-label": label,
+      onchange: () => {
+        const wanted = this.select.value;
+        if (this.shown?.current) this.select.value = this.shown.current;
+        this.select.disabled = true;
+        void set(wanted).finally(() => (this.select.disabled = false));
+      },
+    });
+    this.element = element("label", { class: "choice" }, element("span", {}, label), this.select);
+  }
+
+  show(choices: Choices | null, canSwitch: boolean): void {
+    this.element.hidden = !choices || (choices.current === null && choices.available.length === 0);
+    if (!choices || choices === this.shown) return;
+    this.shown = choices;
+    const { current, available } = choices;
+    const all = current !== null && available.every(({ id }) => id !== current) ? [{ id: current, name: current, description: null }, ...available] : available;
+    const offered = canSwitch ? all : all.filter(({ id }) => id === current);
+    replaceChildren(this.select, ...offered.map(({ id, name, description }) => element("option", { value: id, title: description ? plain(description) : null }, plain(name))));
+    this.select.value = current ?? "";
+    this.select.dataset["current"] = current ?? "";
+    this.select.title = plain(all.find(({ id }) => id === current)?.description ?? "");
+  }
+}

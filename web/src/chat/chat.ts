@@ -1,0 +1,396 @@
+// The chat: follows the conversation, shows it, and does what the person asks.
+
+import type { Connection } from "../connection";
+import { confirmation, askText } from "../dialogs";
+import { announce, byId, element } from "../dom";
+import type { Panels } from "../panels";
+import { Refusal, type ShownContext } from "../protocol";
+import { plain } from "../words";
+import { Bar } from "./bar";
+import { Composer, selectionOf } from "./composer";
+import { Follower } from "./follower";
+import { LogView } from "./log-view";
+import { agentPanel, sessionPanel } from "./panels";
+import { outcomeOf } from "./answer-form";
+import { Standing } from "./standing";
+import { StatusView } from "./status-view";
+import type { AgentCommand, AgentEvent, AgentReply, ChatAgent, ChatEvent, ChatStanding, ChatState, ContentBlock, Decision, Writes } from "./protocol";
+import { openApprovals, type Transcript } from "./transcript";
+
+/** While words stream in, the page is drawn at most this often, in milliseconds; the first word is drawn at once. */
+const FRAME = 16;
+
+export interface ChatSurroundings {
+  folders(): readonly string[];
+  isShown(): boolean;
+  toReviews(): void;
+  /** Whether there is a chat, and how many approvals wait. */
+  exists(exists: boolean): void;
+  waits(count: number): void;
+}
+
+export class Chat {
+  private readonly follower = new Follower();
+  private agents: readonly ChatAgent[] = [];
+  private standing: ChatStanding = { agent: null, phase: "idle", writes: "review" };
+  private readonly bar: Bar;
+  private readonly log: LogView;
+  private readonly place: Standing;
+  private readonly status: StatusView;
+  private readonly composer: Composer;
+  private reviews = 0;
+  private drawn = 0;
+  private timer = 0;
+  /** What was sent when the connection was lost: nobody knows yet whether it arrived. */
+  private uncertain: { readonly text: string; readonly known: ReadonlySet<string> } | null = null;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly panels: Panels,
+    private readonly around: ChatSurroundings,
+  ) {
+    this.bar = new Bar({
+      sessions: () => this.showSessions(),
+      newSession: () => void this.command({ type: "newSession" }),
+      rename: () => void this.rename(),
+      details: () => this.showAgent(),
+      setModel: async (modelId) => (await this.command({ type: "setModel", modelId })) !== null,
+      setMode: async (modeId) => (await this.command({ type: "setMode", modeId })) !== null,
+    });
+    this.log = new LogView({
+      connection,
+      folders: () => around.folders(),
+      appeared: () => performance.now(),
+      answer: (requestId, decision) => this.answer(requestId, decision),
+    });
+    this.place = new Standing({
+      connect: (agent) => void this.connect(agent),
+      reopen: (sessionId) => void this.command({ type: "loadSession", sessionId }),
+      newSession: () => void this.command({ type: "newSession" }),
+      details: () => this.showAgent(),
+      setWrites: (writes) => void this.setWrites(writes),
+    });
+    this.status = new StatusView({
+      unqueue: (promptId) => void this.command({ type: "removeQueued", promptId }),
+      toApproval: () => this.toApproval(),
+      toReviews: () => around.toReviews(),
+      fill: (text) => this.composer.fill(text),
+    });
+    this.composer = new Composer({
+      send: (blocks, text) => this.send(blocks, text),
+      stop: () => this.cancel(),
+      commands: () => this.commands(),
+      files: (word) => this.files(word),
+      attach: () => void this.attach(),
+      folders: () => around.folders(),
+      suggestion: () => this.shown.suggestion,
+    });
+    const foot = element("div", { class: "chat-foot" }, this.status.element, this.composer.element, this.bar.choices);
+    byId("chat").append(this.bar.element, this.place.banner, this.log.element, this.place.over, foot);
+    this.log.element.prepend(this.place.empty);
+    connection.on("chat/event", (news) => this.news(news));
+    connection.on("chat/changed", (standing) => this.changed(standing));
+    this.draw();
+  }
+
+  private get shown(): Transcript {
+    return this.follower.shown;
+  }
+
+  /** Asks for all that is shown: after the connection was away, or after something was missed. */
+  async catchUp(): Promise<void> {
+    const waited = openApprovals(this.shown);
+    this.follower.ask();
+    let state: ChatState;
+    try {
+      state = await this.connection.request<ChatState>("chat/state");
+    } catch (error) {
+      this.follower.failed();
+      if (!(error instanceof Refusal)) throw error;
+      if (error.kind !== "offline") this.around.exists(false);
+      return;
+    }
+    this.agents = state.agents;
+    this.standing = { agent: state.agent, phase: state.phase, writes: state.writes };
+    const fits = this.follower.whole(state);
+    this.around.exists(true);
+    this.settle();
+    const open = new Set(openApprovals(this.shown).map(({ request }) => request.requestId));
+    if (waited.some(({ request }) => !open.has(request.requestId))) this.tell("What the agent asked was answered meanwhile.");
+    this.draw();
+    if (!fits) await this.catchUp();
+  }
+
+  /** The place was chosen; the focus is the person's. */
+  entered(): void {
+    this.draw();
+    this.composer.field.focus({ preventScroll: true });
+  }
+
+  setReviews(count: number): void {
+    this.reviews = count;
+    this.status.show(this.shown, count);
+  }
+
+  // Keys
+
+  /** What Escape means here. */
+  escape(): void {
+    if (this.shown.turn) this.cancel();
+    else if (document.activeElement === this.composer.field) this.log.scroller.focus({ preventScroll: true });
+  }
+
+  say(): void {
+    this.composer.field.focus();
+  }
+
+  async attach(): Promise<void> {
+    try {
+      const { context } = await this.connection.request<ShownContext>("context/show");
+      const selection = selectionOf(context.workspaceState?.openFiles ?? []);
+      if (selection) {
+        this.composer.attach(selection);
+        announce("The selection goes with the next prompt.");
+      } else {
+        this.tell("Nothing is selected in an editor.");
+      }
+    } catch (error) {
+      this.tell((error as Error).message);
+    }
+  }
+
+  /** Gives an offered answer, by its place: of the form with the focus, else of the oldest. */
+  choose(option: number): void {
+    const { forms } = this.log;
+    void (forms.find((form) => form.hasFocus) ?? forms[0])?.choose(option);
+  }
+
+  // What is heard
+
+  private news(news: ChatEvent): void {
+    const was = this.follower.take(news);
+    if (was === "gap") void this.catchUp().catch((error: unknown) => console.warn(error));
+    if (was !== "taken") return;
+    this.announce(news.event);
+    this.drawSoon();
+  }
+
+  private changed(standing: ChatStanding): void {
+    this.standing = standing;
+    this.drawSoon();
+    this.panels.refreshOther("agent");
+  }
+
+  /** A short sentence about what matters, not each word. */
+  private announce(event: AgentEvent): void {
+    if (this.shown.telling || !this.around.isShown()) return;
+    if (event.type === "approvalOpened") announce(`${plain(this.shown.session?.agent ?? "The agent")} asks: ${plain(event.request.questions[0]?.question ?? event.request.toolCall.title)}`);
+    else if (event.type === "turnEnded") {
+      const last = this.shown.items.findLast((item) => item.kind === "answer" || item.kind === "notice" || item.kind === "user");
+      const said = last?.kind === "answer" ? last.text : last?.kind === "notice" ? last.message : "Done.";
+      announce(said.length > 400 ? `${plain(said.slice(0, 400))}\u2026` : plain(said));
+    } else if (event.type === "approvalClosed" && !event.own) {
+      const closed = this.shown.items.find((item) => item.kind === "tool" && item.approval?.request.requestId === event.requestId);
+      if (closed?.kind === "tool" && closed.approval) announce(outcomeOf(closed.approval, false));
+    } else if (event.type === "interrupted" || event.type === "disconnected") announce(plain(event.reason));
+    else if (event.type === "notice") announce(plain(event.message));
+  }
+
+  // What is shown
+
+  /** At once, unless it was drawn just now. */
+  private drawSoon(): void {
+    if (this.timer !== 0) return;
+    const wait = this.drawn + FRAME - performance.now();
+    if (wait <= 0) this.draw();
+    else this.timer = window.setTimeout(() => this.draw(), wait);
+  }
+
+  private draw(): void {
+    window.clearTimeout(this.timer);
+    this.timer = 0;
+    const { shown, standing } = this;
+    this.around.waits(openApprovals(shown).length);
+    const mark = byId("chat-mark");
+    mark.dataset["state"] = openApprovals(shown).length > 0 ? "asks" : shown.turn ? "works" : "";
+    mark.textContent = openApprovals(shown).length > 0 ? "asks" : "";
+    if (this.around.isShown()) {
+      this.bar.show(shown, standing, this.agents);
+      this.place.show(shown, standing, this.agents);
+      this.log.show(shown.items);
+      this.status.show(shown, this.reviews);
+      this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, standing.phase === "connected" || standing.phase === "interrupted");
+    }
+    this.drawn = performance.now();
+  }
+
+  private tell(sentence: string): void {
+    this.status.say(sentence);
+    announce(sentence);
+  }
+
+  // What is asked for
+
+  /** Does it; `null` if it did not work, which is told. */
+  private async command(command: AgentCommand): Promise<AgentReply | null> {
+    try {
+      const reply = await this.connection.request<AgentReply>("chat/command", { command });
+      this.status.say("");
+      return reply;
+    } catch (error) {
+      this.tell(sentenceOf(error));
+      return null;
+    }
+  }
+
+  private async send(blocks: readonly ContentBlock[], text: string): Promise<boolean> {
+    const { phase } = this.standing;
+    if (phase !== "connected" && phase !== "interrupted") {
+      this.tell("There is no agent to say it to. What you typed is kept.");
+      return false;
+    }
+    this.log.toEnd();
+    this.uncertain = { text, known: new Set(promptIds(this.shown)) };
+    try {
+      await this.connection.request<AgentReply>("chat/command", { command: { type: "prompt", blocks } });
+      this.uncertain = null;
+      this.status.say("");
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refusal && error.kind === "offline")) this.uncertain = null;
+      this.tell(`Not sent: ${sentenceOf(error)} What you typed is kept.`);
+      return false;
+    }
+  }
+
+  /** After the connection was away: if what was sent last has arrived, it must not be sent again. */
+  private settle(): void {
+    const { uncertain } = this;
+    this.uncertain = null;
+    if (!uncertain) return;
+    const arrived = [...this.shown.items, ...this.shown.queue].some(
+      (said) => "promptId" in said && said.promptId !== null && !uncertain.known.has(said.promptId) && "text" in said && said.text === uncertain.text,
+    );
+    if (arrived) this.composer.clear();
+    this.status.say(arrived ? "" : "What you typed did not arrive; it is kept.");
+  }
+
+  private cancel(): void {
+    if (this.shown.turn && !this.shown.turn.cancelling) void this.command({ type: "cancel" });
+  }
+
+  private async answer(requestId: string, decision: Decision): Promise<string | null> {
+    try {
+      const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "answer", requestId, decision } });
+      return reply.type === "tooLate" ? "It was answered elsewhere first." : null;
+    } catch (error) {
+      return sentenceOf(error);
+    }
+  }
+
+  private async connect(agent: ChatAgent): Promise<void> {
+    this.panels.close();
+    try {
+      this.status.say("");
+      await this.connection.request("chat/connect", { agent: agent.id });
+    } catch (error) {
+      this.tell(sentenceOf(error));
+    }
+  }
+
+  private async setWrites(writes: Writes): Promise<void> {
+    const sentence = "The agent will change files without showing you the change first.";
+    if (writes === "allow" && !(await confirmation("Write without a review?", sentence, "Write at once"))) {
+      this.place.show(this.shown, this.standing, this.agents);
+      this.panels.refreshOther("agent");
+      return;
+    }
+    try {
+      await this.connection.request("chat/writes", { writes });
+    } catch (error) {
+      this.tell(sentenceOf(error));
+    }
+  }
+
+  private async rename(): Promise<void> {
+    if (!this.shown.session?.abilities.renameSessions) return;
+    const title = await askText("Rename this session", "Name", this.shown.title, "Rename");
+    if (!title) return;
+    await this.command({ type: "rename", title });
+    this.panels.refreshOther("sessions");
+  }
+
+  private commands() {
+    const { commands, skills } = this.shown;
+    const known = new Set(commands.map(({ name }) => name));
+    return [
+      ...commands.map(({ name, description, hint }) => ({ insert: `/${name} `, label: name, about: [description, hint].filter(Boolean).join(" \u2014 ") })),
+      ...skills.filter((name) => !known.has(name)).map((name) => ({ insert: `/${name} `, label: name, about: "skill" })),
+    ];
+  }
+
+  /** Files of the workspace, those that are open first. */
+  private async files(word: string): Promise<readonly string[]> {
+    const open = this.connection.request<ShownContext>("context/show").then(
+      ({ context }) => (context.workspaceState?.openFiles ?? []).map(({ path }) => this.relative(path)),
+      () => [],
+    );
+    // Signs that mean something in a pattern mean themselves here.
+    const escaped = word.replace(/[*?[\]{}!\\]/g, "");
+    const found = this.connection.request<AgentReply>("chat/command", { command: { type: "findFiles", pattern: `**/*${escaped}*` } }).then(
+      (reply) => (reply.type === "files" ? reply.paths.map((path) => this.relative(path)) : []),
+      // An agent that cannot find files leaves those that are open.
+      () => [],
+    );
+    return [...new Set([...(await open), ...(await found)])];
+  }
+
+  private relative(path: string): string {
+    for (const folder of [...this.around.folders(), this.shown.session?.workspace ?? ""]) if (folder && path.startsWith(`${folder}/`)) return path.slice(folder.length + 1);
+    return path;
+  }
+
+  private toApproval(): void {
+    const form = this.log.forms[0];
+    form?.element.scrollIntoView({ block: "nearest" });
+    form?.focus();
+  }
+
+  private showSessions(): void {
+    this.panels.toggleOther({
+      name: "sessions",
+      title: "Sessions",
+      fill: async () => {
+        const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "listSessions" } });
+        const open = ({ sessionId }: { sessionId: string }) => {
+          this.panels.close();
+          void this.command({ type: "loadSession", sessionId });
+        };
+        return sessionPanel(reply.type === "sessions" ? reply.sessions : [], this.shown.session, { open, rename: () => void this.rename() });
+      },
+    });
+  }
+
+  private showAgent(): void {
+    this.panels.toggleOther({
+      name: "agent",
+      title: "Agent",
+      fill: () =>
+        agentPanel(this.shown.session, this.standing, this.agents, {
+          connect: (agent) => void this.connect(agent),
+          disconnect: () => void this.connection.request("chat/disconnect").catch((error: unknown) => this.tell(sentenceOf(error))),
+          setWrites: (writes) => void this.setWrites(writes),
+        }),
+    });
+  }
+}
+
+function promptIds({ items, queue }: Transcript): string[] {
+  return [...items, ...queue].flatMap((said) => ("promptId" in said && said.promptId !== null ? [said.promptId] : []));
+}
+
+function sentenceOf(error: unknown): string {
+  const sentence = error instanceof Error ? error.message : String(error);
+  const whole = /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+  return error instanceof Refusal && error.hint ? `${whole} ${error.hint}` : whole;
+}

@@ -1,0 +1,59 @@
+// The difference that a call of a tool makes, shown as in a review; there is nothing to decide here.
+
+import type { Connection } from "../connection";
+import { element } from "../dom";
+import { Draft, toText } from "../draft";
+import { Panes } from "../panes";
+import type { Hunk, ReviewTexts } from "../protocol";
+import { plain } from "../words";
+
+export interface Difference {
+  readonly path: string;
+  readonly oldText: string | null;
+  readonly newText: string;
+}
+
+export class DifferenceView {
+  readonly element = element("div", { class: "difference", "data-testid": "difference" });
+  private panes: Panes | null = null;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly shown: Difference,
+  ) {
+    this.element.append(element("p", { class: "faint" }, "One moment\u2026"));
+    void this.load();
+  }
+
+  destroy(): void {
+    this.panes?.destroy();
+    this.panes = null;
+  }
+
+  isOf({ path, oldText, newText }: Difference): boolean {
+    return path === this.shown.path && oldText === this.shown.oldText && newText === this.shown.newText;
+  }
+
+  private async load(): Promise<void> {
+    const base = this.shown.oldText ?? "";
+    const proposal = this.shown.newText;
+    try {
+      const { hunks } = await this.connection.request<{ hunks: readonly Hunk[] }>("difference", { base, proposal });
+      const texts: ReviewTexts = {
+        id: 0, path: this.shown.path, agent: "", session: "", revision: 1, version: 1, opened: 0,
+        newFile: this.shown.oldText === null, edited: false, size: { added: 0, removed: 0 },
+        base, proposal, draft: proposal, hunks,
+      };
+      const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", { edited: () => undefined, decide: () => undefined, moved: () => undefined });
+      panes.setReadOnly(`What the change makes of ${plain(this.shown.path)}`);
+      // It scrolls by itself, so it can have the focus.
+      panes.element.setAttribute("tabindex", "0");
+      panes.element.setAttribute("role", "group");
+      panes.element.setAttribute("aria-label", `Difference of ${plain(this.shown.path)}`);
+      this.panes = panes;
+      this.element.replaceChildren(hunks.length > 0 ? panes.element : element("p", { class: "faint" }, "Nothing changes."));
+    } catch (error) {
+      this.element.replaceChildren(element("p", { class: "problem" }, `The difference cannot be shown: ${(error as Error).message}`));
+    }
+  }
+}

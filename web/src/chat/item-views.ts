@@ -1,0 +1,99 @@
+// What is shown of each item of a conversation.
+
+import { element, replaceChildren } from "../dom";
+import { plain } from "../words";
+import { CodeView } from "./code-view";
+import { MarkdownView } from "./markdown-view";
+import { appendProse } from "./prose";
+import type { ContentBlock } from "./protocol";
+import { ToolCard, type ToolCardSurroundings } from "./tool-card";
+import type { Item } from "./transcript";
+
+export interface ItemView {
+  readonly kind: Item["kind"];
+  readonly element: HTMLElement;
+  update(item: Item): void;
+  destroy(): void;
+}
+
+export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
+  switch (item.kind) {
+    case "user":
+      return simple(item, element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Said elsewhere" }), showUser);
+    case "answer": {
+      const view = new MarkdownView();
+      const made = element("article", { class: "answered-text", "data-testid": "answer", "aria-label": "Answer" }, view.element);
+      return simple(item, made, (_, { text }) => view.update(text));
+    }
+    case "thinking": {
+      const text = element("p", { dir: "auto" });
+      const made = element("details", { class: "thinking", "data-testid": "thinking" }, element("summary", {}, "Thoughts"), text);
+      let shown = 0;
+      return simple(item, made, (_, now) => {
+        // Nearly always only more of the same.
+        if (now.text.length < shown) {
+          text.replaceChildren();
+          shown = 0;
+        }
+        appendProse(text, now.text.slice(shown));
+        shown = now.text.length;
+      });
+    }
+    case "block":
+      return simple(item, element("article", { class: "block", "data-testid": "block", "aria-label": "Answer" }), (made, { block }) => replaceChildren(made, blockElement(block)));
+    case "notice":
+      return simple(item, element("p", { class: "chat-notice", "data-testid": "chat-notice" }), (made, { level, message }) => {
+        made.dataset["level"] = level;
+        made.replaceChildren();
+        appendProse(made, message);
+      });
+    case "tool": {
+      const card = new ToolCard(item, around);
+      return { kind: "tool", element: card.element, update: (next) => next.kind === "tool" && card.update(next), destroy: () => card.destroy(), card } as ItemView & { card: ToolCard };
+    }
+  }
+}
+
+export function cardOf(view: ItemView): ToolCard | null {
+  return "card" in view ? (view.card as ToolCard) : null;
+}
+
+function simple<Kind extends Item["kind"]>(item: Item & { kind: Kind }, made: HTMLElement, show: (made: HTMLElement, item: Item & { kind: Kind }) => void): ItemView {
+  show(made, item);
+  return {
+    kind: item.kind,
+    element: made,
+    update: (next) => next.kind === item.kind && show(made, next as Item & { kind: Kind }),
+    destroy: () => undefined,
+  };
+}
+
+/** What a person said, as they said it; only blocks of code look like code. */
+function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user" }): void {
+  const parts: (Node | string)[] = [];
+  if (!own) parts.push(element("p", { class: "faint" }, "Said elsewhere"));
+  // Text, the word after the fence and the code take turns.
+  const pieces = text.split(/^```([^\n`]*)\n([\s\S]*?)\n```$/m);
+  for (let index = 0; index < pieces.length; index += 3) {
+    const written = (pieces[index] ?? "").replace(/^\n+|\n+$/g, "");
+    const paragraph = element("p", { class: "as-written", dir: "auto" });
+    appendProse(paragraph, written);
+    if (written !== "") parts.push(paragraph);
+    const code = pieces[index + 2];
+    if (code !== undefined) parts.push(new CodeView(pieces[index + 1] ?? "", code).element);
+  }
+  replaceChildren(made, ...parts, ...others.map(blockElement));
+}
+
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** Something that is not text. */
+export function blockElement(block: ContentBlock): HTMLElement {
+  if (block.type === "image" && "data" in block && typeof block.data === "string" && PICTURES.has(block.mimeType)) {
+    return element("img", { class: "picture", alt: "A picture", src: `data:${block.mimeType};base64,${block.data}` });
+  }
+  if (block.type === "resource_link" && "uri" in block) {
+    return element("p", { class: "chip resource" }, plain(block.name), " ", element("span", { class: "target" }, `(${plain(block.uri)})`));
+  }
+  return element("p", { class: "chat-notice", "data-level": "unsupported" }, `Something that this page cannot show (${plain(block.type || "unnamed")}).`);
+}

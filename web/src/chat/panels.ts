@@ -1,0 +1,129 @@
+// What the panels of the chat show: the sessions, and the agent with the place where it runs.
+
+import { element } from "../dom";
+import { age, plain } from "../words";
+import type { ChatAgent, ChatStanding, ConnectedSession, PreflightCell, SessionSummary, Writes } from "./protocol";
+
+export const DAEMON_SENTENCE = "Files, MCP servers, skills and credentials are those of the daemon\u2019s host, not of this page\u2019s companion.";
+
+/** What happens to files, in words. */
+export function writesSentence(writes: Writes): string {
+  return writes === "review" ? "What it wants to write becomes a review first." : "It writes files without a review.";
+}
+
+export function agentButtons(agents: readonly ChatAgent[], current: string | null, connect: (agent: ChatAgent) => void): HTMLElement {
+  if (agents.length === 0) return element("p", { class: "faint" }, "No agent can be started from here.");
+  return element(
+    "ul",
+    { class: "agent-choices" },
+    ...agents.map((agent) =>
+      element(
+        "li",
+        {},
+        element(
+          "button",
+          { type: "button", class: "agent-choice", "data-testid": "choose-agent", "data-agent": agent.id, "aria-current": agent.id === current ? "true" : null, "aria-disabled": String(agent.problem !== null), onclick: () => agent.problem === null && connect(agent) },
+          element("span", { class: "name" }, plain(agent.name)),
+          element("span", { class: "because" }, agent.problem !== null ? plain(agent.problem) : agent.kind === "daemon" ? "runs in a daemon, with that host\u2019s files and credentials" : "started here, as a child of the companion"),
+        ),
+      ),
+    ),
+  );
+}
+
+export interface AgentPanelListener {
+  connect(agent: ChatAgent): void;
+  disconnect(): void;
+  setWrites(writes: Writes): void;
+}
+
+export function agentPanel(session: ConnectedSession | null, standing: ChatStanding, agents: readonly ChatAgent[], listener: AgentPanelListener): HTMLElement {
+  const connected = standing.phase === "connected" || standing.phase === "interrupted";
+  const made = element("div", { class: "agent-panel", "data-testid": "agent-panel" });
+  if (connected && session) {
+    made.append(
+      element("dl", { class: "facts" }, ...fact("Agent", session.agent), ...fact("Works in", session.workspace), ...fact("Session", session.attached ? "was there before; others may be in it" : "began here")),
+      element("button", { type: "button", "data-testid": "disconnect", onclick: () => listener.disconnect() }, "Disconnect"),
+    );
+    if (session.locality.where === "daemon") made.append(element("h3", {}, "Where it runs"), element("p", {}, DAEMON_SENTENCE), preflight(session.locality.preflight));
+  }
+  if (!session || session.locality.where === "child") made.append(writesSwitch(standing.writes, listener));
+  made.append(element("h3", {}, connected ? "Speak with another" : "Speak with"), agentButtons(agents, connected ? standing.agent : null, (agent) => listener.connect(agent)));
+  return made;
+}
+
+function fact(name: string, value: string): HTMLElement[] {
+  return [element("dt", {}, name), element("dd", {}, plain(value))];
+}
+
+export function writesSwitch(writes: Writes, { setWrites }: Pick<AgentPanelListener, "setWrites">): HTMLElement {
+  const option = (value: Writes, label: string) => {
+    const input = element("input", { type: "radio", name: "writes", value, "data-testid": `writes-${value}`, onchange: () => setWrites(value) });
+    input.checked = writes === value;
+    return element("label", {}, input, label);
+  };
+  return element(
+    "fieldset",
+    { class: "writes", "data-testid": "writes", "data-writes": writes },
+    element("legend", {}, "When a child of the companion writes a file"),
+    option("review", "it becomes a review first"),
+    option("allow", "it is written at once"),
+  );
+}
+
+const CELLS: Record<string, string> = { ok: "good", warning: "waiting", error: "bad" };
+
+function preflight(cells: readonly PreflightCell[]): HTMLElement {
+  if (cells.length === 0) return element("p", { class: "faint" }, "The daemon tells nothing about itself.");
+  return element(
+    "ul",
+    { class: "files agents", "data-testid": "preflight" },
+    ...cells.map((cell) =>
+      element(
+        "li",
+        {},
+        element("span", { class: `dot ${CELLS[cell.status] ?? ""}`, "aria-hidden": "true" }),
+        element("span", { class: "path" }, plain(cell.kind.replaceAll("_", " "))),
+        element("span", { class: "because" }, [plain(cell.status), cell.locality ? `true of: ${plain(cell.locality)}` : "", cell.error ? plain(cell.error) : "", details(cell.detail)].filter(Boolean).join(" \u00b7 ")),
+      ),
+    ),
+  );
+}
+
+function details(detail: unknown): string {
+  if (detail === null || detail === undefined) return "";
+  if (typeof detail === "string") return plain(detail);
+  if (typeof detail !== "object") return String(detail);
+  const entries = Object.entries(detail).filter(([, value]) => value !== null && typeof value !== "object");
+  return entries.map(([name, value]) => `${plain(name)}: ${plain(String(value))}`).join(", ");
+}
+
+export interface SessionPanelListener {
+  open(session: SessionSummary): void;
+  rename(): void;
+}
+
+export function sessionPanel(sessions: readonly SessionSummary[], current: ConnectedSession | null, listener: SessionPanelListener): HTMLElement {
+  if (sessions.length === 0) return element("p", { class: "faint", "data-testid": "no-sessions" }, "The agent remembers no session of this folder.");
+  return element(
+    "ul",
+    { class: "files sessions", "data-testid": "sessions" },
+    ...sessions.map((session) => {
+      const isCurrent = session.sessionId === current?.sessionId;
+      const when = session.updatedAt ?? session.createdAt;
+      const about = [when && !Number.isNaN(Date.parse(when)) ? age(Date.parse(when)) : "", session.hasActivePrompt ? "at work" : "", session.clientCount > 0 ? `${session.clientCount} in it` : ""].filter(Boolean).join(" \u00b7 ");
+      const name = plain(session.displayName ?? "") || `Session ${plain(session.sessionId.slice(0, 8))}`;
+      const canOpen = current?.abilities.loadSessions ?? false;
+      return element(
+        "li",
+        { "data-testid": "session", "data-session": session.sessionId, "data-current": String(isCurrent) },
+        isCurrent || !canOpen
+          ? element("span", { class: "path" }, name)
+          : element("button", { type: "button", class: "quiet session-open", "data-testid": "session-open", onclick: () => listener.open(session) }, name),
+        isCurrent ? element("span", { class: "chip" }, "this one") : null,
+        isCurrent && current?.abilities.renameSessions ? element("button", { type: "button", class: "quiet small", "data-testid": "session-rename", onclick: () => listener.rename() }, "Rename") : null,
+        element("span", { class: "because" }, about),
+      );
+    }),
+  );
+}

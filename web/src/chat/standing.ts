@@ -1,0 +1,115 @@
+// How the connection to the agent stands: the place where it runs, and what can be done when there is none.
+
+import { element, replaceChildren } from "../dom";
+import { plain } from "../words";
+import { agentButtons, DAEMON_SENTENCE, writesSentence } from "./panels";
+import type { ChatAgent, ChatStanding, Writes } from "./protocol";
+import type { Transcript } from "./transcript";
+
+export interface StandingListener {
+  connect(agent: ChatAgent): void;
+  reopen(sessionId: string): void;
+  newSession(): void;
+  details(): void;
+  setWrites(writes: Writes): void;
+}
+
+export class Standing {
+  /** Where the agent runs and what becomes of what it writes. */
+  readonly banner = element("div", { class: "locality", "data-testid": "locality", hidden: true });
+  /** In place of a conversation. */
+  readonly empty = element("div", { class: "chat-empty", "data-testid": "chat-empty" });
+  /** The conversation is cut or over. */
+  readonly over = element("div", { class: "chat-over", role: "alert", "data-testid": "chat-over", hidden: true });
+  private shownBanner = "";
+  private shownEmpty = "";
+  private shownOver = "";
+
+  constructor(private readonly listener: StandingListener) {}
+
+  show(shown: Transcript, standing: ChatStanding, agents: readonly ChatAgent[]): void {
+    this.showBanner(shown, standing);
+    this.showEmpty(shown, standing, agents);
+    this.showOver(shown, standing, agents);
+  }
+
+  private showBanner({ session }: Transcript, { phase, writes }: ChatStanding): void {
+    const where = phase === "connected" || phase === "interrupted" ? session?.locality.where : undefined;
+    const now = `${where ?? ""} ${writes}`;
+    // The box may have been clicked and the person have thought better of it.
+    const box = this.banner.querySelector("input");
+    if (box) box.checked = writes === "review";
+    if (now === this.shownBanner) return;
+    this.shownBanner = now;
+    this.banner.hidden = where === undefined;
+    this.banner.dataset["where"] = where ?? "";
+    this.banner.dataset["writes"] = writes;
+    const details = element("button", { type: "button", class: "quiet small", "data-testid": "locality-details", onclick: () => this.listener.details() }, "Details");
+    if (where === "daemon") {
+      replaceChildren(this.banner, element("span", { class: "chip" }, "daemon"), element("span", { class: "grow" }, DAEMON_SENTENCE), details);
+    } else if (where === "child") {
+      const input = element("input", { type: "checkbox", role: "switch", "data-testid": "review-writes", onchange: () => this.listener.setWrites(input.checked ? "review" : "allow") });
+      input.checked = writes === "review";
+      replaceChildren(
+        this.banner,
+        element("span", { class: "chip" }, "child"),
+        element("span", { class: "grow" }, session?.abilities.reviewsWrites === false ? "It runs here, as you, and writes files by itself." : `It runs here, as you. ${writesSentence(writes)}`),
+        session?.abilities.reviewsWrites !== false && element("label", { class: "switch" }, input, "Review writes"),
+        details,
+      );
+    }
+  }
+
+  private showEmpty(shown: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
+    const isEmpty = shown.items.length === 0;
+    const now = JSON.stringify([isEmpty, phase, agent, agents, shown.session?.agent, shown.session?.workspace]);
+    if (now === this.shownEmpty) return;
+    this.shownEmpty = now;
+    this.empty.hidden = !isEmpty;
+    const name = plain(agents.find(({ id }) => id === agent)?.name ?? "the agent");
+    if (phase === "connecting") {
+      replaceChildren(this.empty, element("p", { class: "empty-title" }, `Connecting to ${name}\u2026`), element("p", { class: "faint" }, "The first start of an agent may take a while."));
+    } else if (phase === "connected" || phase === "interrupted") {
+      replaceChildren(
+        this.empty,
+        element("p", { class: "empty-title" }, `Talk with ${plain(shown.session?.agent ?? name)}`),
+        element("p", { class: "faint" }, "It works in ", element("code", {}, plain(shown.session?.workspace ?? "this folder")), ". ", element("kbd", {}, "/"), " offers its commands, ", element("kbd", {}, "@"), " names a file, ", element("kbd", {}, "Alt+S"), " adds what is selected in your editor."),
+      );
+    } else {
+      replaceChildren(
+        this.empty,
+        element("p", { class: "empty-title" }, "Talk with an agent"),
+        element("p", { class: "faint" }, "All pages of this companion share one conversation."),
+        agentButtons(agents, null, (chosen) => this.listener.connect(chosen)),
+      );
+    }
+  }
+
+  private showOver({ interrupted, over }: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
+    const chosen = agents.find(({ id }) => id === agent);
+    const now = JSON.stringify([phase, interrupted, over, chosen]);
+    if (now === this.shownOver) return;
+    this.shownOver = now;
+    const button = (testId: string, kind: string, label: string, action: () => void) => element("button", { type: "button", class: kind, "data-testid": testId, onclick: action }, label);
+    const connect = chosen && button("connect-again", "", "Connect again", () => this.listener.connect(chosen));
+    if (phase === "interrupted") {
+      this.over.hidden = false;
+      this.over.dataset["state"] = "interrupted";
+      replaceChildren(this.over, element("span", { class: "grow" }, `The connection to the agent is cut${interrupted ? `: ${plain(interrupted.reason)}` : ""}. It comes back by itself, and nothing is lost.`), connect);
+    } else if (phase === "over") {
+      const reopen = over?.reopen;
+      this.over.hidden = false;
+      this.over.dataset["state"] = "over";
+      replaceChildren(
+        this.over,
+        element("span", { class: "grow" }, `The session is over${over?.reason ? `: ${plain(over.reason)}` : ""}.`.replace(/\.\.$/, ".")),
+        reopen && button("reopen", "primary", "Open it again", () => this.listener.reopen(reopen)),
+        over && button("begin-new", "", "New session", () => this.listener.newSession()),
+        !reopen && connect,
+      );
+    } else {
+      this.over.hidden = true;
+      replaceChildren(this.over);
+    }
+  }
+}

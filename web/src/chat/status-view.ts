@@ -1,0 +1,113 @@
+// What is between the conversation and the text: what the agent does now, its plan, what waits, and what could be said next.
+
+import { element, replaceChildren } from "../dom";
+import { count, plain } from "../words";
+import type { PlanEntry } from "./protocol";
+import { openApprovals, type QueuedPrompt, type Transcript } from "./transcript";
+
+export interface StatusListener {
+  unqueue(promptId: string): void;
+  toApproval(): void;
+  toReviews(): void;
+  fill(text: string): void;
+}
+
+const PLAN_SIGNS: Record<string, readonly [string, string]> = { completed: ["\u2713", "done"], in_progress: ["\u25d4", "at work"], pending: ["\u25cb", "to do"] };
+
+export class StatusView {
+  readonly element: HTMLElement;
+  private readonly line = element("div", { class: "status-line" });
+  private readonly words = element("span", { class: "status-words", "data-testid": "status" });
+  private readonly approval: HTMLButtonElement;
+  private readonly reviews: HTMLButtonElement;
+  private readonly suggestion: HTMLButtonElement;
+  private readonly planSummary = element("summary");
+  private readonly planList = element("ol");
+  private readonly plan = element("details", { class: "plan", "data-testid": "plan", hidden: true }, this.planSummary, this.planList);
+  private readonly queue = element("ul", { class: "queue", "aria-label": "Waits its turn", "data-testid": "queue", hidden: true });
+  private shownPlan: readonly PlanEntry[] = [];
+  private shownQueue: readonly QueuedPrompt[] = [];
+  private started = 0;
+  private problem = "";
+  private shown: Transcript | null = null;
+
+  constructor(private readonly listener: StatusListener) {
+    this.approval = element("button", { type: "button", class: "small attention", "data-testid": "to-approval", hidden: true, onclick: () => listener.toApproval() });
+    this.reviews = element("button", { type: "button", class: "small attention", "data-testid": "to-reviews", hidden: true, onclick: () => listener.toReviews() });
+    this.suggestion = element("button", { type: "button", class: "small suggestion", "data-testid": "suggestion", hidden: true, onclick: () => listener.fill(this.shown?.suggestion ?? "") });
+    this.line.append(this.words, this.approval, this.reviews, this.suggestion);
+    this.element = element("div", { class: "chat-status" }, this.plan, this.queue, this.line);
+    window.setInterval(() => this.showWords(), 1000);
+  }
+
+  show(shown: Transcript, reviews: number): void {
+    if (shown.turn?.promptId !== this.shown?.turn?.promptId) this.started = performance.now();
+    this.shown = shown;
+    this.showPlan(shown.plan);
+    this.showQueue(shown.queue);
+    const waiting = openApprovals(shown).length;
+    this.approval.hidden = waiting === 0;
+    this.approval.textContent = waiting === 1 ? "The agent asks you \u2191" : `${count(waiting, "question")} of the agent \u2191`;
+    this.reviews.hidden = reviews === 0;
+    this.reviews.textContent = `${count(reviews, "change")} to review`;
+    this.suggestion.hidden = shown.suggestion === "" || shown.turn !== null;
+    this.suggestion.textContent = plain(shown.suggestion);
+    this.suggestion.title = "Say this next (\u2192 in an empty text)";
+    this.showWords();
+  }
+
+  /** Something did not work; shown until the next thing happens. */
+  say(problem: string): void {
+    this.problem = problem;
+    this.showWords();
+  }
+
+  private showWords(): void {
+    const turn = this.shown?.turn;
+    const words = this.problem || (turn ? this.doing(turn.cancelling) : "");
+    if (this.words.textContent !== words) this.words.textContent = words;
+    this.words.classList.toggle("problem", this.problem !== "");
+    this.line.classList.toggle("busy", turn !== null && turn !== undefined && this.problem === "");
+  }
+
+  private doing(isCancelling: boolean): string {
+    if (isCancelling) return "Cancelling\u2026";
+    if (!this.approval.hidden) return "Waits for your answer";
+    const seconds = Math.round((performance.now() - this.started) / 1000);
+    return seconds >= 3 ? `Working \u00b7 ${seconds} s` : "Working\u2026";
+  }
+
+  private showPlan(entries: readonly PlanEntry[]): void {
+    if (entries === this.shownPlan) return;
+    this.shownPlan = entries;
+    const done = entries.filter(({ status }) => status === "completed").length;
+    this.plan.hidden = entries.length === 0;
+    const now = entries.find(({ status }) => status === "in_progress") ?? entries.find(({ status }) => status !== "completed");
+    replaceChildren(this.planSummary, element("span", {}, "Plan"), element("span", { class: "badge" }, `${done} / ${entries.length}`), element("span", { class: "plan-now" }, now ? plain(now.content) : "all done"));
+    replaceChildren(
+      this.planList,
+      ...entries.map(({ content, status }) => {
+        const [sign, words] = PLAN_SIGNS[status] ?? ["\u25cb", status];
+        return element("li", { "data-status": status }, element("span", { class: "sign", role: "img", "aria-label": plain(words) }, sign), plain(content));
+      }),
+    );
+  }
+
+  private showQueue(queue: readonly QueuedPrompt[]): void {
+    if (queue === this.shownQueue) return;
+    this.shownQueue = queue;
+    this.queue.hidden = queue.length === 0;
+    replaceChildren(
+      this.queue,
+      ...queue.map(({ promptId, text }) =>
+        element(
+          "li",
+          { "data-testid": "queued", "data-prompt": promptId },
+          element("span", { class: "chip" }, "waits"),
+          element("span", { class: "queued-text" }, plain(text.slice(0, 300))),
+          element("button", { type: "button", class: "quiet small", "data-testid": "unqueue", "aria-label": `Take out: ${plain(text.slice(0, 60))}`, onclick: () => this.listener.unqueue(promptId) }, "\u2715"),
+        ),
+      ),
+    );
+  }
+}

@@ -1,0 +1,282 @@
+// What there is to show of a conversation, folded from what the companion tells: `fold(shown, event)` gives what is shown next.
+// Nothing is changed in place: an item that is the same object looks the same.
+
+import type {
+  AgentEvent,
+  Choices,
+  ConnectedSession,
+  ContentBlock,
+  NoticeLevel,
+  PermissionRequest,
+  PlanEntry,
+  SlashCommand,
+  TokenUsage,
+  ToolCall,
+  TurnEnd,
+} from "./protocol";
+
+export interface Approval {
+  readonly request: PermissionRequest;
+  /** How many votes there are and how many are needed, where one is not enough. */
+  readonly votes: { readonly received: number; readonly needed: number } | null;
+  /** How it ended; `null` while it waits for an answer. */
+  readonly closed: { readonly optionId: string | null; readonly own: boolean } | null;
+}
+
+export type Item =
+  | { readonly kind: "user"; readonly promptId: string | null; readonly text: string; readonly others: readonly ContentBlock[]; readonly own: boolean }
+  | { readonly kind: "answer" | "thinking"; readonly promptId: string | null; readonly text: string }
+  | { readonly kind: "block"; readonly block: ContentBlock }
+  | { readonly kind: "tool"; readonly call: ToolCall; readonly approval: Approval | null }
+  | { readonly kind: "notice"; readonly level: NoticeLevel | "problem"; readonly message: string };
+
+export interface QueuedPrompt {
+  readonly promptId: string;
+  readonly text: string;
+  /** Whether somebody on one of our pages said it. */
+  readonly own: boolean;
+}
+
+export interface Transcript {
+  readonly session: ConnectedSession | null;
+  readonly items: readonly Item[];
+  readonly queue: readonly QueuedPrompt[];
+  /** The turn that is going on. */
+  readonly turn: { readonly promptId: string | null; readonly cancelling: boolean } | null;
+  readonly plan: readonly PlanEntry[];
+  readonly models: Choices;
+  readonly modes: Choices;
+  readonly commands: readonly SlashCommand[];
+  readonly skills: readonly string[];
+  readonly context: { readonly used: number; readonly size: number } | null;
+  readonly tokens: TokenUsage | null;
+  readonly title: string;
+  readonly suggestion: string;
+  readonly interrupted: { readonly reason: string; readonly retryInMilliseconds: number } | null;
+  readonly over: { readonly kind: string; readonly reason: string; readonly reopen: string | null } | null;
+  /** Whether history is being told: nothing of it is news. */
+  readonly telling: boolean;
+}
+
+const NO_CHOICES: Choices = { current: null, available: [] };
+
+export const EMPTY: Transcript = {
+  session: null,
+  items: [],
+  queue: [],
+  turn: null,
+  plan: [],
+  models: NO_CHOICES,
+  modes: NO_CHOICES,
+  commands: [],
+  skills: [],
+  context: null,
+  tokens: null,
+  title: "",
+  suggestion: "",
+  interrupted: null,
+  over: null,
+  telling: false,
+};
+
+/** The approvals that wait for a person, oldest first. */
+export function openApprovals(shown: Transcript): Approval[] {
+  const found: Approval[] = [];
+  for (const item of shown.items) if (item.kind === "tool" && item.approval && !item.approval.closed) found.push(item.approval);
+  return found;
+}
+
+export function foldAll(shown: Transcript, events: readonly AgentEvent[]): Transcript {
+  let next = shown;
+  for (const event of events) next = fold(next, event);
+  return next;
+}
+
+export function fold(shown: Transcript, event: AgentEvent): Transcript {
+  switch (event.type) {
+    case "connected": {
+      const { type: _, ...session } = event;
+      return { ...EMPTY, session };
+    }
+    case "historyStart":
+      return { ...shown, items: [], queue: [], turn: null, plan: [], suggestion: "", telling: true };
+    case "historyEnd":
+      return { ...shown, telling: false };
+    case "promptAccepted":
+      return { ...shown, suggestion: "", items: [...shown.items, { kind: "user", promptId: event.promptId, text: event.text, others: [], own: true }] };
+    case "userMessage":
+      return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content) };
+    case "turnStarted":
+      return { ...unqueue(shown, event.promptId, false), turn: { promptId: event.promptId, cancelling: false } };
+    case "assistantChunk":
+      return { ...shown, items: piece(shown.items, "answer", event.promptId, event.content) };
+    case "thinkingChunk":
+      return { ...shown, items: piece(shown.items, "thinking", event.promptId, event.content) };
+    case "toolCall":
+      return { ...shown, items: card(shown.items, event.call) };
+    case "plan":
+      return { ...shown, plan: event.entries };
+    case "approvalOpened":
+      return { ...shown, items: opened(shown.items, event.request) };
+    case "approvalProgress":
+      return { ...shown, items: approval(shown.items, event.requestId, (known) => ({ ...known, votes: { received: event.received, needed: event.needed } })) };
+    case "approvalClosed":
+      return { ...shown, items: approval(shown.items, event.requestId, (known) => ({ ...known, closed: known.closed ?? { optionId: event.optionId, own: event.own } })) };
+    case "cancelRequested":
+      return { ...shown, turn: shown.turn && { ...shown.turn, cancelling: true } };
+    case "turnEnded":
+      return ended(shown, event.promptId, event.end);
+    case "promptQueued":
+      return queued(shown, event.promptId, event.text);
+    case "promptUnqueued":
+      return unqueue(shown, event.promptId, event.removed);
+    case "models":
+      return { ...shown, models: { current: event.current, available: event.available } };
+    case "modes":
+      return { ...shown, modes: { current: event.current, available: event.available } };
+    case "modelChanged":
+      return { ...shown, models: { ...shown.models, current: event.modelId } };
+    case "modelChangeFailed":
+      return notice(shown, "warning", `The model ${event.modelId} is not in use: ${event.message}`);
+    case "modeChanged":
+      return { ...shown, modes: { ...shown.modes, current: event.modeId } };
+    case "commands":
+      return { ...shown, commands: event.commands, skills: event.skills };
+    case "contextUsage":
+      return { ...shown, context: { used: event.used, size: event.size } };
+    case "tokenUsage":
+      return { ...shown, tokens: { inputTokens: event.inputTokens, outputTokens: event.outputTokens, totalTokens: event.totalTokens } };
+    case "title":
+      return { ...shown, title: event.title };
+    case "suggestion":
+      return { ...shown, suggestion: event.text };
+    case "notice":
+      return notice(shown, event.level, event.message);
+    case "interrupted":
+      return { ...shown, interrupted: { reason: event.reason, retryInMilliseconds: event.retryInMilliseconds } };
+    case "reconnected":
+      return { ...shown, interrupted: null };
+    case "disconnected":
+      return over(shown, event);
+    default:
+      // A newer companion may say more: that is told, not dropped.
+      return notice(shown, "unsupported", `Something happened that this page cannot show (${String((event as { type?: unknown }).type)}).`);
+  }
+}
+
+function notice(shown: Transcript, level: NoticeLevel | "problem", message: string): Transcript {
+  return { ...shown, items: [...shown.items, { kind: "notice", level, message }] };
+}
+
+function textOf(content: ContentBlock): string | null {
+  return content.type === "text" && "text" in content && typeof content.text === "string" ? content.text : null;
+}
+
+/** Adds to the last item if it is the same saying, or begins another. */
+function piece(items: readonly Item[], kind: "answer" | "thinking", promptId: string | null, content: ContentBlock): readonly Item[] {
+  const text = textOf(content);
+  if (text === null) return [...items, { kind: "block", block: content }];
+  if (text === "") return items;
+  const last = items.at(-1);
+  if (last?.kind === kind && last.promptId === promptId) return replaceLast(items, { ...last, text: last.text + text });
+  return [...items, { kind, promptId, text }];
+}
+
+function userPiece(items: readonly Item[], promptId: string | null, content: ContentBlock): readonly Item[] {
+  const text = textOf(content);
+  const last = items.at(-1);
+  if (last?.kind === "user" && last.promptId === promptId) {
+    return replaceLast(items, text === null ? { ...last, others: [...last.others, content] } : { ...last, text: last.text + text });
+  }
+  return [...items, { kind: "user", promptId, text: text ?? "", others: text === null ? [content] : [], own: false }];
+}
+
+function replaceLast(items: readonly Item[], item: Item): readonly Item[] {
+  const copy = items.slice();
+  copy[copy.length - 1] = item;
+  return copy;
+}
+
+/** The index of a card, looked for from the end: that is where things happen. */
+function cardIndex(items: readonly Item[], matches: (item: Item & { kind: "tool" }) => boolean): number {
+  return items.findLastIndex((item) => item.kind === "tool" && matches(item));
+}
+
+function card(items: readonly Item[], call: ToolCall): readonly Item[] {
+  const index = cardIndex(items, (item) => item.call.id === call.id);
+  const known = items[index];
+  if (known?.kind !== "tool") return [...items, { kind: "tool", call, approval: null }];
+  return items.with(index, { ...known, call: completed(call, known.call) });
+}
+
+/** The newer telling of a call, with what only the older one had. */
+function completed(newer: ToolCall, older: ToolCall): ToolCall {
+  return {
+    ...newer,
+    title: newer.title || older.title,
+    kind: newer.kind || older.kind,
+    toolName: newer.toolName ?? older.toolName,
+    input: newer.input ?? older.input,
+    locations: newer.locations.length > 0 ? newer.locations : older.locations,
+    content: newer.content.length > 0 ? newer.content : older.content,
+  };
+}
+
+/** An approval is part of the card of the call that it is about. */
+function opened(items: readonly Item[], request: PermissionRequest): readonly Item[] {
+  const fresh: Approval = { request, votes: null, closed: null };
+  const index = cardIndex(items, (item) => item.call.id === request.toolCall.id);
+  const known = items[index];
+  if (known?.kind !== "tool") return [...items, { kind: "tool", call: request.toolCall, approval: fresh }];
+  if (known.approval?.request.requestId === request.requestId) return items;
+  const call = { ...completed(request.toolCall, known.call), status: known.call.status, output: known.call.output };
+  return items.with(index, { kind: "tool", call, approval: fresh });
+}
+
+function approval(items: readonly Item[], requestId: string, change: (known: Approval) => Approval): readonly Item[] {
+  const index = cardIndex(items, (item) => item.approval?.request.requestId === requestId);
+  const known = items[index];
+  if (known?.kind !== "tool" || !known.approval) return items;
+  return items.with(index, { ...known, approval: change(known.approval) });
+}
+
+/** A prompt that waits is shown below, not where it was said. */
+function queued(shown: Transcript, promptId: string, text: string): Transcript {
+  if (shown.queue.some((known) => known.promptId === promptId)) return shown;
+  const said = shown.items.find((item) => item.kind === "user" && item.promptId === promptId);
+  const items = said ? shown.items.filter((item) => item !== said) : shown.items;
+  return { ...shown, items, queue: [...shown.queue, { promptId, text, own: said?.kind === "user" && said.own }] };
+}
+
+function unqueue(shown: Transcript, promptId: string, removed: boolean): Transcript {
+  const waited = shown.queue.find((known) => known.promptId === promptId);
+  if (!waited) return shown;
+  const queue = shown.queue.filter((known) => known !== waited);
+  // What somebody else said is told when its turn begins.
+  if (removed || !waited.own) return { ...shown, queue };
+  return { ...shown, queue, items: [...shown.items, { kind: "user", promptId, text: waited.text, others: [], own: true }] };
+}
+
+const ENDS: Record<string, string> = {
+  cancelled: "Cancelled.",
+  max_tokens: "The answer ends here: it reached the longest that the model gives.",
+  max_turn_requests: "The agent stopped: it made as many requests as one turn may have.",
+  refusal: "The model refused to go on.",
+};
+
+function ended(shown: Transcript, promptId: string | null, end: TurnEnd): Transcript {
+  const isRunning = !shown.turn || promptId === null || shown.turn.promptId === null || shown.turn.promptId === promptId;
+  const next: Transcript = isRunning ? { ...shown, turn: null } : shown;
+  if (end.outcome === "failed") return notice(next, "problem", end.message || "The agent could not go on.");
+  if (end.stopReason === "end_turn" || end.stopReason === "") return next;
+  return notice(next, "information", ENDS[end.stopReason] ?? `The turn ended: ${end.stopReason}.`);
+}
+
+/** The session is over; what waited for an answer waits no more. */
+function over(shown: Transcript, { kind, reason, reopen }: { kind: string; reason: string; reopen: string | null }): Transcript {
+  const items = shown.items.map((item): Item => {
+    if (item.kind !== "tool" || !item.approval || item.approval.closed) return item;
+    return { ...item, approval: { ...item.approval, closed: { optionId: null, own: false } } };
+  });
+  return { ...shown, items, queue: [], turn: null, suggestion: "", interrupted: null, over: { kind, reason, reopen } };
+}
