@@ -100,7 +100,7 @@ impl Desk for Companion {
                 self.chat.disconnect().await;
                 Ok(json!({}))
             }
-            Request::ChatCommand(asked) => self.chat.command(asked.command).await,
+            Request::ChatCommand(asked) => self.chat_command(asked.command).await,
             Request::ChatWrites(asked) => {
                 self.chat.set_writes(asked.writes)?;
                 Ok(json!({}))

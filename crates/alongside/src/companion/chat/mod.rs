@@ -22,7 +22,7 @@ use alongside_agent::{AgentCommand, AgentManager, AgentReply, EventReceiver};
 use alongside_front::Refusal;
 use alongside_front::protocol::{ChatAgent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Notification};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{Notify, broadcast};
 
 use super::store::key;
@@ -108,13 +108,19 @@ impl Chat {
         }
     }
 
-    /// Connects to an agent, in place of the one before.
-    async fn connect(&self, choice: &Choice, workspace: PathBuf, gate: Arc<dyn ReviewGate>) -> Result<(), Refusal> {
-        let open = if choice.is_child() {
+    /// Connects to an agent, in place of the one before: to a session of one's own choice, or the usual one.
+    async fn connect(
+        &self,
+        choice: &Choice,
+        open: Option<OpenSession>,
+        workspace: PathBuf,
+        gate: Arc<dyn ReviewGate>,
+    ) -> Result<(), Refusal> {
+        let open = open.unwrap_or(if choice.is_child() {
             OpenSession::New
         } else {
             OpenSession::CreateOrAttach
-        };
+        });
         let target = choice
             .target(workspace, gate, open)
             .map_err(|unusable| Refusal::new("agentUnusable", unusable.0))?;
@@ -157,40 +163,12 @@ impl Chat {
     }
 
     /// Asks something of the agent.
-    pub(super) async fn command(&self, command: Value) -> Result<Value, Refusal> {
-        let command: AgentCommand = serde_json::from_value(command)
-            .map_err(|error| Refusal::new("badCommand", format!("this is no command for an agent: {error}")))?;
-        let opens = matches!(command, AgentCommand::NewSession | AgentCommand::LoadSession { .. });
-        let reply = if opens {
-            self.open(command).await?
-        } else {
-            let _turn = match command {
-                AgentCommand::Prompt { .. } => Some(self.prompts.lock().await),
-                _ => None,
-            };
-            self.manager.execute(command).await.map_err(|error| refusal(&error))?
+    async fn command(&self, command: AgentCommand) -> Result<AgentReply, Refusal> {
+        let _turn = match command {
+            AgentCommand::Prompt { .. } => Some(self.prompts.lock().await),
+            _ => None,
         };
-        serde_json::to_value(reply).map_err(|error| Refusal::new("internal", error.to_string()))
-    }
-
-    /// Opens another session, which connects if there is no connection.
-    async fn open(&self, command: AgentCommand) -> Result<AgentReply, Refusal> {
-        let given_up = self.given_up.notified();
-        let attempt = self.change(|state| {
-            state.attempt += 1;
-            state.connecting = !self.manager.is_connected();
-            state.attempt
-        });
-        let opened = tokio::select! {
-            opened = self.manager.execute(command) => opened.map_err(|error| refusal(&error)),
-            () = given_up => Err(given_up_refusal()),
-        };
-        if let Err(refusal) = &opened
-            && !self.manager.is_connected()
-        {
-            self.failed(attempt, refusal);
-        }
-        opened
+        self.manager.execute(command).await.map_err(|error| refusal(&error))
     }
 
     /// Chooses what happens to files that a child wants to write.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use alongside_agent::AgentError;
 use alongside_agent::daemon::DaemonError;
+use alongside_agent::ide::OpenSession;
+use alongside_agent::{AgentCommand, AgentError, AgentReply};
 use alongside_core::draft::Draft;
 use alongside_front::Refusal;
 use alongside_front::protocol::{ChatConnect, Hunks, Texts};
@@ -22,12 +23,34 @@ impl Companion {
     }
 
     pub(in crate::companion) async fn connect_chat(&self, asked: &ChatConnect) -> Result<Value, Refusal> {
-        let choice = choice(&self.settings.lock(), &asked.agent)?;
+        self.open_chat(&asked.agent, None).await?;
+        Ok(json!({}))
+    }
+
+    /// Asks something of the agent. To begin or open a session also works when there is no connection: the agent that was chosen is
+    /// connected to again, by this companion or the one before.
+    pub(in crate::companion) async fn chat_command(&self, command: Value) -> Result<Value, Refusal> {
+        let command: AgentCommand = serde_json::from_value(command)
+            .map_err(|error| Refusal::new("badCommand", format!("this is no command for an agent: {error}")))?;
+        let open = match &command {
+            AgentCommand::NewSession => Some(OpenSession::New),
+            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(session_id.clone())),
+            _ => None,
+        };
+        let agent = self.chat.state.lock().agent.clone();
+        if let (Some(open), Some(agent), false) = (open, agent, self.chat.manager.is_connected()) {
+            self.open_chat(&agent, Some(open)).await?;
+            return value(&AgentReply::Done);
+        }
+        value(&self.chat.command(command).await?)
+    }
+
+    async fn open_chat(&self, agent: &str, open: Option<OpenSession>) -> Result<(), Refusal> {
+        let choice = choice(&self.settings.lock(), agent)?;
         let workspace = self.workspace().into_iter().next();
         let workspace = workspace.ok_or_else(|| Refusal::new("noWorkspace", "there is no folder to work in"))?;
         let gate = Arc::new(Gate(self.me.clone()));
-        self.chat.connect(&choice, workspace, gate).await?;
-        Ok(json!({}))
+        self.chat.connect(&choice, open, workspace, gate).await
     }
 }
 

@@ -158,9 +158,18 @@ async fn a_companion_that_was_stopped_shows_the_chat_and_starts_nothing() {
     serving.signal("TERM");
     assert_eq!(serving.wait().0, Some(0));
     let serving = serve(&sandbox);
-    let front = Front::connect(&serving, &sandbox).await;
+    let mut front = Front::connect(&serving, &sandbox).await;
     assert_eq!(front.phase, ChatPhase::Over);
     assert_eq!(front.turns(), [whole(1, 3)]);
     let over = front.of_type("disconnected").next().unwrap();
-    assert_eq!(over["reopen"], json!("session-1"), "it can be opened again");
+    assert_eq!(over["reopen"], json!("session-1"));
+    let reopen = json!({"type": "loadSession", "sessionId": "session-1"});
+    front.command(reopen).await.unwrap();
+    let next = front.prompt("answer 2 3").await.unwrap();
+    front.until_ended(&next).await;
+    assert_eq!(
+        front.turns(),
+        [whole(1, 3), whole(2, 3)],
+        "when somebody asks it goes on"
+    );
 }
