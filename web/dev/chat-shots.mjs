@@ -37,7 +37,7 @@ const done = (page) => page.waitForFunction(() => document.querySelector("[data-
 
 try {
   await shot("chat-idle", { colorScheme: "light" });
-  await shot("chat-light", { colorScheme: "light" }, async (page) => {
+  await shot("chat-light", { colorScheme: "light", viewport: { width: 1360, height: 1010 } }, async (page) => {
     await connect(page);
     await say(page, "Give the retry policy a deadline, and keep the default as it is.");
     await page.waitForSelector("text=All four tests pass");

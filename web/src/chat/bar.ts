@@ -2,6 +2,7 @@
 
 import { element, replaceChildren } from "../dom";
 import { plain } from "../words";
+import { Memo } from "./memo";
 import type { ChatAgent, ChatStanding, Choices } from "./protocol";
 import type { Transcript } from "./transcript";
 
@@ -20,6 +21,7 @@ export class Bar {
   readonly element: HTMLElement;
   /** The model, the mode and the meter, which belong beside the text. */
   readonly choices: HTMLElement;
+  private readonly memo = new Memo();
   private readonly dot = element("span", { class: "dot", "aria-hidden": "true" });
   private readonly agent = element("span", { class: "chat-agent", "data-testid": "chat-agent" });
   private readonly phase = element("span", { class: "phase", "data-testid": "phase" });
@@ -42,6 +44,8 @@ export class Bar {
   }
 
   show(shown: Transcript, standing: ChatStanding, agents: readonly ChatAgent[]): void {
+    const { session, title, models, modes, context, tokens } = shown;
+    if (!this.memo.isNew(session, title, models, modes, context, tokens, standing, agents)) return;
     const { phase } = standing;
     const connected = phase === "connected" || phase === "interrupted";
     const abilities = shown.session?.abilities;

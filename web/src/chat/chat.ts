@@ -10,6 +10,7 @@ import { Bar } from "./bar";
 import { Composer, selectionOf } from "./composer";
 import { Follower } from "./follower";
 import { LogView } from "./log-view";
+import { Memo } from "./memo";
 import { agentPanel, sessionPanel } from "./panels";
 import { outcomeOf } from "./answer-form";
 import { Standing } from "./standing";
@@ -20,7 +21,7 @@ import { openApprovals, type Transcript } from "./transcript";
 /** While words stream in, drawing waits at most this long, in milliseconds… */
 const FRAME = 16;
 /** …and no longer than this many times what the last drawing took: a quick page shows each word at once. */
-const REST = 3;
+const REST = 2;
 
 export interface ChatSurroundings {
   folders(): readonly string[];
@@ -40,10 +41,15 @@ export class Chat {
   private readonly place: Standing;
   private readonly status: StatusView;
   private readonly composer: Composer;
+  private readonly markMemo = new Memo();
+  private readonly turnMemo = new Memo();
   private reviews = 0;
   private drawn = 0;
   private cost = 0;
   private timer = 0;
+  private due = false;
+  /** The next task, which no timer is as quick for. */
+  private readonly now = new MessageChannel();
   /** What was sent when the connection was lost: nobody knows yet whether it arrived. */
   private uncertain: { readonly text: string; readonly known: ReadonlySet<string> } | null = null;
 
@@ -91,6 +97,7 @@ export class Chat {
     const foot = element("div", { class: "chat-foot" }, this.status.element, this.composer.element, this.bar.choices);
     byId("chat").append(this.bar.element, this.place.banner, this.log.element, this.place.over, foot);
     this.log.element.prepend(this.place.empty);
+    this.now.port1.onmessage = () => this.due && this.draw();
     connection.on("chat/event", (news) => this.news(news));
     connection.on("chat/changed", (standing) => this.changed(standing));
     this.draw();
@@ -201,29 +208,34 @@ export class Chat {
 
   // What is shown
 
-  /** At once, unless it was drawn just now. */
+  /** At once, but together with what has arrived with it; a little later if it was drawn just now. */
   private drawSoon(): void {
-    if (this.timer !== 0) return;
+    if (this.due) return;
+    this.due = true;
     const wait = this.drawn + Math.min(FRAME, this.cost * REST) - performance.now();
-    if (wait <= 0) this.draw();
+    if (wait <= 0) this.now.port2.postMessage(null);
     else this.timer = window.setTimeout(() => this.draw(), wait);
   }
 
   private draw(): void {
     window.clearTimeout(this.timer);
-    this.timer = 0;
+    this.due = false;
     const started = performance.now();
     const { shown, standing } = this;
-    this.around.waits(openApprovals(shown).length);
-    const mark = byId("chat-mark");
-    mark.dataset["state"] = openApprovals(shown).length > 0 ? "asks" : shown.turn ? "works" : "";
-    mark.textContent = openApprovals(shown).length > 0 ? "asks" : "";
+    const waiting = openApprovals(shown).length;
+    if (this.markMemo.isNew(waiting, shown.turn !== null)) {
+      this.around.waits(waiting);
+      const mark = byId("chat-mark");
+      mark.dataset["state"] = waiting > 0 ? "asks" : shown.turn ? "works" : "";
+      mark.textContent = waiting > 0 ? "asks" : "";
+    }
     if (this.around.isShown()) {
       this.bar.show(shown, standing, this.agents);
       this.place.show(shown, standing, this.agents);
       this.log.show(shown.items);
       this.status.show(shown, this.reviews);
-      this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, standing.phase === "connected" || standing.phase === "interrupted");
+      const canSend = standing.phase === "connected" || standing.phase === "interrupted";
+      if (this.turnMemo.isNew(shown.turn, canSend)) this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, canSend);
     }
     this.drawn = performance.now();
     this.cost = this.drawn - started;

@@ -89,7 +89,7 @@ export class Composer {
     this.stopButton.hidden = !running;
     this.stopButton.setAttribute("aria-disabled", String(stopping));
     this.sendButton.replaceChildren(running ? "Queue" : "Send");
-    this.sendButton.setAttribute("aria-disabled", String(!canSend || this.sending));
+    this.sendButton.setAttribute("aria-disabled", String(!canSend));
   }
 
   attach(attachment: Attachment): void {

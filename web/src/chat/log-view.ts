@@ -54,8 +54,8 @@ export class LogView {
       this.views.push(view);
       this.list.append(view.element);
     }
+    // The end is followed when the browser has laid it out anyway, before it is painted.
     this.items = items;
-    this.follow();
   }
 
   /** What waits for an answer, oldest first. */

@@ -2,6 +2,7 @@
 
 import { element, replaceChildren } from "../dom";
 import { plain } from "../words";
+import { Memo } from "./memo";
 import { agentButtons, DAEMON_SENTENCE, writesSentence } from "./panels";
 import type { ChatAgent, ChatStanding, Writes } from "./protocol";
 import type { Transcript } from "./transcript";
@@ -22,8 +23,8 @@ export class Standing {
   /** The conversation is cut or over. */
   readonly over = element("div", { class: "chat-over", role: "alert", "data-testid": "chat-over", hidden: true });
   private shownBanner = "";
-  private shownEmpty = "";
-  private shownOver = "";
+  private readonly emptyMemo = new Memo();
+  private readonly overMemo = new Memo();
 
   constructor(private readonly listener: StandingListener) {}
 
@@ -62,9 +63,7 @@ export class Standing {
 
   private showEmpty(shown: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
     const isEmpty = shown.items.length === 0;
-    const now = JSON.stringify([isEmpty, phase, agent, agents, shown.session?.agent, shown.session?.workspace]);
-    if (now === this.shownEmpty) return;
-    this.shownEmpty = now;
+    if (!this.emptyMemo.isNew(isEmpty, phase, agent, agents, shown.session)) return;
     this.empty.hidden = !isEmpty;
     const name = plain(agents.find(({ id }) => id === agent)?.name ?? "the agent");
     if (phase === "connecting") {
@@ -87,9 +86,7 @@ export class Standing {
 
   private showOver({ interrupted, over }: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
     const chosen = agents.find(({ id }) => id === agent);
-    const now = JSON.stringify([phase, interrupted, over, chosen]);
-    if (now === this.shownOver) return;
-    this.shownOver = now;
+    if (!this.overMemo.isNew(phase, interrupted, over, chosen)) return;
     const button = (testId: string, kind: string, label: string, action: () => void) => element("button", { type: "button", class: kind, "data-testid": testId, onclick: action }, label);
     const connect = chosen && button("connect-again", "", "Connect again", () => this.listener.connect(chosen));
     if (phase === "interrupted") {

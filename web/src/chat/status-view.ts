@@ -2,6 +2,7 @@
 
 import { element, replaceChildren } from "../dom";
 import { count, plain } from "../words";
+import { Memo } from "./memo";
 import type { PlanEntry } from "./protocol";
 import { openApprovals, type QueuedPrompt, type Transcript } from "./transcript";
 
@@ -16,6 +17,7 @@ const PLAN_SIGNS: Record<string, readonly [string, string]> = { completed: ["\u2
 
 export class StatusView {
   readonly element: HTMLElement;
+  private readonly memo = new Memo();
   private readonly line = element("div", { class: "status-line" });
   private readonly words = element("span", { class: "status-words", "data-testid": "status" });
   private readonly approval: HTMLButtonElement;
@@ -41,11 +43,12 @@ export class StatusView {
   }
 
   show(shown: Transcript, reviews: number): void {
+    const waiting = openApprovals(shown).length;
+    if (!this.memo.isNew(shown.turn, shown.plan, shown.queue, shown.suggestion, waiting, reviews)) return;
     if (shown.turn?.promptId !== this.shown?.turn?.promptId) this.started = performance.now();
     this.shown = shown;
     this.showPlan(shown.plan);
     this.showQueue(shown.queue);
-    const waiting = openApprovals(shown).length;
     this.approval.hidden = waiting === 0;
     this.approval.textContent = waiting === 1 ? "The agent asks you \u2191" : `${count(waiting, "question")} of the agent \u2191`;
     this.reviews.hidden = reviews === 0;
