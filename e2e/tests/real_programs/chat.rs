@@ -56,7 +56,7 @@ fn turns(state: &ChatState) -> Vec<(String, String)> {
 
 fn a_child_answers_and_is_there_again_after_a_crash(cli: Cli) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
-    let mut companion = Companion::start_in(&sandbox, cli.model_variables(&model));
+    let mut companion = Companion::start_with_variables(&sandbox, cli.model_variables(&model));
     let first = answer(&companion, "one", cli.command());
     assert_eq!(first["answer"], "OK.", "{first}");
     companion.kill();
@@ -76,7 +76,7 @@ for_both_command_lines!(a_child_answers_and_is_there_again_after_a_crash);
 
 fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
-    let companion = Companion::start_in(&sandbox, cli.model_variables(&model));
+    let companion = Companion::start_with_variables(&sandbox, cli.model_variables(&model));
     // A new file: Qwen Code changes none that it has not read in the same session.
     let file = sandbox.file("new.txt");
     let path = file.to_string_lossy().into_owned();
@@ -161,7 +161,7 @@ fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() 
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     let mut daemon = Daemon::start(&sandbox, &model, 0);
     let url = format!("http://127.0.0.1:{}", daemon.port);
-    let mut companion = Companion::start_in(&sandbox, vec![("QWEN_IDE_DAEMON_URL".to_owned(), url)]);
+    let mut companion = Companion::start_with_variables(&sandbox, vec![("QWEN_IDE_DAEMON_URL".to_owned(), url)]);
     let said = |prompts: &[&str]| -> Vec<(String, String)> {
         prompts
             .iter()

@@ -2,12 +2,12 @@
 //!
 //! Such a client was made for something else, and tells little: which files are open and what they hold, always; where the
 //! cursor is and what is selected, when it asks about that place. And it shows little: hints beside lines, a menu of
-//! actions, a message, a file. So a waiting change is hints at its hunks ([`reviews`]), deciding is an action
-//! ([`actions`]), and editing is a file in a private directory whose text is the draft ([`drafts`]).
+//! actions, a message, a file. So a waiting change is hints at its hunks (`reviews`), deciding is an action
+//! (`actions`), and editing is a file in a private directory whose text is the draft (`drafts`).
 //!
 //! The real language servers of a person come first: this one formats, completes and explains nothing, and answers at once.
 //!
-//! [`wire`] is the carrier. It and the few types of the protocol that are needed are our own: the usual crates are made for
+//! `wire` is the carrier. It and the few types of the protocol that are needed are our own: the usual crates are made for
 //! threads and blocking pipes, or bring a second asynchronous framework, and either is larger than all of this.
 
 mod actions;

@@ -1,6 +1,6 @@
 //! The chat: one agent that the companion speaks to directly, shared by all front ends.
 //!
-//! An [`AgentManager`] has the conversation. What it tells goes through one task into the [`Log`], and from there, numbered, to the front
+//! An [`AgentManager`] has the conversation. What it tells goes through one task into the [`Log`](log::Log), and from there, numbered, to the front
 //! ends that want it. Nothing is started or connected to before a person asks.
 
 mod agents;
