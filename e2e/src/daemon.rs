@@ -28,9 +28,19 @@ impl QwenDaemon {
     /// Starts it for the workspace of the sandbox. It wants this token.
     pub fn start(sandbox: &Sandbox, model: &FakeModel, token: &str) -> Self {
         offer_two_models(sandbox, model);
+        Self::start_at(sandbox, model, token, 0)
+    }
+
+    /// Kills it and its agent, and starts another one where it was.
+    pub fn restart(&mut self, sandbox: &Sandbox, model: &FakeModel, token: &str) {
+        self.kill();
+        *self = Self::start_at(sandbox, model, token, self.port);
+    }
+
+    fn start_at(sandbox: &Sandbox, model: &FakeModel, token: &str, port: u16) -> Self {
         let mut child = Command::new(programs::node())
             .arg(programs::npm_package("@qwen-code/qwen-code/cli-entry.js"))
-            .args(["serve", "--port", "0", "--workspace"])
+            .args(["serve", "--port", &port.to_string(), "--workspace"])
             .arg(sandbox.workspace())
             .env_clear()
             .envs(sandbox.environment())
@@ -82,6 +92,16 @@ impl QwenDaemon {
         }
     }
 
+    /// Kills it and its agent.
+    pub fn kill(&mut self) {
+        let agents = self.agents();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for agent in agents {
+            process::signal(agent, Signal::KILL);
+        }
+    }
+
     fn agents(&self) -> Vec<u32> {
         let daemon = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{daemon}/task/{daemon}/children")).unwrap_or_default();
@@ -96,12 +116,7 @@ impl QwenDaemon {
 
 impl Drop for QwenDaemon {
     fn drop(&mut self) {
-        let agents = self.agents();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        for agent in agents {
-            process::signal(agent, Signal::KILL);
-        }
+        self.kill();
     }
 }
 

@@ -1,16 +1,14 @@
 //! The chat with the real agents: `qwen --acp`, `gemini --acp` and `qwen serve`.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 
 use alongside_core::Token;
 use alongside_e2e::{
-    Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, node, npm_package,
+    Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_command_lines,
 };
-use alongside_front::client::Client;
-use alongside_front::protocol::{ChatPhase, ChatState, Nothing, Request};
-use serde_json::Value;
+use alongside_front::client::{Client, ClientError};
+use alongside_front::protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Request};
+use serde_json::{Value, json};
 
 fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
     let outcome = companion.command(&["chat", "-p", prompt, "--agent", agent]);
@@ -20,6 +18,12 @@ fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
 
 /// The chat as a page that comes late sees it.
 fn state(sandbox: &Sandbox, companion: &Companion<'_>) -> ChatState {
+    let state = call(sandbox, companion, Request::ChatState(Nothing {})).expect("the state");
+    serde_json::from_value(state).expect("a state")
+}
+
+/// Asks the companion something as a page does.
+fn call(sandbox: &Sandbox, companion: &Companion<'_>, request: Request) -> Result<Value, ClientError> {
     let record = sandbox
         .path("home/.local/state/alongside/companions")
         .join(format!("{}.json", companion.pid()));
@@ -34,8 +38,8 @@ fn state(sandbox: &Sandbox, companion: &Companion<'_>) -> ChatState {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let (mut client, _) = Client::connect(port, &token, "chat", false).await.expect("connect");
-        client.call(Request::ChatState(Nothing {})).await.expect("the state")
+        let (mut client, _) = Client::connect(port, &token, "chat", false).await?;
+        client.call(request).await
     })
 }
 
@@ -107,61 +111,22 @@ fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
 }
 for_both_command_lines!(what_a_child_writes_is_reviewed_and_asked_about_once);
 
-/// A real `qwen serve`. Dropping it kills it, and the agents that it has started.
-struct Daemon {
-    child: Child,
-    port: u16,
-}
+const TOKEN: &str = "the token of the daemon";
 
-impl Daemon {
-    fn start(sandbox: &Sandbox, model: &FakeModel, port: u16) -> Self {
-        let mut command = Command::new(node());
-        command
-            .arg(npm_package("@qwen-code/qwen-code/cli-entry.js"))
-            .args(["serve", "--port", &port.to_string(), "--workspace"])
-            .arg(sandbox.workspace())
-            .env_clear()
-            .envs(sandbox.environment())
-            .envs(Cli::Qwen.model_variables(model))
-            .current_dir(sandbox.workspace())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().expect("start qwen serve");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let port = lines.find_map(|line| {
-            let line = line.expect("a line");
-            let (_, rest) = line.split_once("listening on http://127.0.0.1:")?;
-            rest.split(|character: char| !character.is_ascii_digit())
-                .next()?
-                .parse()
-                .ok()
-        });
-        std::thread::spawn(move || lines.for_each(drop));
-        Self {
-            child,
-            port: port.expect("it says where it listens"),
-        }
-    }
-
-    fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        self.kill();
-    }
+/// A companion that knows of a daemon.
+fn companion_of<'a>(sandbox: &'a Sandbox, daemon: &QwenDaemon) -> Companion<'a> {
+    let variables = [
+        ("QWEN_IDE_DAEMON_URL", format!("http://127.0.0.1:{}", daemon.port)),
+        ("QWEN_SERVER_TOKEN", TOKEN.to_owned()),
+    ];
+    Companion::start_with_variables(sandbox, variables.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
 #[test]
 fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
-    let mut daemon = Daemon::start(&sandbox, &model, 0);
-    let url = format!("http://127.0.0.1:{}", daemon.port);
-    let mut companion = Companion::start_with_variables(&sandbox, vec![("QWEN_IDE_DAEMON_URL".to_owned(), url)]);
+    let mut daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
+    let mut companion = companion_of(&sandbox, &daemon);
     let said = |prompts: &[&str]| -> Vec<(String, String)> {
         prompts
             .iter()
@@ -173,8 +138,7 @@ fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() 
     companion.restart();
     assert_eq!(answer(&companion, "two", "daemon")["answer"], "OK.");
     assert_eq!(turns(&state(&sandbox, &companion)), said(&["one", "two"]));
-    daemon.kill();
-    daemon = Daemon::start(&sandbox, &model, daemon.port);
+    daemon.restart(&sandbox, &model, TOKEN);
     let back = eventually(PATIENCE, || {
         let outcome = companion.command(&["chat", "-p", "three", "--agent", "daemon"]);
         outcome.success.then_some(())
@@ -183,12 +147,77 @@ fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() 
     assert_eq!(turns(&state(&sandbox, &companion)), said(&["one", "two", "three"]));
     daemon.kill();
     companion.kill();
-    daemon = Daemon::start(&sandbox, &model, daemon.port);
+    daemon.restart(&sandbox, &model, TOKEN);
     companion.restart();
     assert_eq!(answer(&companion, "four", "daemon")["answer"], "OK.");
     assert_eq!(
         turns(&state(&sandbox, &companion)),
         said(&["one", "two", "three", "four"])
     );
-    drop(daemon);
+}
+
+/// Says something to the agent that is chosen, and does not wait for the answer.
+fn say(sandbox: &Sandbox, companion: &Companion<'_>, text: &str) {
+    let command = json!({"type": "prompt", "blocks": [{"type": "text", "text": text}]});
+    let said = eventually(PATIENCE, || {
+        let request = Request::ChatCommand(ChatCommand {
+            command: command.clone(),
+        });
+        call(sandbox, companion, request).ok()
+    });
+    assert!(said.is_some(), "{:?}", state(sandbox, companion));
+}
+
+#[test]
+fn every_word_of_the_real_daemon_is_shown_once_though_it_or_the_companion_is_killed_in_the_middle_of_an_answer() {
+    const WORDS: usize = 1500;
+    let whole = (0..WORDS)
+        .map(|number| format!("word{number} "))
+        .collect::<Vec<_>>()
+        .concat();
+    let (sandbox, model) = (Sandbox::new(), FakeModel::start());
+    let mut daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
+    let mut companion = companion_of(&sandbox, &daemon);
+    assert_eq!(answer(&companion, "one", "daemon")["answer"], "OK.");
+    let prompt = Prompt::Count(WORDS).to_string();
+    for (turn, victims) in [
+        (1, "companion"),
+        (2, "daemon"),
+        (3, "companion and daemon"),
+        (4, "companion"),
+    ] {
+        say(&sandbox, &companion, &prompt);
+        let shown = |companion: &Companion<'_>| {
+            let turn = turns(&state(&sandbox, companion)).into_iter().nth(turn);
+            turn.map_or_else(String::new, |(_, answer)| answer)
+        };
+        let begun = |companion: &Companion<'_>| Some(shown(companion)).filter(|answer| answer.len() > 100);
+        let before = eventually(PATIENCE, || begun(&companion)).expect("an answer begins");
+        assert!(
+            before.len() < whole.len(),
+            "the answer was over before anything was killed"
+        );
+        if victims.contains("companion") {
+            companion.kill();
+        }
+        if victims.contains("daemon") {
+            daemon.restart(&sandbox, &model, TOKEN);
+        }
+        if victims.contains("companion") {
+            companion.restart();
+        }
+        // The daemon goes on with its answer without us; an answer of a daemon that was killed ends where it was.
+        let is_settled = |state: &ChatState| {
+            let turn = turns(state).into_iter().nth(turn).unwrap_or_default();
+            state.changed.phase == ChatPhase::Connected && (victims.contains("daemon") || turn.1 == whole)
+        };
+        let settled = eventually(PATIENCE * 2, || Some(state(&sandbox, &companion)).filter(is_settled));
+        let settled = settled.unwrap_or_else(|| panic!("{victims}: {:?}", turns(&state(&sandbox, &companion))));
+        let shown = turns(&settled);
+        let prompts: Vec<&str> = shown.iter().map(|(prompt, _)| prompt.as_str()).collect();
+        assert_eq!(prompts[1..], vec![prompt.as_str(); turn], "{victims}");
+        let answer = &shown[turn].1;
+        assert!(answer.starts_with(&before), "{victims}: {before:?} became {answer:?}");
+        assert!(whole.starts_with(answer.as_str()), "{victims}: {answer:?}");
+    }
 }
