@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Stop(Stop),
     /// Find out whether gemini and qwen would connect from here, and if not, why
     #[command(after_help = "\
-Looks for a companion exactly as each command line does, from this directory and with this environment, and then really
+Looks for a companion exactly as each command line does, from this directory and with this environment, and then really \
 connects. The exit code is 0 only if both would connect.
 
 Example:
@@ -91,7 +91,7 @@ Example:
     Demo,
     /// Start an agent in this terminal, connected to this directory's companion
     #[command(after_help = "\
-Sets the variables by which agents tell several companions apart. Starts a companion for as long as the agent runs if
+Sets the variables by which agents tell several companions apart. Starts a companion for as long as the agent runs if \
 none serves this directory. Signals and the exit code are passed on.
 
 Examples:
@@ -107,7 +107,7 @@ Examples:
     Uninstall(Uninstall),
     /// Speak MCP on standard input and output, for agents that start their companion as a program
     #[command(after_help = "\
-Relays to the running companion of the workspace. Not for typing: agents start it. They pass on few variables, so a state
+Relays to the running companion of the workspace. Not for typing: agents start it. They pass on few variables, so a state \
 directory other than the usual one (XDG_STATE_HOME) is not found this way.
 
 Example:
@@ -142,8 +142,8 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Not for typing: editor plugins start it. It speaks the front-end protocol, one message a line, and ends when its standard
-input closes or the editor's process is gone. With --check it starts a plugin instead, plays the companion for it, and
+Not for typing: editor plugins start it. It speaks the front-end protocol, one message a line, and ends when its standard \
+input closes or the editor's process is gone. With --check it starts a plugin instead, plays the companion for it, and \
 says what the plugin does not do yet.
 
 Examples:
@@ -169,9 +169,9 @@ pub(crate) struct Bridge {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Not for typing: editors start it. `alongside install helix` and `alongside install kakoune` tell them to; docs/EDITORS.md
-says how to tell others. It is a language server that knows no language: it tells agents what is open and selected, shows
-the changes that they propose as hints, and decides about them by code actions. The folders, the process and the name of
+Not for typing: editors start it. `alongside install helix` and `alongside install kakoune` tell them to; docs/EDITORS.md \
+says how to tell others. It is a language server that knows no language: it tells agents what is open and selected, shows \
+the changes that they propose as hints, and decides about them by code actions. The folders, the process and the name of \
 the editor come from the editor itself; what is given here counts more. It ends with the conversation.
 
 Examples:
@@ -299,11 +299,11 @@ pub(crate) enum HunkWord {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without -p it prints a link to the chat on the page, good for one use. With -p it says PROMPT to the agent of this directory's
-companion, in the conversation that is going on if there is one, and prints the answer as it comes; without a companion it brings
+Without -p it prints a link to the chat on the page, good for one use. With -p it says PROMPT to the agent of this directory's \
+companion, in the conversation that is going on if there is one, and prints the answer as it comes; without a companion it brings \
 its own. Ctrl-C cancels the answer.
 
-The agent may do nothing that it has to ask for, unless you say so: at the terminal, or with --yes. Changes of files wait for
+The agent may do nothing that it has to ask for, unless you say so: at the terminal, or with --yes. Changes of files wait for \
 their review as always.
 
 Exit codes:
@@ -353,8 +353,8 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an editor it lists those that were found, with what would be done for each. Gemini CLI and Qwen Code, where they are
-there, are told in their settings to connect to editors by themselves, unless you have decided otherwise. Nothing that you
+Without an editor it lists those that were found, with what would be done for each. Gemini CLI and Qwen Code, where they are \
+there, are told in their settings to connect to editors by themselves, unless you have decided otherwise. Nothing that you \
 wrote is lost: a file that is changed is kept beside itself under another name, and unknown files are left alone.
 
 Examples:
@@ -426,6 +426,18 @@ mod tests {
             }
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example"), "`{}` has no example", command.get_name());
+            // Paragraphs are wrapped for the terminal that they are shown in.
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let is_broken = is_text(pair[0]) && is_text(pair[1]) && !pair[0].ends_with(':');
+                assert!(
+                    !is_broken,
+                    "`{}` breaks a line by hand: {}",
+                    command.get_name(),
+                    pair[0]
+                );
+            }
         }
         check(&CommandLine::command());
     }
