@@ -29,8 +29,8 @@ this package is used."
   :type 'string)
 
 (defcustom alongside-workspace nil
-  "The folders that agents find this Emacs by.
-A list, or a function that gives one.  If nil, they are the
+  "The workspace folders reported to agents.
+A list, or a function that returns one.  If nil, they are the
 projects of all open files, and the directory that Emacs was
 started in unless that is your home."
   :type '(choice (const :tag "The projects of open files" nil)
@@ -150,7 +150,7 @@ nil unless the result is empty.  It must not wait for anything."
                    :params (alongside-bridge--parameters parameters)))
       (remhash id alongside-bridge--pending)
       (funcall callback
-               '(:message "the companion does not run; M-x alongside-mode starts it")
+               '(:message "the companion is not running; turn it on with M-x alongside-mode")
                nil))))
 
 (defun alongside-bridge-ask (method &rest parameters)
@@ -165,7 +165,7 @@ Only for commands: a person can quit."
     (pcase answer
       (`(nil ,result) result)
       (`(,problem ,_) (user-error "Alongside: %s" (plist-get problem :message)))
-      (_ (user-error "Alongside: the companion does not answer")))))
+      (_ (user-error "Alongside: the companion is not responding")))))
 
 (defun alongside-bridge--deal-with (line)
   "Give the message in LINE to whom it is for."
@@ -349,18 +349,18 @@ A project that is your home or everything is none."
       (if (eql code 0)
           (progn
             (alongside-bridge--set-variables nil)
-            (alongside-say "the companion was ended; M-x alongside-start starts it"))
+            (alongside-say "the companion was stopped; run M-x alongside-start to start it again"))
         (let ((now (float-time)))
           (setq alongside-bridge--restarts
                 (seq-filter (lambda (moment) (< (- now moment) 60))
                             alongside-bridge--restarts))
           (if (>= (length alongside-bridge--restarts)
                   alongside-bridge--most-restarts)
-              (alongside-say "the companion keeps ending (code %s); \
+              (alongside-say "the companion keeps crashing (exit code %s); \
 see M-x alongside-doctor" code)
             (push now alongside-bridge--restarts)
             (alongside-bridge--launch
-             "the companion had ended and was started again"))))
+             "the companion crashed and was restarted"))))
       (alongside-bridge--changed))))
 
 (defun alongside-bridge--forget ()
@@ -375,7 +375,7 @@ see M-x alongside-doctor" code)
     (clrhash alongside-bridge--pending)
     (dolist (callback callbacks)
       (ignore-errors
-        (funcall callback '(:message "the companion has ended") nil)))))
+        (funcall callback '(:message "the companion has stopped") nil)))))
 
 (defun alongside-bridge--launch (&optional message)
   "Start the companion, and say MESSAGE once it is ready."
@@ -417,7 +417,7 @@ see M-x alongside-doctor" code)
     (let ((program (alongside-bridge-program))
           (folders (alongside-bridge-folders)))
       (if (not program)
-          (alongside-say "there is no program `%s' here; M-x alongside-doctor says more"
+          (alongside-say "cannot find the program `%s'; see M-x alongside-doctor"
                          alongside-command)
         (setq alongside-bridge--restarts nil
               alongside-bridge--arguments
@@ -428,7 +428,7 @@ see M-x alongside-doctor" code)
         (alongside-bridge--launch)))))
 
 (defun alongside-bridge-stop ()
-  "End the companion; agents that wait are told that nothing was accepted."
+  "Stop the companion; pending changes are rejected."
   (when-let ((process alongside-bridge--process))
     (alongside-bridge--forget)
     (alongside-bridge--set-variables nil)

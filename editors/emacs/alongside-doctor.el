@@ -17,7 +17,7 @@
   "Insert FORMAT with ARGUMENTS, marked as good if WELL."
   (insert (if well
               (propertize "ok    " 'face 'success)
-            (propertize "wrong " 'face 'warning))
+            (propertize "error " 'face 'warning))
           (apply #'format-message format arguments) "\n"))
 
 (defun alongside-doctor--agents ()
@@ -39,15 +39,15 @@
     (insert "\nAgents see:\n")
     (dolist (file (plist-get state :openFiles))
       (insert "  " (plist-get file :path)
-              (if (plist-get file :isActive) " (in front)" "")
+              (if (plist-get file :isActive) " (active)" "")
               (if (plist-get file :selectedText) " with a selection" "") "\n"))
     (dolist (hidden (plist-get shown :hidden))
-      (insert "  not " (plist-get hidden :path) ", because "
+      (insert "  hidden: " (plist-get hidden :path) ": "
               (plist-get hidden :because) "\n"))))
 
 ;;;###autoload
 (defun alongside-doctor ()
-  "Show whether everything is well, and what to do if not."
+  "Check the setup and show how to fix problems."
   (interactive)
   (let ((buffer (get-buffer-create "*alongside doctor*"))
         (program (alongside-bridge-program)))
@@ -61,7 +61,7 @@
         (alongside-doctor--line (executable-find ediff-diff-program)
                                 "Ediff's program `%s'" ediff-diff-program)
         (if (not program)
-            (alongside-doctor--line nil "`%s' is not on the path; install alongside, \
+            (alongside-doctor--line nil "`%s' is not on your PATH; install alongside, \
 or set `alongside-command'" alongside-command)
           (alongside-doctor--line
            t "%s: %s" (abbreviate-file-name program)
@@ -69,21 +69,21 @@ or set `alongside-command'" alongside-command)
              (call-process program nil t nil "--version")
              (string-trim (buffer-string))))
           (if (not alongside-bridge-welcome)
-              (alongside-doctor--line nil "the companion does not run; \
-M-x alongside-start starts it")
+              (alongside-doctor--line nil "the companion is not running; \
+run M-x alongside-start")
             (alongside-doctor--line
-             t "the companion (process %s) serves %s"
+             t "the companion (pid %s) is running for %s"
              (plist-get alongside-bridge-welcome :pid)
              (mapconcat #'abbreviate-file-name
                         (plist-get alongside-bridge-welcome :workspace) ", "))
             (alongside-doctor--line
-             alongside-bridge-variables "terminals in here are given %s"
+             alongside-bridge-variables "terminals in Emacs get %s"
              (mapconcat #'car alongside-bridge-variables ", "))
             (alongside-doctor--agents)
             (alongside-doctor--context)))
         (let ((errors (alongside-bridge-errors)))
           (unless (string-empty-p errors)
-            (insert "\nThe companion said:\n" errors "\n")))
+            (insert "\nCompanion output:\n" errors "\n")))
         (goto-char (point-min))))
     (pop-to-buffer buffer)))
 

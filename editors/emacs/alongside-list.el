@@ -54,7 +54,7 @@
 
 ;;;###autoload
 (defun alongside-list-reviews ()
-  "Show a list of what agents propose."
+  "List pending changes."
   (interactive)
   (let ((buffer (get-buffer-create alongside-list--name)))
     (with-current-buffer buffer
@@ -66,7 +66,7 @@
 
 (defun alongside-list--here ()
   "Return the number of the change on this line."
-  (or (tabulated-list-get-id) (user-error "Alongside: no change is on this line")))
+  (or (tabulated-list-get-id) (user-error "Alongside: no change on this line")))
 
 (defun alongside-list-open ()
   "Show the change on this line."
@@ -89,12 +89,12 @@
   (let* ((id (alongside-list--here))
          (review (seq-find (lambda (review) (equal id (plist-get review :id)))
                            (alongside-review-waiting))))
-    (when (y-or-n-p (format "%s every change of %s? " word (plist-get review :agent)))
+    (when (y-or-n-p (format "%s every change by %s? " word (plist-get review :agent)))
       (let ((refused (plist-get (alongside-bridge-ask
                                  method :session (plist-get review :session))
                                 :refused)))
         (when refused
-          (alongside-say "not decided: %d" (length refused)))))))
+          (alongside-say "changes skipped: %d" (length refused)))))))
 
 (defun alongside-list-accept-all ()
   "Accept every change of this line's agent."

@@ -33,9 +33,9 @@
 (declare-function ediff-update-diffs "ediff-util" ())
 
 (defcustom alongside-review-split-function #'split-window-horizontally
-  "How the windows of file and proposal are made: beside or below each other."
-  :type '(choice (const :tag "Beside each other" split-window-horizontally)
-                 (const :tag "Below each other" split-window-vertically)
+  "How to split the windows for file and draft."
+  :type '(choice (const :tag "Side by side" split-window-horizontally)
+                 (const :tag "One above the other" split-window-vertically)
                  function)
   :group 'alongside)
 
@@ -79,7 +79,7 @@
   (let ((size (plist-get review :size))
         (conflicts (or (plist-get review :conflicts) 0)))
     (format "+%d −%d%s" (plist-get size :added) (plist-get size :removed)
-            (if (> conflicts 0) (format ", in conflict: %d" conflicts) ""))))
+            (if (> conflicts 0) (format ", conflicts: %d" conflicts) ""))))
 
 (defun alongside-review--describe (review)
   "Return what REVIEW is, in words."
@@ -105,7 +105,7 @@
                                       (alongside-view-proposal view))))))
         (alongside-view-base view)
       (or (alongside-text-of (alongside-view-buffer view))
-          (user-error "Alongside: the proposal has characters that no file in UTF-8 can have")))))
+          (user-error "Alongside: the draft has characters that cannot be encoded as UTF-8")))))
 
 (defun alongside-review--forget-timer (view)
   "Share nothing of VIEW later."
@@ -180,7 +180,7 @@ something else by now, that is shown."
                                 (alongside-view-revision view)))))
          (when another
            (alongside-review--forget-timer view)
-           (alongside-say "the agent proposes another change to %s now"
+           (alongside-say "the agent revised its change to %s"
                           (file-name-nondirectory (alongside-view-path view))))
          (alongside-review--take-in view review)
          (if (and ours (not another))
@@ -231,10 +231,10 @@ something else by now, that is shown."
          (conflicts (alongside-review--conflicts id))
          (parts `(,(plist-get (alist-get id alongside-review--waiting) :agent)
                   ,(substitute-command-keys
-                    "\\<alongside-proposal-mode-map>\\[alongside-accept] accepts, \
-\\[alongside-reject] rejects")
+                    "\\<alongside-proposal-mode-map>\\[alongside-accept] to accept, \
+\\[alongside-reject] to reject")
                   ,@(when (> conflicts 0)
-                      (list (format "in conflict: %d" conflicts)))
+                      (list (format "conflicts: %d" conflicts)))
                   ,@(alongside-view-notes view))))
     (with-current-buffer (alongside-view-buffer view)
       (setq header-line-format
@@ -300,7 +300,7 @@ Ediff does not find its way out once one of its buffers is gone."
 
 (defun alongside-review--say-waiting (view)
   "Say that the review of VIEW, which was closed, is not over."
-  (alongside-say "the change to %s still waits"
+  (alongside-say "the change to %s is still pending"
                  (file-name-nondirectory (alongside-view-path view))))
 
 (defun alongside-review--quit (view)
@@ -369,7 +369,7 @@ Ediff does not find its way out once one of its buffers is gone."
 \\<alongside-proposal-mode-map>\\[alongside-accept] accepts the change as it is \
 in the buffer, \\[alongside-reject] rejects
 it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk at point."
-  :lighter " Proposal"
+  :lighter " Draft"
   :keymap alongside-proposal-mode-map)
 
 (defun alongside-review--control-keys ()
@@ -384,7 +384,7 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
   "Show REVIEW, a plist with its texts."
   (require 'ediff)
   (unless (executable-find ediff-diff-program)
-    (user-error "Alongside: Ediff needs the program `%s'" ediff-diff-program))
+    (user-error "Alongside: Ediff requires the program `%s'" ediff-diff-program))
   (let* ((id (plist-get review :id))
          (path (plist-get review :path))
          (view (make-alongside-view
@@ -405,7 +405,7 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
           (alongside-review--new-buffer view (format "*file: %s*" name)
                                         (alongside-view-base view))
           (alongside-view-buffer view)
-          (alongside-review--new-buffer view (format "*proposal: %s*" name)
+          (alongside-review--new-buffer view (format "*draft: %s*" name)
                                         (alongside-view-draft view)))
     (with-current-buffer (alongside-view-file view)
       (setq buffer-read-only t)

@@ -25,7 +25,7 @@
 (declare-function alongside-list-reviews "alongside-list" ())
 
 (defcustom alongside-review-revert t
-  "Whether buffers show what an agent has written after a change was accepted.
+  "Whether to revert buffers after an agent writes an accepted change.
 Only those without unsaved changes."
   :type 'boolean
   :group 'alongside)
@@ -54,7 +54,7 @@ of them."
            (require 'alongside-list)
            (alongside-list-reviews))
           (waiting (alongside-review-open (plist-get (car waiting) :id)))
-          (t (alongside-say "no change waits")))))
+          (t (alongside-say "no pending changes")))))
 
 ;;;; Decisions
 
@@ -63,7 +63,7 @@ of them."
   (or alongside-review--view
       (and (null (cdr alongside-review--shown))
            (cdar alongside-review--shown))
-      (user-error "Alongside: no change is shown here; %s shows one"
+      (user-error "Alongside: no change is open here; run %s"
                   (substitute-command-keys "\\[alongside-review]"))))
 
 (defun alongside-review--decide (method &rest parameters)
@@ -75,7 +75,7 @@ of them."
        (alongside-say
         "%s%s" (plist-get problem :message)
         (if (equal (plist-get (plist-get problem :data) :kind) "emptyMeansUnedited")
-            (substitute-command-keys "; C-u \\[alongside-accept] insists")
+            (substitute-command-keys "; use C-u \\[alongside-accept] to accept anyway")
           ""))))))
 
 (defun alongside-accept (&optional insist)
@@ -87,7 +87,7 @@ agents take as \"nothing was edited\"."
          (id (alongside-view-id view))
          (conflicts (alongside-review--conflicts id)))
     (when (or (zerop conflicts)
-              (y-or-n-p (format "The file changed at %d of the same places.  \
+              (y-or-n-p (format "The file changed in %d of the same places.  \
 Accept exactly what is in the buffer? " conflicts)))
       (alongside-review--decide "review/accept" :review id
                                 :content (alongside-review--draft view)
@@ -98,7 +98,7 @@ Accept exactly what is in the buffer? " conflicts)))
   (interactive)
   (if (eq (current-buffer) (alongside-view-buffer (alongside-review--here)))
       (call-interactively #'alongside-accept)
-    (user-error "Alongside: this is the file; the proposal is beside it")))
+    (user-error "Alongside: this is the file; the draft is in the other window")))
 
 (defun alongside-reject ()
   "Reject the change that is shown here."
@@ -117,12 +117,12 @@ one in the control buffer."
                         (point)))
          (window (get-buffer-window control t)))
     (unless (buffer-live-p control)
-      (user-error "Alongside: this view is closed"))
+      (user-error "Alongside: this review is closed"))
     (when window
       (select-window window))
     (with-current-buffer control
       (when (zerop ediff-number-of-differences)
-        (user-error "Alongside: file and proposal do not differ in any line"))
+        (user-error "Alongside: the file and the draft have no differing lines"))
       (when (or position (< ediff-current-difference 0))
         (ediff-jump-to-difference
          (min (max 1 (if position (ediff-diff-at-point 'B position) 1))
@@ -208,9 +208,9 @@ After a restart, and when notifications were missed."
       (alongside-review--revert-soon path))
     (alongside-say "%s: %s" (alongside-review-name path)
                    (pcase outcome
-                     ("closedByAgent" "decided in the terminal")
-                     ("orphaned" "its agent has gone away")
-                     ("shutDown" "rejected, because the companion ended")
+                     ("closedByAgent" "closed by the agent")
+                     ("orphaned" "the agent disconnected")
+                     ("shutDown" "rejected because the companion stopped")
                      (_ outcome)))
     (alongside-bridge--changed)))
 
@@ -220,7 +220,7 @@ After a restart, and when notifications were missed."
    "review/opened"
    (lambda (review)
      (alongside-review--remember review)
-     (alongside-say "%s: %s shows it" (alongside-review--describe review)
+     (alongside-say "%s; review with %s" (alongside-review--describe review)
                     (substitute-command-keys "\\[alongside-review]"))))
   (alongside-bridge-on
    "review/changed"
@@ -243,8 +243,8 @@ After a restart, and when notifications were missed."
    "review/rebased"
    (lambda (parameters)
      (when (> (plist-get parameters :conflicts) 0)
-       (alongside-say "the file changed where an agent wants to change it; \
-look at the proposal again"))))
+       (alongside-say "the file changed in the same place as a pending change; \
+check the draft"))))
   (alongside-bridge-on "review/closed" #'alongside-review--closed)
   (alongside-bridge-on "resync" (lambda (_) (alongside-review-refresh))))
 

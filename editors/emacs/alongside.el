@@ -36,7 +36,7 @@
 (fset 'alongside-command-map alongside-command-map)
 
 (defface alongside-waiting '((t :inherit warning))
-  "Face of the number of changes that wait, in the mode line."
+  "Face for the number of pending changes in the mode line."
   :group 'alongside)
 
 (defvar alongside-mode-line-map
@@ -55,7 +55,7 @@ connected."
            (concat " "
                    (propertize (format "Alongside[%d to review]" waiting)
                                'face 'alongside-waiting
-                               'help-echo "mouse-1: show what agents want to change"
+                               'help-echo "mouse-1: review pending changes"
                                'mouse-face 'mode-line-highlight
                                'local-map alongside-mode-line-map)))
           ((null alongside-bridge-welcome) " Alongside[off]")
@@ -73,7 +73,7 @@ connected."
     (alongside-bridge-start)))
 
 (defun alongside-stop ()
-  "End the companion; agents that wait are told that nothing was accepted."
+  "Stop the companion; pending changes are rejected."
   (interactive)
   (alongside-context-stop)
   (alongside-review-forget)
@@ -88,8 +88,8 @@ connected."
 (define-minor-mode alongside-mode
   "Put terminal coding agents alongside Emacs.
 A companion is started with Emacs and ends with it.  Agents that
-run in a project whose files are open here, or in a terminal of
-Emacs, connect by themselves; the first time, type `/ide enable'
+run in a project whose files are open here, or in a terminal in
+Emacs, connect automatically; the first time, run `/ide enable'
 in them."
   :global t
   :group 'alongside

@@ -54,7 +54,7 @@ export class Connection {
   request<Result>(method: string, params: object = {}): Promise<Result> {
     const socket = this.socket;
     if (!socket || socket.readyState !== WebSocket.OPEN) {
-      return Promise.reject(new Refusal("offline", "The companion cannot be reached now."));
+      return Promise.reject(new Refusal("offline", "Cannot reach the companion."));
     }
     const id = this.nextId++;
     return new Promise<unknown>((resolve, reject) => {
@@ -68,7 +68,7 @@ export class Connection {
       await this.request("hello", { protocol: 1, name: "page", watch: true, interactive: true, chat: true });
       await this.greet();
     } catch (error) {
-      console.warn("The companion did not answer as expected.", error);
+      console.warn("Unexpected response from the companion.", error);
       socket.close();
       return;
     }
@@ -100,7 +100,7 @@ export class Connection {
     if (this.socket !== socket) return;
     this.socket = null;
     for (const waiting of this.waiting.values()) {
-      waiting.reject(new Refusal("offline", "The connection to the companion was lost."));
+      waiting.reject(new Refusal("offline", "Lost the connection to the companion."));
     }
     this.waiting.clear();
     // Some chance, so that many pages do not come back in the same moment.

@@ -68,53 +68,53 @@ const KEYS: readonly [string, readonly [string, string][]][] = [
   [
     "This change",
     [
-      ["A", "Accept it"],
-      ["R", "Reject it"],
-      ["e", "Edit the text"],
-      ["Esc", "Leave the text"],
-      ["s", "Side by side or unified"],
+      ["A", "Accept the change"],
+      ["R", "Reject the change"],
+      ["e", "Edit the draft"],
+      ["Esc", "Leave the editor"],
+      ["s", "Toggle side-by-side and unified"],
       ["u", "Show all unchanged lines"],
     ],
   ],
   [
-    "Its parts",
+    "Hunks",
     [
-      ["n  p", "Next, previous part"],
-      ["a", "Accept the part"],
-      ["r", "Reject the part"],
+      ["n  p", "Next / previous hunk"],
+      ["a", "Accept the hunk"],
+      ["r", "Reject the hunk"],
     ],
   ],
   [
     "All changes",
     [
-      ["j  k", "Next, previous change"],
-      ["l", "To the list"],
-      ["c  Alt C", "Chat or reviews"],
-      ["v", "What agents see now"],
+      ["j  k", "Next / previous change"],
+      ["l", "Go to the list"],
+      ["c  Alt C", "Switch between chat and reviews"],
+      ["v", "What agents see"],
       ["g", "Agents"],
       ["d", "Doctor"],
-      ["?", "This list"],
+      ["?", "Keyboard shortcuts"],
     ],
   ],
   [
     "While editing",
     [
-      ["F7  Shift F7", "Next, previous part"],
-      ["F8  Shift F8", "Accept, reject the part"],
+      ["F7  Shift F7", "Next / previous hunk"],
+      ["F8  Shift F8", "Accept / reject the hunk"],
       ["Ctrl Enter", "Accept the change"],
       ["Ctrl F", "Find"],
-      ["Ctrl Z", "Undo what you typed"],
+      ["Ctrl Z", "Undo"],
     ],
   ],
   [
     "Chat",
     [
-      ["i", "Say something"],
-      ["Enter  Shift Enter", "Send; a new line"],
-      ["Esc", "Cancel the turn; leave the text"],
-      ["Alt S", "Add the editor\u2019s selection"],
-      ["1  Alt 1", "Give the first answer that is offered, and so on"],
-      ["/  @", "Commands, files"],
+      ["i", "Go to the message box"],
+      ["Enter  Shift Enter", "Send / new line"],
+      ["Esc", "Cancel the turn / leave the message box"],
+      ["Alt S", "Attach the editor selection"],
+      ["1  Alt 1", "Choose the first option, and so on"],
+      ["/  @", "Commands / files"],
     ],
   ],
 ];
@@ -124,7 +124,7 @@ export function showKeys(): void {
   const keys = (text: string) => text.split(/ {2}/).flatMap((combination, index) => [index > 0 ? " " : "", element("kbd", {}, combination.replace(" ", "+"))]);
   const dialog = element("dialog", { class: "keys", "aria-labelledby": "keys-title", "data-testid": "keys" });
   dialog.append(
-    element("h2", { id: "keys-title" }, "Keys"),
+    element("h2", { id: "keys-title" }, "Keyboard shortcuts"),
     element(
       "div",
       { class: "key-groups" },

@@ -151,5 +151,5 @@ export function allQuestion(reviews: readonly ReviewSummary[], verb: "Accept" | 
   const rest = reviews.length - names.length;
   const list = names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
   const changes = count(reviews.length, "change");
-  return { title: `${verb} ${changes} by ${plain(reviews[0]?.agent ?? "")}?`, sentence: `${list}. ${verb === "Accept" ? "Each is accepted as it is now, with your edits." : "None of it is written."}`, yes: `${verb} ${changes}` };
+  return { title: `${verb} ${changes} by ${plain(reviews[0]?.agent ?? "")}?`, sentence: `${list}. ${verb === "Accept" ? "Each is accepted as shown, including your edits." : "Nothing will be written."}`, yes: `${verb} ${changes}` };
 }

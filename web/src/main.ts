@@ -82,7 +82,7 @@ class Page {
     this.panels.close();
     const skip = document.querySelector<HTMLAnchorElement>(".skip");
     if (skip) {
-      skip.textContent = place === "chat" ? "To the text" : "To the change";
+      skip.textContent = place === "chat" ? "Skip to the message box" : "Skip to the change";
       skip.setAttribute("href", place === "chat" ? "#prompt" : "#review-place");
     }
     if (place === "chat") this.chat.entered();
@@ -94,7 +94,7 @@ class Page {
     connection.on("review/opened", (review) => {
       this.know(review);
       const { name } = splitPath(review.path, this.folders);
-      announce(`${plain(review.agent)} proposes a change of ${name}.`);
+      announce(`${plain(review.agent)} proposed a change to ${name}.`);
       this.show();
       // Only where nothing is shown; the focus stays where it is.
       if (!this.view && this.opening === null && !NARROW.matches) void this.open(review.id);
@@ -165,7 +165,7 @@ class Page {
     byId("waiting-count").textContent = String(reviews.length);
     byId("place-count").textContent = String(reviews.length);
     byId("place-empty").hidden = this.view !== null;
-    byId("place-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "Nothing waits for you.";
+    byId("place-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "No changes to review.";
   }
 
   /** How many things wait for the person. */
@@ -257,7 +257,7 @@ class Page {
       announce(`${verb}ed ${count(reviews.length, "change")}.`);
       if (this.view && !this.reviews.has(this.view.id)) this.goOn(this.view);
     } catch (error) {
-      await confirmation("That did not work", (error as Error).message, "All right");
+      await confirmation("Something went wrong", (error as Error).message, "OK");
     }
   }
 
@@ -284,9 +284,9 @@ class Page {
     byId("reconnect").hidden = state === "loggedOut";
     const text = byId("connection-text");
     if (state === "loggedOut") {
-      replaceChildren(text, "This browser is not logged in any more. Run ", element("code", {}, "alongside page"), " for a new link.");
+      replaceChildren(text, "You have been logged out. Run ", element("code", {}, "alongside page"), " for a new link.");
     } else if (state === "lost") {
-      replaceChildren(text, "The connection to the companion is lost. What you type is kept and sent once it is back.");
+      replaceChildren(text, "Disconnected from the companion. Reconnecting… Your edits are kept and sent once it is back.");
     } else {
       replaceChildren(text);
       announce("Connected.");

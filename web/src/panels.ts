@@ -105,8 +105,8 @@ export class Panels {
     this.shown = name;
     this.drawer.hidden = false;
     this.drawer.dataset["panel"] = typeof name === "string" ? name : name.name;
-    this.title.textContent = typeof name === "string" ? { context: "What agents see now", agents: "Agents", doctor: "Doctor" }[name] : name.title;
-    replaceChildren(this.content, element("p", { class: "faint" }, "One moment\u2026"));
+    this.title.textContent = typeof name === "string" ? { context: "What agents see", agents: "Agents", doctor: "Doctor" }[name] : name.title;
+    replaceChildren(this.content, element("p", { class: "faint" }, "Loading\u2026"));
     this.showButtons();
     this.title.focus();
     void this.refresh();
@@ -121,14 +121,14 @@ export class Panels {
     const kept = keepHidden ? this.content.querySelector("[data-testid=hidden-files]") : null;
     replaceChildren(
       this.content,
-      element("p", { class: "faint" }, "Exactly this is told to every connected agent, as it changes."),
-      files.length === 0 ? element("p", {}, "Nothing: no open file is shown to agents.") : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
+      element("p", { class: "faint" }, "Exactly what every connected agent sees, updated live."),
+      files.length === 0 ? element("p", {}, "Agents see no open files.") : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
       kept ??
         (hidden.length > 0 &&
           element(
             "section",
             { "data-testid": "hidden-files" },
-            element("h3", {}, "Kept from them"),
+            element("h3", {}, "Hidden from agents"),
             element("ul", { class: "files hidden-files" }, ...hidden.map(({ path, because }) => element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "because" }, plain(because))))),
           )),
     );
@@ -136,7 +136,7 @@ export class Panels {
 
   private showAgents(): void {
     if (this.agents.length === 0) {
-      replaceChildren(this.content, element("p", {}, "No agent is connected."), element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a folder of the workspace; the doctor tells why one would not connect."));
+      replaceChildren(this.content, element("p", {}, "No agents connected."), element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a workspace folder. If it does not connect, Doctor shows why."));
       return;
     }
     const rows = this.agents.map((agent) =>
@@ -145,7 +145,7 @@ export class Panels {
         { "data-testid": "agent", "data-listening": String(agent.listening) },
         element("span", { class: `dot ${agent.listening ? "good" : "waiting"}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(agent.name)),
-        element("span", { class: "because" }, `${agent.listening ? "listening" : "connected, not listening now"} \u00b7 since ${age(agent.since)}`),
+        element("span", { class: "because" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
       ),
     );
     replaceChildren(this.content, element("ul", { class: "files agents" }, ...rows));
@@ -164,7 +164,7 @@ export class Panels {
     );
     replaceChildren(
       this.content,
-      element("p", { class: "faint" }, "Whether an agent that is started in ", element("code", {}, plain(doctor.directory)), " would find this companion."),
+      element("p", { class: "faint" }, "Whether an agent started in ", element("code", {}, plain(doctor.directory)), " would connect to this companion."),
       element("ul", { class: "files agents" }, ...rows),
       element("button", { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() }, "Check again"),
     );

@@ -87,7 +87,7 @@ export class Panes {
           common({ hunks, layout, current: hunks[0]?.hunk.id ?? null, gaps: this.gaps }),
           this.language.of([]),
           this.wrapping.of(this.wrapped()),
-          this.permission.of(editable("The text as it will be accepted; press Escape to leave it")),
+          this.permission.of(editable("Draft, as it will be accepted; press Escape to leave the editor")),
           EditorView.updateListener.of((update) => {
             for (const transaction of update.transactions) {
               if (transaction.docChanged && !transaction.annotation(fromElsewhere)) this.listener.edited(transaction.changes);
@@ -142,7 +142,7 @@ export class Panes {
     this.listener.moved();
   }
 
-  setReadOnly(label = "The text as it was"): void {
+  setReadOnly(label = "Draft, read-only"): void {
     this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly(label)) });
   }
 
@@ -237,7 +237,7 @@ export class Panes {
           surroundings.of(this.around),
           common({ hunks: this.hunks, layout: "split", current: null, gaps }),
           this.language.of(this.loaded ?? []),
-          readOnly("The file as it is"),
+          readOnly("Current file"),
           EditorView.updateListener.of((update) => {
             const effects = update.transactions.flatMap((transaction) => transaction.effects).filter((effect) => effect.is(unfold));
             if (effects.length > 0 && foldCount(this.draftView) > foldCount(update.view)) this.draftView.dispatch({ effects });

@@ -28,7 +28,7 @@ export class ReviewView {
   private readonly link: DraftLink;
   private readonly notice = element("div", { class: "notice", role: "status", "data-testid": "notice", hidden: true });
   private readonly progress = element("span", { class: "progress", "data-testid": "progress" });
-  private readonly unsent = element("span", { class: "unsent", "data-testid": "unsent", hidden: true }, "not sent yet");
+  private readonly unsent = element("span", { class: "unsent", "data-testid": "unsent", hidden: true }, "unsent");
   private readonly size = element("span", { class: "size", "data-testid": "review-size" });
   private readonly accept: HTMLButtonElement;
   private readonly reject: HTMLButtonElement;
@@ -69,7 +69,7 @@ export class ReviewView {
       element("button", { type: "button", class: "quiet icon", "data-testid": testId, "aria-label": label, title: label, onclick: () => this.step(by) }, sign);
     this.element = element(
       "article",
-      { class: "review", "data-testid": "review", "data-review": review.id, "aria-label": `Change of ${name} by ${review.agent}` },
+      { class: "review", "data-testid": "review", "data-review": review.id, "aria-label": `Change to ${name} by ${review.agent}` },
       element(
         "header",
         { class: "review-head" },
@@ -90,16 +90,16 @@ export class ReviewView {
         ),
         element(
           "div",
-          { class: "steps", role: "group", "aria-label": "Parts of this change" },
-          step(-1, "previous-hunk", "Previous part (p)", "\u2191"),
+          { class: "steps", role: "group", "aria-label": "Hunks in this change" },
+          step(-1, "previous-hunk", "Previous hunk (p)", "\u2191"),
           this.progress,
-          step(1, "next-hunk", "Next part (n)", "\u2193"),
+          step(1, "next-hunk", "Next hunk (n)", "\u2193"),
         ),
         this.layoutButton,
         element("div", { class: "decisions" }, this.reject, this.accept),
       ),
       review.notes && review.notes.length > 0
-        ? element("ul", { class: "notes", "data-testid": "notes", "aria-label": "Changes that cannot be seen" }, ...review.notes.map((note) => element("li", {}, plain(note))))
+        ? element("ul", { class: "notes", "data-testid": "notes", "aria-label": "Invisible changes" }, ...review.notes.map((note) => element("li", {}, plain(note))))
         : null,
       this.notice,
       this.panes.element,
@@ -137,7 +137,7 @@ export class ReviewView {
 
   showLayout(layout: Layout): void {
     this.layoutButton.replaceChildren(layout === "split" ? "Unified" : "Side by side", element("kbd", {}, "s"));
-    this.layoutButton.title = layout === "split" ? "Show both texts as one (s)" : "Show both texts side by side (s)";
+    this.layoutButton.title = layout === "split" ? "Switch to the unified view (s)" : "Switch to the side-by-side view (s)";
     this.panes.setLayout(layout);
   }
 
@@ -154,8 +154,8 @@ export class ReviewView {
   rebased(conflicts: number): void {
     this.say(
       conflicts > 0
-        ? `The file changed on disk. ${count(conflicts, "part")} of this change ${conflicts === 1 ? "is" : "are"} in conflict with it.`
-        : "The file changed on disk; this change was moved onto the new text.",
+        ? `The file changed on disk. ${count(conflicts, "hunk")} of this change now ${conflicts === 1 ? "conflicts" : "conflict"} with it.`
+        : "The file changed on disk; this change was rebased onto the new version.",
       conflicts > 0,
     );
   }
@@ -165,8 +165,8 @@ export class ReviewView {
     if (this.isOver) return;
     const kept = this.link.draft.isAhead;
     this.end();
-    const sentence = `This change is over. ${how ? outcome(how) : "It was decided elsewhere."}`;
-    this.say(kept ? `${sentence} What you typed last did not reach the companion; it can be copied from here.` : sentence, false);
+    const sentence = `This change is closed. ${how ? outcome(how) : "It was decided elsewhere."}`;
+    this.say(kept ? `${sentence} Your last edit did not reach the companion; you can copy it from here.` : sentence, false);
     this.notice.append(element("button", { type: "button", class: "quiet", "data-testid": "next-review", onclick: () => this.listener.nextReview() }, "Next change"));
     this.element.dataset["over"] = how ?? "unknown";
   }
@@ -175,7 +175,7 @@ export class ReviewView {
     this.panes.step(by);
     const index = this.panes.hunks.findIndex((placed) => placed === this.panes.current);
     const hunk = this.panes.hunks[index]?.hunk;
-    if (hunk) announce(`Part ${index + 1} of ${this.panes.hunks.length}, ${hunk.state}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} for ${hunk.base.count}.`);
+    if (hunk) announce(`Hunk ${index + 1} of ${this.panes.hunks.length}, ${hunk.state}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} replacing ${hunk.base.count}.`);
   }
 
   async decideCurrent(decision: "accept" | "reject"): Promise<void> {
@@ -211,7 +211,7 @@ export class ReviewView {
     if (kind === "alreadyOver" || kind === "unknownReview") {
       this.closed(null);
     } else if (kind === "emptyMeansUnedited") {
-      const anyway = await confirmation("The text is empty", sentence, "Accept anyway");
+      const anyway = await confirmation("The draft is empty", sentence, "Accept anyway");
       if (anyway) await this.decide(decision, true);
     } else if (kind === "conflicts") {
       this.say(sentence, true);
@@ -227,7 +227,7 @@ export class ReviewView {
     this.panes.choose(hunk);
     try {
       await this.link.decideHunk(hunk, decision);
-      announce(`Part ${decision}ed.`);
+      announce(`Hunk ${decision}ed.`);
     } catch (error) {
       await this.explain(error, decision);
     }
@@ -261,7 +261,7 @@ export class ReviewView {
     if (!this.panes as boolean) return;
     const { hunks } = this.panes;
     const index = hunks.findIndex((placed) => placed === this.panes.current);
-    this.progress.textContent = hunks.length === 0 ? "no parts" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
+    this.progress.textContent = hunks.length === 0 ? "no hunks" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
   }
 
   private say(sentence: string, isProblem: boolean): void {

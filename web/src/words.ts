@@ -40,14 +40,14 @@ export function count(number: number, one: string, many: string = `${one}s`): st
 export function outcome(outcome: Outcome): string {
   switch (outcome) {
     case "accepted":
-      return "It was accepted elsewhere.";
+      return "Accepted elsewhere.";
     case "rejected":
-      return "It was rejected elsewhere.";
+      return "Rejected elsewhere.";
     case "closedByAgent":
-      return "It was decided in the agent\u2019s own window.";
+      return "Closed by the agent.";
     case "orphaned":
-      return "The agent that proposed it is gone.";
+      return "The agent disconnected.";
     case "shutDown":
-      return "The companion was shut down.";
+      return "The companion shut down.";
   }
 }

@@ -65,7 +65,7 @@ pub(crate) fn prepare() -> Result<(), String> {
     let packages = missing.join(" ");
     if !answers("apt-get", "--version") {
         return Err(format!(
-            "install these first, with what your system has for it: {packages}"
+            "install these first, using your system's package manager: {packages}"
         ));
     }
     if !is_root() {
@@ -78,7 +78,7 @@ pub(crate) fn prepare() -> Result<(), String> {
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(format!("still missing after its installation: {}", missing.join(" ")))
+        Err(format!("still missing after installation: {}", missing.join(" ")))
     }
 }
 

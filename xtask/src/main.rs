@@ -20,11 +20,11 @@ const USAGE: &str = "\
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test              run every test: the crates' own, then the end-to-end tests with the real programs and a browser
+  test              run all tests: crate tests, then end-to-end tests with real agents, editors and a browser
   test --only NAME  run only the tests whose name contains NAME
-  editors           put the editors that the tests need beside the build
-  table             say whether README.md's table of editors is what the last run of their tests proved
-  table --write     write it
+  editors           download the editors that the tests need
+  table             check README.md's editor table against the last test run
+  table --write     update it
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -148,7 +148,7 @@ fn release_binary() -> Result<PathBuf, String> {
 
 /// Where our own build is, wherever cargo was told to put that.
 fn target_directory() -> Result<PathBuf, String> {
-    let own = env::current_exe().map_err(|error| format!("cannot tell where xtask is: {error}"))?;
+    let own = env::current_exe().map_err(|error| format!("cannot determine where xtask is: {error}"))?;
     let target = own.ancestors().nth(2).ok_or("xtask is not in a target directory")?;
     Ok(target.to_owned())
 }

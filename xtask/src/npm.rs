@@ -22,7 +22,7 @@ pub(crate) fn install() -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "there is no pinned Node for this platform: install Node {NODE} or newer"
+            "no pinned Node build for this platform; install Node {NODE} or newer"
         ))
     }
 }

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use crate::{root, target_directory};
 
-const BEGIN: &str = "<!-- proven: written by `cargo xtask table --write` from what the tests of the editors proved -->";
-const END: &str = "<!-- end of what is proven -->";
+const BEGIN: &str = "<!-- generated from test results by `cargo xtask table --write` -->";
+const END: &str = "<!-- end of generated table -->";
 
 /// The columns: what a test calls it, and what the table does.
 const COLUMNS: [(&str, &str); 5] = [
     ("Context", "context"),
     ("Review", "review"),
-    ("Hunk", "single hunks"),
+    ("Hunk", "hunks"),
     ("Edit", "edits"),
     ("Install", "installer"),
 ];
@@ -42,12 +42,12 @@ pub(crate) fn check() -> Result<(), String> {
     let proven = Proven::read()?;
     if without_versions(&table) != without_versions(&proven.table()) {
         return Err(format!(
-            "the table in README.md is not what the tests have proven, which is\n\n{}\n`cargo xtask table --write` writes it",
+            "the editor table in README.md is out of date; expected\n\n{}\nRun `cargo xtask table --write` to update it",
             proven.table()
         ));
     }
     if table != proven.table() {
-        eprintln!("xtask: the editors here have other versions than the table in README.md says");
+        eprintln!("xtask: the installed editor versions differ from the table in README.md");
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ impl Proven {
         for line in text.lines() {
             let mut words = line.split('\t');
             let (Some(editor), Some(version), Some(capability)) = (words.next(), words.next(), words.next()) else {
-                return Err(format!("`{line}` is no note of what was proven"));
+                return Err(format!("invalid test record: `{line}`"));
             };
             if !COLUMNS.iter().any(|(name, _)| *name == capability) {
                 return Err(format!("the table has no column for {capability}"));

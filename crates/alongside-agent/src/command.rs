@@ -96,16 +96,16 @@ pub enum AgentReply {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// There is no session.
-    #[error("not connected to a session")]
+    #[error("not connected to an agent")]
     NotConnected,
     /// The approval is not open.
-    #[error("nobody waits for an answer to this")]
+    #[error("this request is no longer open")]
     NoSuchRequest,
     /// A prompt without anything in it.
-    #[error("there is nothing in the prompt")]
+    #[error("the prompt is empty")]
     EmptyPrompt,
     /// The pattern is none.
-    #[error("this is no pattern for files: {0}")]
+    #[error("invalid file pattern: {0}")]
     Pattern(String),
     /// The agent cannot do this.
     #[error("this agent cannot {0}")]

@@ -76,7 +76,7 @@ pub enum SettingsError {
         source: AddressError,
     },
     /// The file with the token cannot be read.
-    #[error("daemon.token-file: {} cannot be read: {source}", path.display())]
+    #[error("cannot read daemon.token-file {}: {source}", path.display())]
     TokenFile {
         /// The file.
         path: PathBuf,

@@ -40,7 +40,7 @@ pub struct Rule {
 
 /// A pattern that cannot be understood.
 #[derive(Debug, Error)]
-#[error("`{pattern}` in {origin} is not a pattern: {reason}")]
+#[error("invalid pattern `{pattern}` in {origin}: {reason}")]
 pub struct PatternError {
     /// The pattern.
     pub pattern: String,

@@ -174,7 +174,7 @@ impl Review {
     /// What changes and cannot be seen in a comparison, in sentences.
     pub fn notes(&self) -> Vec<&'static str> {
         if self.base == BaseKind::OtherEncoding {
-            return vec!["the file is not in UTF-8 and is not shown; accepting replaces it as a whole"];
+            return vec!["the file is not UTF-8 and cannot be shown; accepting replaces all of it"];
         }
         invisible_changes(self.draft.base(), self.text())
     }
@@ -240,9 +240,9 @@ impl fmt::Display for Outcome {
         formatter.write_str(match self {
             Self::Accepted => "accepted",
             Self::Rejected => "rejected",
-            Self::ClosedByAgent => "answered in the agent's terminal, or taken back",
-            Self::Orphaned => "dropped, because its agent went away",
-            Self::ShutDown => "rejected, because the companion was shutting down",
+            Self::ClosedByAgent => "closed by the agent",
+            Self::Orphaned => "dropped because the agent disconnected",
+            Self::ShutDown => "rejected because the companion was shutting down",
         })
     }
 }

@@ -22,7 +22,7 @@ pub struct TextChange {
 /// A change that does not fit the text.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "the change from {from} to {to} does not fit the text: offsets count UTF-16 units, rise, and split no character"
+    "the edit from {from} to {to} does not fit the draft: offsets are UTF-16 code units, must ascend, and must not split a character"
 )]
 pub struct MisplacedChange {
     /// Where it begins.

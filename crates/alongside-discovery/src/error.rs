@@ -19,15 +19,14 @@ pub enum DiscoveryError {
         source: io::Error,
     },
     /// A directory of ours is not a real directory.
-    #[error("{} is not a directory but something else, perhaps a planted symbolic link; remove it", path.display())]
+    #[error("{} is not a directory and may be a planted symlink; remove it", path.display())]
     NotADirectory {
         /// What should be a directory.
         path: PathBuf,
     },
     /// Somebody else made the directory first.
     #[error(
-        "{} belongs to user {owner}, who could read or swap what is written there; \
-         set TMPDIR to a directory of your own for the editor and for the agent, or start the agent with `alongside run`",
+        "{} belongs to user {owner}, who could read or replace files in it; set TMPDIR to your own directory for both the editor and the agent, or start the agent with `alongside run`",
         path.display()
     )]
     ForeignDirectory {
@@ -37,7 +36,7 @@ pub enum DiscoveryError {
         owner: u32,
     },
     /// The file could not be written.
-    #[error("cannot write {}: {source}; check the free space and the permissions of its directory", path.display())]
+    #[error("cannot write {}: {source}; check free space and directory permissions", path.display())]
     Write {
         /// The discovery file.
         path: PathBuf,
@@ -45,7 +44,7 @@ pub enum DiscoveryError {
         source: io::Error,
     },
     /// The file could not be removed.
-    #[error("cannot remove {}: {source}; remove it by hand, or agents will try a port where nobody listens", path.display())]
+    #[error("cannot remove {}: {source}; remove it by hand, or agents will try a dead port", path.display())]
     Remove {
         /// The discovery file.
         path: PathBuf,
@@ -54,8 +53,7 @@ pub enum DiscoveryError {
     },
     /// A workspace folder has the list's own separator in its name.
     #[error(
-        "the folder {} has a `{delimiter}` in its path, which separates folders in this agent's list, and was left out; \
-         rename it or open it under another name through a symbolic link",
+        "the folder {} was skipped: its path contains `{delimiter}`, which this agent uses as a separator; rename it or open it through a symlink",
         root.display()
     )]
     RootHasDelimiter {
@@ -66,8 +64,7 @@ pub enum DiscoveryError {
     },
     /// A workspace folder cannot be written in JSON.
     #[error(
-        "the folder {} has a name that is not UTF-8 and was left out; rename it or open it under another name through a \
-         symbolic link",
+        "the folder {} was skipped: its path is not valid UTF-8; rename it or open it through a symlink",
         root.display()
     )]
     RootNotUnicode {
@@ -75,7 +72,7 @@ pub enum DiscoveryError {
         root: PathBuf,
     },
     /// A workspace folder that would mean another place in each terminal.
-    #[error("the folder `{}` is not an absolute path and was left out; announce it with its full path", root.display())]
+    #[error("the folder `{}` was skipped: it is not an absolute path; use its full path", root.display())]
     RootNotAbsolute {
         /// The folder.
         root: PathBuf,

@@ -34,7 +34,7 @@ pub struct Client {
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// Nobody answers at the port.
-    #[error("the companion does not answer on port {port}: {source}")]
+    #[error("cannot reach the companion on port {port}: {source}")]
     Unreachable {
         /// Where it was expected.
         port: u16,
@@ -45,10 +45,10 @@ pub enum ClientError {
     #[error("the companion refused the connection: {0}")]
     Refused(Box<tungstenite::Error>),
     /// The conversation broke off.
-    #[error("the companion hung up before it answered")]
+    #[error("the companion closed the connection before responding")]
     HungUp,
     /// The companion answers, but not in time.
-    #[error("the companion did not answer within {0:?}")]
+    #[error("the companion did not respond within {0:?}")]
     Late(Duration),
     /// The companion said no.
     #[error("{message}")]
@@ -59,7 +59,7 @@ pub enum ClientError {
         message: String,
     },
     /// The answer is not what the protocol says.
-    #[error("the companion's answer cannot be understood: {0}")]
+    #[error("invalid response from the companion: {0}")]
     Nonsense(#[from] serde_json::Error),
 }
 

@@ -77,7 +77,7 @@ async fn answer<D: Desk>(
         (Request::Hello(hello), _) => {
             if hello.protocol != VERSION {
                 let message = format!(
-                    "this companion speaks version {VERSION} of the protocol, not {}",
+                    "this companion supports protocol version {VERSION}, not {}",
                     hello.protocol
                 );
                 return Err(Refusal::new("protocolVersion", message));
@@ -90,7 +90,7 @@ async fn answer<D: Desk>(
         (_, Some(known)) => desk.call(known, request).await,
         (_, None) => Err(Refusal::new(
             "noHello",
-            format!("say hello first: {}", json!({ "method": "hello" })),
+            format!("send `hello` first: {}", json!({ "method": "hello" })),
         )),
     }
 }

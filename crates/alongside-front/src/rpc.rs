@@ -44,7 +44,7 @@ impl Message {
             Misunderstood {
                 id: None,
                 code,
-                message: format!("this is not a JSON-RPC message: {error}"),
+                message: format!("invalid JSON-RPC message: {error}"),
             }
         })?;
         let refuse = |code, message| Misunderstood {
@@ -56,17 +56,17 @@ impl Message {
             return Err(refuse(-32600, "`jsonrpc` must be \"2.0\"".to_owned()));
         }
         let Some(method) = &envelope.method else {
-            return Err(refuse(-32600, "`method` is missing".to_owned()));
+            return Err(refuse(-32600, "missing `method`".to_owned()));
         };
         if !METHODS.contains(&method.as_str()) {
             return Err(refuse(
                 -32601,
-                format!("there is no method `{method}`; there are {}", METHODS.join(", ")),
+                format!("unknown method `{method}`; available methods: {}", METHODS.join(", ")),
             ));
         }
         let params = envelope.params.clone().unwrap_or_else(|| json!({}));
         let request = serde_json::from_value(json!({ "method": method, "params": params }))
-            .map_err(|error| refuse(-32602, format!("the parameters of `{method}` are wrong: {error}")))?;
+            .map_err(|error| refuse(-32602, format!("invalid parameters for `{method}`: {error}")))?;
         Ok(Self {
             id: envelope.id,
             request,

@@ -44,7 +44,7 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin), longest: u64) -> Opt
         return None;
     }
     if line.last() != Some(&b'\n') && u64::try_from(length).is_ok_and(|length| length >= longest) {
-        tracing::error!("the plugin sent a line of more than {longest} bytes");
+        tracing::error!("the plugin sent a line longer than {longest} bytes");
         return None;
     }
     // Not guessed at: this is no JSON either, and is answered so.

@@ -59,7 +59,7 @@ impl Listener {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // Out of file descriptors, most likely: wait for some to come back instead of spinning.
-                    tracing::warn!(%error, "cannot accept a front end");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -117,11 +117,11 @@ fn check(request: &Request, token: &Token, port: u16) -> Result<(), (StatusCode,
     };
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) {
-        return Err((StatusCode::FORBIDDEN, "pages may not speak with this port"));
+        return Err((StatusCode::FORBIDDEN, "web pages cannot use this port"));
     }
     let host = text(headers, header::HOST).unwrap_or_default();
     if ![format!("127.0.0.1:{port}"), format!("localhost:{port}")].contains(&host) {
-        return Err((StatusCode::FORBIDDEN, "the Host header names another machine"));
+        return Err((StatusCode::FORBIDDEN, "the Host header does not name this machine"));
     }
     let authorisation = text(headers, header::AUTHORIZATION).unwrap_or_default();
     if !authorisation
@@ -131,10 +131,7 @@ fn check(request: &Request, token: &Token, port: u16) -> Result<(), (StatusCode,
         return Err((StatusCode::UNAUTHORIZED, "the token is missing or wrong"));
     }
     if request.uri().path() != PATH {
-        return Err((
-            StatusCode::NOT_FOUND,
-            "there is nothing here; the protocol is spoken at /front",
-        ));
+        return Err((StatusCode::NOT_FOUND, "not found; the WebSocket endpoint is /front"));
     }
     Ok(())
 }

@@ -50,7 +50,9 @@ impl<C: Companion> Endpoint<C> {
         let (head, body) = request.into_parts();
         let answer = match self.guard.check(&head) {
             Err(refusal) => Err(refused(refusal)),
-            Ok(()) if head.uri.path() != "/mcp" => Err(failure(StatusCode::NOT_FOUND, "There is only /mcp here.")),
+            Ok(()) if head.uri.path() != "/mcp" => {
+                Err(failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))
+            }
             Ok(()) => match head.method {
                 Method::POST => self.post(&head, body).await,
                 Method::GET => self.get(&head),
@@ -160,7 +162,7 @@ impl<C: Companion> Endpoint<C> {
         if self.registry.delete(&session) {
             Ok(empty(StatusCode::NO_CONTENT))
         } else {
-            Err(failure(StatusCode::NOT_FOUND, "There is no such session."))
+            Err(failure(StatusCode::NOT_FOUND, "Unknown session."))
         }
     }
 
@@ -174,7 +176,7 @@ impl<C: Companion> Endpoint<C> {
             self.registry
                 .take_up(&session, client, version)
                 .map_err(|error| unavailable(&error))?;
-            tracing::debug!(%session, "session taken up again");
+            tracing::debug!(%session, "session resumed");
         }
         Ok(session)
     }
@@ -259,7 +261,12 @@ async fn read_body(mut body: Incoming, limit: usize, pause: Duration) -> Result<
             .map_err(|_| closing_failure(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time."))?;
         match frame {
             None => return Ok(bytes),
-            Some(Err(_)) => return Err(closing_failure(StatusCode::BAD_REQUEST, "The body broke off.")),
+            Some(Err(_)) => {
+                return Err(closing_failure(
+                    StatusCode::BAD_REQUEST,
+                    "The request body was cut off.",
+                ));
+            }
             Some(Ok(frame)) => {
                 let data = frame.into_data().unwrap_or_default();
                 if bytes.len() + data.len() > limit {
@@ -315,8 +322,8 @@ fn unavailable(error: &StartError) -> Box<Reply> {
         ),
         StartError::Unavailable(Unavailable::Deleted) => failure(StatusCode::NOT_FOUND, "The session was ended."),
         StartError::Random(error) => {
-            tracing::error!(%error, "no random numbers for a session id");
-            failure(StatusCode::INTERNAL_SERVER_ERROR, "No session can be started now.")
+            tracing::error!(%error, "cannot get random bytes for a session id");
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "Cannot start a session.")
         }
     }
 }

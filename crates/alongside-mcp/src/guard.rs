@@ -32,7 +32,7 @@ impl Refusal {
 
     pub(crate) fn sentence(self) -> &'static str {
         match self {
-            Self::Origin => "This port is for agents: requests with an Origin header are refused.",
+            Self::Origin => "This port is for agents; requests with an Origin header are refused.",
             Self::Host => "The Host header does not name this port on this machine.",
             Self::Bearer => "The bearer token is missing or wrong; it is in the companion's discovery file.",
         }

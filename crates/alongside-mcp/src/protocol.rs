@@ -104,7 +104,7 @@ pub(crate) async fn answer<C: Companion>(endpoint: &Endpoint<C>, session: &Sessi
         "logging/setLevel" => set_level(request),
         "tools/list" => Ok(request.result(&tools::list())),
         "tools/call" => tools::call(endpoint, session, request).await,
-        method => Err(request.error(METHOD_NOT_FOUND, format!("There is no method {}.", shortened(method)))),
+        method => Err(request.error(METHOD_NOT_FOUND, format!("Unknown method {}.", shortened(method)))),
     };
     reply.unwrap_or_else(|error| error.to_json())
 }
@@ -120,10 +120,7 @@ fn set_level<'a>(request: &Request<'a>) -> Result<String, RpcError<'a>> {
     if LOGGING_LEVELS.contains(&level.as_str()) {
         Ok(request.result(&Empty {}))
     } else {
-        Err(request.error(
-            INVALID_PARAMS,
-            format!("There is no logging level {}.", shortened(&level)),
-        ))
+        Err(request.error(INVALID_PARAMS, format!("Unknown logging level {}.", shortened(&level))))
     }
 }
 

@@ -75,8 +75,8 @@ pub(crate) fn parse(text: &str) -> Result<Incoming<'_>, RpcError<'_>> {
     if !text.trim_ascii_start().starts_with('[') {
         return parse_message(text).map(Incoming::One);
     }
-    let parts: Vec<&RawValue> = serde_json::from_str(text)
-        .map_err(|error| RpcError::new(PARSE_ERROR, format!("This is not JSON: {error}.")))?;
+    let parts: Vec<&RawValue> =
+        serde_json::from_str(text).map_err(|error| RpcError::new(PARSE_ERROR, format!("Invalid JSON: {error}.")))?;
     if parts.is_empty() {
         return Err(RpcError::new(INVALID_REQUEST, "The batch is empty."));
     }
@@ -86,17 +86,17 @@ pub(crate) fn parse(text: &str) -> Result<Incoming<'_>, RpcError<'_>> {
 }
 
 fn parse_message(text: &str) -> Result<Message<'_>, RpcError<'_>> {
-    let not_json = |error: &serde_json::Error| RpcError::new(PARSE_ERROR, format!("This is not JSON: {error}."));
+    let not_json = |error: &serde_json::Error| RpcError::new(PARSE_ERROR, format!("Invalid JSON: {error}."));
     // Serde would also read an array into the fields of a structure.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(match serde_json::from_str::<&RawValue>(text) {
-            Ok(_) => RpcError::new(INVALID_REQUEST, "A message is a JSON object."),
+            Ok(_) => RpcError::new(INVALID_REQUEST, "A message must be a JSON object."),
             Err(error) => not_json(&error),
         });
     }
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
-            RpcError::new(INVALID_REQUEST, format!("This is not a JSON-RPC message: {error}."))
+            RpcError::new(INVALID_REQUEST, format!("Invalid JSON-RPC message: {error}."))
         } else {
             not_json(&error)
         }
@@ -121,7 +121,9 @@ fn parse_message(text: &str) -> Result<Message<'_>, RpcError<'_>> {
         })),
         (None, Some(_)) => Ok(Message::Notification),
         (Some(_), None) if envelope.result.is_some() != envelope.error.is_some() => Ok(Message::Response),
-        (_, None) => Err(invalid("There is neither a `method` nor an answer with an `id`.")),
+        (_, None) => Err(invalid(
+            "A message must have a `method`, or an `id` and a result or error.",
+        )),
     }
 }
 

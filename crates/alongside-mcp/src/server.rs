@@ -120,7 +120,7 @@ impl Server {
             .await
             .is_err()
         {
-            tracing::debug!("some agents did not take what was pending");
+            tracing::debug!("some agents did not receive everything before shutdown");
             self.listener.0.abort();
             // Until the connections are really gone, they could still write what we are about to give back.
             let _ = (&mut self.listener.0).await;
@@ -149,7 +149,7 @@ async fn accept<C: Companion>(listener: TcpListener, endpoint: Arc<Endpoint<C>>)
                 connections.spawn(serve(stream, endpoint.clone()));
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -179,7 +179,7 @@ async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke off");
+        tracing::debug!(%error, "lost a connection");
     }
 }
 

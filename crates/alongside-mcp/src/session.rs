@@ -125,7 +125,7 @@ impl Table {
                 .min_by_key(|(_, session)| session.last_used)
                 .ok_or(Unavailable::Full)?;
             let longest = longest.clone();
-            tracing::info!(session = %longest, "too many sessions: dropping the one that was idle longest");
+            tracing::info!(session = %longest, "too many sessions; dropping the one idle longest");
             self.end(&longest);
         }
         self.callbacks.tell(Happening::Started {
@@ -233,7 +233,7 @@ impl Table {
             .map(|(id, _)| id.clone())
             .collect();
         for id in overdue {
-            tracing::debug!(session = %id, "session dropped: its agent has gone");
+            tracing::debug!(session = %id, "session dropped: the agent disconnected");
             // It has no stream, so there is nobody to wake.
             self.end(&id);
         }
@@ -260,7 +260,7 @@ impl Table {
     pub(crate) fn notify(&mut self, id: &SessionId, notification: Verdict) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
         if let Err(Overflow) = session.outbox.push(notification, &self.limits) {
-            tracing::warn!(session = %id, "session dropped: too many decisions wait for it");
+            tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
             return self.end(id);
         }
         Some(session.take_waker().into_iter().collect())

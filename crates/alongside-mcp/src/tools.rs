@@ -61,17 +61,16 @@ impl ToolResult {
 
 /// The result of `tools/list`: both tools, always, on one page. Without both, an agent reviews in the terminal only.
 pub(crate) fn list() -> Value {
-    let file_path = json!({"type": "string", "description": "The absolute path of the file; it comes back unchanged."});
+    let file_path = json!({"type": "string", "description": "The absolute path of the file; returned unchanged."});
     json!({"tools": [
         {
             "name": "openDiff",
-            "description": "Shows a proposed new text of a file to the person, who may edit it. Answers at once; the decision \
-                            comes as ide/diffAccepted or ide/diffRejected.",
+            "description": "Shows the user a proposed new version of a file, which they may edit. Returns immediately; the decision arrives as ide/diffAccepted or ide/diffRejected.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "filePath": file_path.clone(),
-                    "newContent": {"type": "string", "description": "The proposed text of the whole file."},
+                    "newContent": {"type": "string", "description": "The full proposed content of the file."},
                 },
                 "required": ["filePath", "newContent"],
                 "additionalProperties": false,
@@ -79,14 +78,14 @@ pub(crate) fn list() -> Value {
         },
         {
             "name": "closeDiff",
-            "description": "Closes an open review of a file and returns the text as the person left it.",
+            "description": "Closes an open review of a file and returns its text, including the user's edits.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "filePath": file_path,
                     "suppressNotification": {
                         "type": "boolean",
-                        "description": "Without effect: closing a review never sends a notification.",
+                        "description": "Has no effect: closing a review never sends a notification.",
                     },
                 },
                 "required": ["filePath"],
@@ -127,7 +126,10 @@ pub(crate) async fn call<'a, C: Companion>(
             Err(sentence) => ToolResult::error(sentence),
         },
         name => {
-            let message = format!("There is no tool {}, only openDiff and closeDiff.", shortened(name));
+            let message = format!(
+                "Unknown tool {}; the tools are openDiff and closeDiff.",
+                shortened(name)
+            );
             return Err(request.error(INVALID_PARAMS, message));
         }
     };
@@ -155,14 +157,14 @@ impl<'a> Arguments<'a> {
                 tool: tool.to_owned(),
                 ..arguments
             }),
-            Some(Err(error)) => Err(format!("The arguments of {tool} cannot be read: {error}.")),
+            Some(Err(error)) => Err(format!("Invalid arguments for {tool}: {error}.")),
             None => Err(format!("The arguments of {tool} must be an object.")),
         }
     }
 
     fn text(&self, name: &str, value: Option<&RawValue>) -> Result<String, String> {
         let tool = &self.tool;
-        let value = value.ok_or_else(|| format!("{tool} needs the argument {name}, a string."))?;
+        let value = value.ok_or_else(|| format!("{tool} requires the string argument {name}."))?;
         let text: String = serde_json::from_str(value.get())
             .map_err(|_| format!("The argument {name} of {tool} must be a string of valid Unicode."))?;
         if name == "filePath" && text.is_empty() {
@@ -202,6 +204,6 @@ async fn close_diff<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, f
         (CloseDiffReply::Json, Some(content)) => ToolResult::text(json!({ "content": content }).to_string()),
         (CloseDiffReply::Json, None) => ToolResult::text("{}"),
         (CloseDiffReply::PlainText, Some(content)) => ToolResult::text(&*content),
-        (CloseDiffReply::PlainText, None) => ToolResult::error("No review of this file is open."),
+        (CloseDiffReply::PlainText, None) => ToolResult::error("There is no open review of this file."),
     }
 }

@@ -158,7 +158,7 @@ fn refuse(refusal: Refusal) -> Answer {
 }
 
 fn no_randomness(error: &std::io::Error) -> Answer {
-    tracing::warn!(%error, "no random numbers for a login");
+    tracing::warn!(%error, "cannot get random bytes for a login");
     sentence(StatusCode::SERVICE_UNAVAILABLE, pages::NO_RANDOMNESS)
 }
 

@@ -132,7 +132,7 @@ impl PageServer {
             .await
             .is_err()
         {
-            tracing::debug!("some pages did not hang up in time");
+            tracing::debug!("some pages did not disconnect in time");
         }
     }
 }
@@ -155,7 +155,7 @@ async fn accept(listener: TcpListener, endpoint: Arc<Endpoint>) {
                 connections.spawn(serve(stream, endpoint.clone()));
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -190,7 +190,7 @@ async fn serve(stream: TcpStream, endpoint: Arc<Endpoint>) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke off");
+        tracing::debug!(%error, "lost a connection");
     }
 }
 

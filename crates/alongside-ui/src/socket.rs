@@ -30,7 +30,7 @@ pub struct Gone;
 
 impl fmt::Display for Gone {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the page is gone")
+        formatter.write_str("the page disconnected")
     }
 }
 
@@ -65,7 +65,7 @@ impl Conversations {
         tasks.spawn(async move {
             let upgraded = match timeout(config.timing.write, upgrading).await {
                 Ok(Ok(upgraded)) => upgraded,
-                Ok(Err(error)) => return tracing::debug!(%error, "a page hung up before it spoke"),
+                Ok(Err(error)) => return tracing::debug!(%error, "a page disconnected before the handshake"),
                 Err(_) => return tracing::debug!("a page took too long to open its WebSocket"),
             };
             let limits = WebSocketConfig::default()
@@ -121,9 +121,9 @@ where
     loop {
         let message = match timeout(silence, reader.next()).await {
             Ok(Some(Ok(message))) => message,
-            Ok(Some(Err(error))) => return tracing::debug!(%error, "a page broke off"),
+            Ok(Some(Err(error))) => return tracing::debug!(%error, "lost the connection to a page"),
             Ok(None) => return,
-            Err(_) => return tracing::debug!("a page has been silent for too long"),
+            Err(_) => return tracing::debug!("a page timed out"),
         };
         let text = match message {
             Message::Text(text) => text.as_str().to_owned(),
@@ -153,15 +153,15 @@ async fn write<W>(
         let message = tokio::select! {
             text = to_page.recv() => match text {
                 Some(text) => Message::text(text),
-                None => break "The companion has nothing more to say.",
+                None => break "The companion closed the connection.",
             },
             _ = ping.tick() => Message::Ping(Bytes::new()),
-            _ = closing.wait_for(|closing| *closing) => break "The companion ends.",
+            _ = closing.wait_for(|closing| *closing) => break "The companion is shutting down.",
         };
         match timeout(config.timing.write, writer.send(message)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
-            Err(_) => return tracing::debug!("a page reads too slowly"),
+            Err(_) => return tracing::debug!("a page is reading too slowly"),
         }
     };
     let farewell = CloseFrame {

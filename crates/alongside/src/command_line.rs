@@ -7,10 +7,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::output::Output;
 
-/// Puts any terminal coding agent alongside any editor.
+/// Put any terminal coding agent alongside any editor
 ///
-/// Without a command it starts the companion for this directory. From then on `gemini` and `qwen`, started in any
-/// terminal inside it, connect by themselves, know what is open, and wait for your decision on every change.
+/// With no command, starts the companion for the current directory. `gemini` and `qwen` started in any terminal inside it then connect automatically, see what you have open, and wait for you to review each change they propose.
 #[derive(Debug, Parser)]
 #[command(
     name = "alongside",
@@ -19,10 +18,10 @@ use crate::output::Output;
 Examples:
   alongside                          start the companion for this directory
   alongside context focus main.rs    tell agents what you are looking at
-  alongside diff list                see which changes wait
-  alongside chat -p 'Hello'          ask an agent something
-  alongside doctor                   see whether gemini and qwen would connect
-  alongside demo                     see the whole loop without an agent"
+  alongside diff list                list pending changes
+  alongside chat -p 'Hello'          ask an agent a question
+  alongside doctor                   check that gemini and qwen can connect
+  alongside demo                     try the whole loop without an agent"
 )]
 pub(crate) struct CommandLine {
     #[command(flatten)]
@@ -34,81 +33,78 @@ pub(crate) struct CommandLine {
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// A folder of the workspace [default: the current directory]
+    /// Workspace folder; may be repeated [default: the current directory]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Vec<PathBuf>,
-    /// Print one JSON value on standard output, and nothing else
+    /// Print a single JSON value to stdout and nothing else
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Log what happens, on standard error
+    /// Log to stderr
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start the companion and serve until it is stopped
+    /// Start the companion and run until stopped
     Serve(Serve),
-    /// Be the companion of an editor whose plugin speaks on standard input and output
+    /// Run as an editor's companion over stdio (started by editor plugins)
     Bridge(Bridge),
-    /// Be the companion of an editor that speaks the language server protocol, such as Helix or Kakoune
+    /// Run as a language server, for editors such as Helix and Kakoune
     Lsp(Lsp),
-    /// Tell agents what is open, or see what they see
+    /// Set or show the editor context that agents see
     #[command(subcommand)]
     Context(Context),
-    /// See the changes that agents propose, and decide
+    /// Review the changes that agents propose
     #[command(subcommand)]
     Diff(Diff),
-    /// Show the companions that run, with their agents and reviews
+    /// Show running companions with their agents and reviews
     #[command(after_help = "Example:\n  alongside status --json | jq '.companions[].agents'")]
     Status,
-    /// Print a link to the review page, good for one use
+    /// Print a one-time link to the review page
     #[command(after_help = "Examples:\n  alongside page\n  alongside page --open")]
     Page {
-        /// Open it in the browser
+        /// Open the page in the browser
         #[arg(long)]
         open: bool,
     },
-    /// Talk with an agent: a link to the chat on the page, or one question in the terminal
+    /// Chat with an agent in the browser, or ask one question here
     Chat(Chat),
-    /// End the companion of this directory
+    /// Stop this directory's companion
     #[command(after_help = "Examples:\n  alongside stop\n  alongside stop --all")]
     Stop(Stop),
-    /// Find out whether gemini and qwen would connect from here, and if not, why
+    /// Check whether gemini and qwen can connect from here, and why not
     #[command(after_help = "\
-Looks for a companion exactly as each command line does, from this directory and with this environment, and then really \
-connects. The exit code is 0 only if both would connect.
+Searches for a companion exactly as each agent does, from this directory and with this environment, then connects to it. Exits with 0 only if both agents can connect.
 
 Example:
   alongside doctor && gemini")]
     Doctor,
-    /// Let a pretend agent propose a change, to see the whole loop
+    /// Try the whole review loop with a simulated agent
     #[command(after_help = "\
-Needs neither of the command lines. Starts a companion if none serves this directory.
+Works without Gemini CLI or Qwen Code installed. Starts a companion if none is running for this directory.
 
 Example:
-  alongside demo        and then, in another terminal: alongside diff accept 1")]
+  alongside demo        then, in another terminal: alongside diff accept 1")]
     Demo,
-    /// Start an agent in this terminal, connected to this directory's companion
+    /// Start an agent here, connected to this directory's companion
     #[command(after_help = "\
-Sets the variables by which agents tell several companions apart. Starts a companion for as long as the agent runs if \
-none serves this directory. Signals and the exit code are passed on.
+Sets the environment variables that point the agent at the right companion. If none is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
 
 Examples:
   alongside run gemini
   alongside run qwen --approval-mode default")]
     Run(Run),
-    /// Find out which editor this terminal belongs to, and what each agent takes it for
+    /// Show which editor this terminal belongs to, and which editor each agent detects
     #[command(after_help = "Examples:\n  alongside detect\n  alongside detect --json | jq -r .found.editor")]
     Detect,
     /// Install the plugin for an editor
     Install(Install),
-    /// Remove what `install` has installed, and nothing else
+    /// Remove what `install` installed, and nothing else
     Uninstall(Uninstall),
-    /// Speak MCP on standard input and output, for agents that start their companion as a program
+    /// Relay MCP over stdio, for agents that launch their companion as a command
     #[command(after_help = "\
-Relays to the running companion of the workspace. Not for typing: agents start it. They pass on few variables, so a state \
-directory other than the usual one (XDG_STATE_HOME) is not found this way.
+Relays to the workspace's running companion. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
 
 Example:
   export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
@@ -118,7 +114,7 @@ Example:
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-With --json one line is printed when the companion is ready:
+With --json, prints one line once the companion is ready:
   {\"port\":41234,\"pid\":4711,\"workspace\":[\"/home/me/project\"],\"files\":[\"…\"]}
 
 Examples:
@@ -126,13 +122,13 @@ Examples:
   alongside serve --workspace backend --workspace frontend
   alongside serve --name neovim --display-name Neovim --pid $NVIM_PID --json")]
 pub(crate) struct Serve {
-    /// A short lowercase name for the editor, as agents are given it
+    /// Short lowercase editor name, as reported to agents
     #[arg(long, value_name = "ID")]
     pub(crate) name: Option<String>,
-    /// The editor's name, as agents show it
+    /// Editor name, as displayed by agents
     #[arg(long, value_name = "TEXT")]
     pub(crate) display_name: Option<String>,
-    /// The editor's process; the companion ends with it
+    /// PID of the editor; the companion exits when it does
     #[arg(long, value_name = "N")]
     pub(crate) pid: Option<u32>,
     /// Open the review page in the browser
@@ -142,148 +138,143 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Not for typing: editor plugins start it. It speaks the front-end protocol, one message a line, and ends when its standard \
-input closes or the editor's process is gone. With --check it starts a plugin instead, plays the companion for it, and \
-says what the plugin does not do yet.
+Editor plugins start this command; you do not normally run it yourself. It speaks the front-end protocol, one message per line, and exits when stdin closes or the editor exits. With --check, it starts a plugin instead, acts as its companion, and reports what the plugin does not implement yet.
 
 Examples:
   alongside bridge --name neovim --display-name Neovim --pid 4711 --workspace /home/me/project
   alongside bridge --check -- lua my_plugin.lua")]
 pub(crate) struct Bridge {
-    /// A short lowercase name for the editor, as agents are given it
+    /// Short lowercase editor name, as reported to agents
     #[arg(long, value_name = "ID", required_unless_present = "check")]
     pub(crate) name: Option<String>,
-    /// The editor's name, as agents show it
+    /// Editor name, as displayed by agents
     #[arg(long, value_name = "TEXT")]
     pub(crate) display_name: Option<String>,
-    /// The editor's process; the companion ends with it
+    /// PID of the editor; the companion exits when it does
     #[arg(long, value_name = "N", required_unless_present = "check")]
     pub(crate) pid: Option<u32>,
-    /// Check a plugin: start COMMAND and speak with it
+    /// Check a plugin: start COMMAND and test its side of the protocol
     #[arg(long, requires = "command", conflicts_with_all = ["name", "display_name", "pid"])]
     pub(crate) check: bool,
-    /// The plugin to check, and its arguments
+    /// Plugin command to check, with its arguments
     #[arg(last = true, requires = "check", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Not for typing: editors start it. `alongside install helix` and `alongside install kakoune` tell them to; docs/EDITORS.md \
-says how to tell others. It is a language server that knows no language: it tells agents what is open and selected, shows \
-the changes that they propose as hints, and decides about them by code actions. The folders, the process and the name of \
-the editor come from the editor itself; what is given here counts more. It ends with the conversation.
+Editors start this command; you do not normally run it yourself. `alongside install helix` and `alongside install kakoune` set it up; see docs/EDITORS.md for other editors. It is a language server without a language: it reports open files and selections to agents, shows proposed changes as hints, and offers code actions to accept or reject them. Workspace folders, PID and editor name come from the editor; options given here override them. It exits when the editor disconnects.
 
 Examples:
   alongside lsp
   alongside lsp --name zed --display-name Zed
   alongside lsp --workspace /home/me/project")]
 pub(crate) struct Lsp {
-    /// A short lowercase name for the editor, as agents are given it
+    /// Short lowercase editor name, as reported to agents
     #[arg(long, value_name = "ID")]
     pub(crate) name: Option<String>,
-    /// The editor's name, as agents show it
+    /// Editor name, as displayed by agents
     #[arg(long, value_name = "TEXT")]
     pub(crate) display_name: Option<String>,
-    /// Speak on standard input and output, as it does anyway; for editors that always say so
+    /// Accepted for editors that always pass it; stdio is the only transport
     #[arg(long)]
     pub(crate) stdio: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Context {
-    /// Say that files are open
+    /// Mark files as open
     #[command(after_help = "Example:\n  alongside context open src/*.rs")]
     Open {
-        /// The files
+        /// Files to report
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Say which file you are looking at, where the cursor is and what is selected
+    /// Set the focused file, the cursor position and the selection
     #[command(after_help = "\
-Lines and characters count from 1; characters are UTF-16 code units, as in most editors' protocols.
+Lines and characters are 1-based; characters are UTF-16 code units, as in most editor protocols.
 
 Example:
   alongside context focus src/main.rs --line 12 --character 5 --select 'fn main()'")]
     Focus {
-        /// The file
+        /// File to focus
         file: PathBuf,
-        /// The line of the cursor
+        /// Cursor line
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         line: Option<u32>,
-        /// The character of the cursor in its line
+        /// Cursor character within the line
         #[arg(long, value_name = "N", requires = "line", value_parser = clap::value_parser!(u32).range(1..))]
         character: Option<u32>,
-        /// The selected text
+        /// Selected text
         #[arg(long, value_name = "TEXT")]
         select: Option<String>,
     },
-    /// Say that files are closed
+    /// Mark files as closed
     #[command(after_help = "Example:\n  alongside context close src/main.rs")]
     Close {
-        /// The files
+        /// Files to report
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Print exactly what agents see now, and what is kept from them
+    /// Print exactly what agents see, and what is hidden from them
     #[command(after_help = "Example:\n  alongside context show --json")]
     Show,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Diff {
-    /// List the changes that wait
+    /// List pending changes
     #[command(after_help = "Example:\n  alongside diff list --json | jq '.[].path'")]
     List,
     /// Show a change
     #[command(after_help = "Examples:\n  alongside diff show 1\n  alongside diff show src/main.rs")]
     Show {
-        /// The number of the review, or the file
+        /// Review number or file path
         review: String,
     },
-    /// Accept a change, as it is or edited
+    /// Accept a change, as is or edited
     #[command(after_help = "\
 Examples:
   alongside diff accept 1
   alongside diff accept src/main.rs --content-file /tmp/better.rs")]
     Accept {
-        /// The number of the review, or the file
+        /// Review number or file path
         review: String,
-        /// Accept the content of this file in place of the proposal (`-` for standard input)
+        /// Accept this file's content instead of the current draft (`-` for stdin)
         #[arg(long, value_name = "F")]
         content_file: Option<PathBuf>,
-        /// Accept every other change of the same agent too
+        /// Also accept every other pending change from the same agent
         #[arg(long, conflicts_with = "content_file")]
         all_of_agent: bool,
-        /// Accept an emptied text although the agent will take it as "nothing was edited"
+        /// Accept an empty draft even though the agent will treat it as "not edited"
         #[arg(long)]
         even_if_empty: bool,
     },
-    /// Change the draft without deciding
+    /// Replace the draft without accepting or rejecting it
     #[command(after_help = "Example:\n  alongside diff edit 1 --content-file /tmp/better.rs")]
     Edit {
-        /// The number of the review, or the file
+        /// Review number or file path
         review: String,
-        /// The new draft (`-` for standard input)
+        /// File with the new draft (`-` for stdin)
         #[arg(long, value_name = "F")]
         content_file: PathBuf,
     },
-    /// Accept or reject one hunk of a change, as `diff show` numbers them
+    /// Accept or reject one hunk, numbered as in `diff show`
     #[command(after_help = "Examples:\n  alongside diff hunk 1 2 reject\n  alongside diff hunk src/main.rs 0 accept")]
     Hunk {
-        /// The number of the review, or the file
+        /// Review number or file path
         review: String,
-        /// The number of the hunk
+        /// Hunk number
         hunk: u32,
-        /// What becomes of it; `keep` settles a conflict in favour of the draft
+        /// What to do with it; `keep` resolves a conflict in favor of the draft
         decision: HunkWord,
     },
     /// Reject a change
     #[command(after_help = "Examples:\n  alongside diff reject 1\n  alongside diff reject 1 --all-of-agent")]
     Reject {
-        /// The number of the review, or the file
+        /// Review number or file path
         review: String,
-        /// Reject every other change of the same agent too
+        /// Also reject every other pending change from the same agent
         #[arg(long)]
         all_of_agent: bool,
     },
@@ -299,17 +290,14 @@ pub(crate) enum HunkWord {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without -p it prints a link to the chat on the page, good for one use. With -p it says PROMPT to the agent of this directory's \
-companion, in the conversation that is going on if there is one, and prints the answer as it comes; without a companion it brings \
-its own. Ctrl-C cancels the answer.
+Without -p, prints a one-time link to the chat page. With -p, sends PROMPT to the agent connected to this directory's companion, continuing the current conversation if there is one, and streams the answer. If no companion is running, starts a temporary one. Ctrl-C cancels the answer.
 
-The agent may do nothing that it has to ask for, unless you say so: at the terminal, or with --yes. Changes of files wait for \
-their review as always.
+Anything the agent asks permission for is denied unless you allow it, at the terminal prompt or with --yes. File changes still go through review.
 
 Exit codes:
   0  answered
-  1  failed: no agent, no connection, an error of the model
-  2  wrong usage
+  1  failed: no agent, no connection, or a model error
+  2  usage error
   3  cancelled, or refused by the agent
 
 Examples:
@@ -318,13 +306,13 @@ Examples:
   git diff | alongside chat -p - --agent gemini > review.md
   alongside chat -p 'Fix the typo in README.md' --yes --json | jq -r .answer")]
 pub(crate) struct Chat {
-    /// What to say (`-` for standard input)
+    /// Prompt to send (`-` for stdin)
     #[arg(long, short, value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
-    /// The agent: qwen, gemini, daemon, or one of your settings [default: the one that is connected, or the first that can be]
+    /// Agent to use: qwen, gemini, daemon, or one from your settings [default: the connected agent, or the first available]
     #[arg(long, value_name = "ID", requires = "prompt")]
     pub(crate) agent: Option<String>,
-    /// Allow whatever the agent asks for, and accept its changes
+    /// Allow everything the agent asks for and accept its changes
     #[arg(long, visible_alias = "allow", requires = "prompt")]
     pub(crate) yes: bool,
     /// Open the page in the browser
@@ -334,14 +322,14 @@ pub(crate) struct Chat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
-    /// End every companion of yours
+    /// Stop all of your companions
     #[arg(long)]
     pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The agent and its arguments
+    /// Agent command and its arguments
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -353,9 +341,7 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an editor it lists those that were found, with what would be done for each. Gemini CLI and Qwen Code, where they are \
-there, are told in their settings to connect to editors by themselves, unless you have decided otherwise. Nothing that you \
-wrote is lost: a file that is changed is kept beside itself under another name, and unknown files are left alone.
+Without an editor, lists the editors found on this machine and what would be done for each. If Gemini CLI or Qwen Code is installed, its settings are changed so that it connects to editors automatically, unless you have already set that option. Nothing you wrote is lost: a file is backed up next to the original before it is changed, and unknown files are left alone.
 
 Examples:
   alongside install
@@ -364,16 +350,16 @@ Examples:
   alongside install --yes
   alongside install --status --json")]
 pub(crate) struct Install {
-    /// The editors, such as neovim, vim, emacs, helix, kakoune, vscode or cursor
+    /// Editors to install for, such as neovim, vim, emacs, helix, kakoune, vscode or cursor
     #[arg(value_name = "EDITOR", conflicts_with = "yes")]
     pub(crate) editors: Vec<String>,
-    /// Install for every editor that was found
+    /// Install for every editor found
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Say what is installed
+    /// Show what is installed
     #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
     pub(crate) status: bool,
 }
@@ -381,10 +367,10 @@ pub(crate) struct Install {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  alongside uninstall neovim\n  alongside uninstall emacs --dry-run")]
 pub(crate) struct Uninstall {
-    /// The editors
+    /// Editors to uninstall from
     #[arg(value_name = "EDITOR", required = true)]
     pub(crate) editors: Vec<String>,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

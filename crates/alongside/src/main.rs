@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("cannot start the asynchronous runtime")
+        .context("cannot start the async runtime")
         .and_then(|runtime| {
             let result = runtime.block_on(commands::run(command_line));
             // A thread that waits for standard input would keep the process alive.

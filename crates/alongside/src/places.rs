@@ -21,7 +21,7 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn of_user() -> Result<Self> {
-        let strategy = choose_base_strategy().context("cannot tell where your home directory is; set HOME")?;
+        let strategy = choose_base_strategy().context("cannot find your home directory; set HOME")?;
         let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
         Ok(Self {
             configuration: strategy.config_dir().join("alongside"),

@@ -77,7 +77,7 @@ impl Record {
 
     fn save_or_complain(&self) {
         if let Err(error) = self.save() {
-            tracing::error!(%error, "commands may not find this companion");
+            tracing::error!(%error, "cannot write the companion's record; commands may not find it");
         }
     }
 
@@ -187,10 +187,10 @@ fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {
         .collect();
     let directory = directory.display();
     if others.is_empty() {
-        anyhow!("no companion serves {directory}; start one there with `alongside`")
+        anyhow!("no companion is running for {directory}; run `alongside` there to start one")
     } else {
         anyhow!(
-            "no companion serves {directory}; start one there with `alongside`, or name one of these with --workspace: {}",
+            "no companion is running for {directory}; run `alongside` there to start one, or pick one of these with --workspace: {}",
             others.join(", ")
         )
     }

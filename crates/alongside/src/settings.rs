@@ -130,7 +130,7 @@ impl Settings {
             let text = String::from_utf8_lossy(&text);
             // A line that is no pattern hides nothing for git either; the rest of the file still counts.
             for error in privacy.hide(&file.display().to_string(), Some(folder), text.lines()) {
-                tracing::warn!(%error, "a line of an ignore file is not understood");
+                tracing::warn!(%error, "skipping an invalid line in an ignore file");
             }
         }
         Ok(privacy)
@@ -157,7 +157,7 @@ impl Settings {
         let table = DeTable::parse(&text).map_err(|error| {
             reader.error(
                 error.span(),
-                format!("this is not TOML: {}", error.message().replace('\n', "; ")),
+                format!("invalid TOML: {}", error.message().replace('\n', "; ")),
             )
         })?;
         for (section, value) in table.get_ref() {
@@ -204,7 +204,7 @@ impl Settings {
             }
         }
         if agent.command.is_empty() {
-            let message = format!("`agents.{id}.command` is missing: [\"program\", \"argument\"]");
+            let message = format!("missing `agents.{id}.command`; expected a list such as [\"program\", \"argument\"]");
             return Err(reader.error(Some(place), message));
         }
         self.agents.insert(id.to_owned(), agent);
@@ -242,11 +242,13 @@ impl Settings {
                 ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,
                 ("allow", Owner::User) => self.outside_workspace = OutsideWorkspace::Allow,
                 ("allow", Owner::Workspace(_)) => {
-                    let message = format!("only your own settings may allow `{key}`; a workspace can only forbid it");
+                    let message = format!(
+                        "`{key}` can be \"allow\" only in your user settings; a workspace can only set \"forbid\""
+                    );
                     return Err(reader.error(Some(value.span()), message));
                 }
                 (other, _) => {
-                    let message = format!("`{key}` is \"allow\" or \"forbid\", not \"{other}\"");
+                    let message = format!("`{key}` must be \"allow\" or \"forbid\", not \"{other}\"");
                     return Err(reader.error(Some(value.span()), message));
                 }
             },
@@ -289,11 +291,11 @@ impl Reader<'_> {
 
     fn unknown_key(&self, key: &str, place: Range<usize>) -> SettingsError {
         let message = if self.owner != Owner::User && USER_KEYS.contains(&key) {
-            format!("a workspace cannot set `{key}`; it belongs into your own settings")
+            format!("`{key}` cannot be set by a workspace; move it to your user settings")
         } else {
             match closest(key, self.keys()) {
-                Some(meant) => format!("there is no setting `{key}`; did you mean `{meant}`?"),
-                None => format!("there is no setting `{key}`; there are {}", self.keys().join(", ")),
+                Some(meant) => format!("unknown setting `{key}`; did you mean `{meant}`?"),
+                None => format!("unknown setting `{key}`; expected one of {}", self.keys().join(", ")),
             }
         };
         self.error(Some(place), message)
@@ -302,10 +304,7 @@ impl Reader<'_> {
     fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, SettingsError> {
         match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
-            _ => Err(self.error(
-                Some(value.span()),
-                format!("`{key}` must be a text that is not empty, in quotes"),
-            )),
+            _ => Err(self.error(Some(value.span()), format!("`{key}` must be a non-empty string"))),
         }
     }
 
@@ -321,7 +320,7 @@ impl Reader<'_> {
             DeValue::Array(items) => items.iter().map(|item| self.text(key, item)).collect(),
             _ => Err(self.error(
                 Some(value.span()),
-                format!("`{key}` must be a list of texts: [\"one\", \"two\"]"),
+                format!("`{key}` must be a list of strings, such as [\"one\", \"two\"]"),
             )),
         }
     }

@@ -62,10 +62,10 @@ impl Found {
             Because::ThisTerminal => "because this terminal belongs to it",
             Because::OnlyOne => "the only companion here",
             Because::HasEditor => "because it belongs to an editor",
-            Because::UsedLast => "because it was used last",
-            Because::AgentsOrder => "because its own order of files puts that first",
+            Because::UsedLast => "because it was used most recently",
+            Because::AgentsOrder => "because the agent ranks its discovery file first",
         };
-        let mut words = format!("would find {}, {because}", self.companion.words());
+        let mut words = format!("would pick {}, {because}", self.companion.words());
         if !self.others.is_empty() {
             let others: Vec<String> = self.others.iter().map(Who::words).collect();
             words.push_str(&format!("; also running: {}", others.join(", ")));
@@ -159,7 +159,7 @@ mod tests {
         };
         assert_eq!(
             found.words(),
-            "would find Neovim (pid 2), because it was used last; also running: Neovim (pid 6)"
+            "would find Neovim (pid 2), because it was used most recently; also running: Neovim (pid 6)"
         );
     }
 }

@@ -46,7 +46,7 @@ export def Start()
   endif
   const command = get(g:, 'alongside_command', Program())
   if !executable(command)
-    Say('`' .. command .. '` cannot be started; is it installed?')
+    Say('`' .. command .. '` is not executable; is it installed?')
     return
   endif
   # The same after a restart: by these the companion finds its former port.
@@ -112,15 +112,15 @@ def OnExit(code: number)
   endif
   running = false
   if code == 0
-    Say('the companion was ended; :AlongsideStart starts it again')
+    Say('the companion was stopped; run :AlongsideStart to start it again')
     return
   endif
   restarts = filter(restarts, (_, moment) => localtime() - moment < 60) + [localtime()]
   if len(restarts) > MOST_RESTARTS
-    Say('the companion keeps ending, with code ' .. code)
+    Say('the companion keeps crashing; exit code ' .. code)
     return
   endif
-  Launch('the companion had ended and was started again')
+  Launch('the companion crashed and was restarted')
 enddef
 
 def Receive(line: string)
@@ -138,7 +138,7 @@ def Receive(line: string)
   elseif message.method == 'review/opened' || message.method == 'review/changed'
     reviews[message.params.id] = message.params
     if message.method == 'review/opened'
-      Say(Describe(message.params) .. ': :AlongsideReview shows it')
+      Say(Describe(message.params) .. '; review with :AlongsideReview')
     endif
   elseif message.method == 'review/closed'
     OnClosed(message.params)
@@ -291,15 +291,15 @@ enddef
 export def Review()
   const waiting = sort(values(reviews), (one, other) => one.id - other.id)
   if !empty(view)
-    Say('first decide about the change that is shown')
+    Say('accept or reject the open change first')
     return
   elseif empty(waiting)
-    Say('no change waits')
+    Say('no pending changes')
     return
   endif
   var choice = 1
   if len(waiting) > 1
-    choice = inputlist(['Changes that wait:'] + mapnew(waiting, (index, review) => (index + 1) .. ' ' .. Describe(review)))
+    choice = inputlist(['Pending changes:'] + mapnew(waiting, (index, review) => (index + 1) .. ' ' .. Describe(review)))
   endif
   if choice >= 1 && choice <= len(waiting)
     Request('review/get', {review: waiting[choice - 1].id}, (answer) => {
@@ -384,7 +384,7 @@ enddef
 
 export def Accept(insist: bool)
   if empty(view)
-    Say('no change is shown; :AlongsideReview shows one')
+    Say('no change is open; run :AlongsideReview')
     return
   endif
   # A command gives a number.
@@ -400,7 +400,7 @@ enddef
 
 export def Reject()
   if empty(view)
-    Say('no change is shown; :AlongsideReview shows one')
+    Say('no change is open; run :AlongsideReview')
     return
   endif
   Decide('review/reject', {})

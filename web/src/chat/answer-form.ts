@@ -45,9 +45,9 @@ export class AnswerForm {
     );
     this.element = element(
       "div",
-      { class: "answer", role: "group", "aria-label": this.questions.length > 0 ? "Questions of the agent" : "The agent asks for permission", "data-testid": "approval", "data-request": request.requestId },
+      { class: "answer", role: "group", "aria-label": this.questions.length > 0 ? "Questions from the agent" : "Permission request", "data-testid": "approval", "data-request": request.requestId },
       ...this.questions.map((question) => question.element),
-      request.options.length === 0 && element("p", { class: "problem" }, "The agent offers no answer that can be given here."),
+      request.options.length === 0 && element("p", { class: "problem" }, "The agent offers no option that can be chosen here."),
       element("div", { class: "options" }, ...this.buttons),
       this.note,
     );
@@ -57,7 +57,7 @@ export class AnswerForm {
 
   /** Votes that came meanwhile. */
   update({ votes }: Approval): void {
-    if (votes) this.note.textContent = `${votes.received} of ${votes.received + votes.needed} who must agree have answered.`;
+    if (votes) this.note.textContent = `${votes.received} of ${votes.received + votes.needed} required votes received.`;
   }
 
   /** Whether this page has answered. */
@@ -81,7 +81,7 @@ export class AnswerForm {
     if (this.questions.length > 0 && !isNo(option)) {
       const missing = this.questions.find((question) => question.value === "");
       if (missing) {
-        this.note.textContent = "There is a question without an answer.";
+        this.note.textContent = "Answer every question first.";
         missing.focus();
         return;
       }
@@ -124,8 +124,8 @@ class QuestionField {
       type: "text",
       class: "other",
       "data-testid": "question-other",
-      "aria-label": question.choices.length > 0 ? "Something else" : plain(question.question),
-      placeholder: question.choices.length > 0 ? "Something else\u2026" : "Your answer\u2026",
+      "aria-label": question.choices.length > 0 ? "Other" : plain(question.question),
+      placeholder: question.choices.length > 0 ? "Other\u2026" : "Your answer\u2026",
       // One answer or the other.
       oninput: () => {
         if (!question.multiple && this.other.value.trim() !== "") for (const box of this.boxes) box.checked = false;
@@ -163,9 +163,9 @@ class QuestionField {
 export function outcomeOf({ request, closed }: Approval, here: boolean): string {
   if (!closed) return "";
   const name = request.options.find((option) => option.optionId === closed.optionId)?.name ?? closed.optionId;
-  if (here) return name ? `You chose: ${plain(name)}` : "You chose none of it.";
+  if (here) return name ? `You chose: ${plain(name)}` : "You dismissed this request.";
   if (closed.own) return name ? `Answered on another page: ${plain(name)}` : "Answered on another page.";
-  return name ? `Answered elsewhere: ${plain(name)}` : "Nobody needs to answer any more: it was answered elsewhere, or cancelled.";
+  return name ? `Answered elsewhere: ${plain(name)}` : "No longer open: answered elsewhere or cancelled.";
 }
 
 /** Puts the outcome in the place of the form, without the page jumping. */

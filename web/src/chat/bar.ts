@@ -15,7 +15,7 @@ export interface BarListener {
   setMode(id: string): Promise<boolean>;
 }
 
-const PHASES = { idle: "not connected", connecting: "connecting\u2026", connected: "connected", interrupted: "interrupted", over: "over" } as const;
+const PHASES = { idle: "not connected", connecting: "connecting\u2026", connected: "connected", interrupted: "reconnecting\u2026", over: "disconnected" } as const;
 
 export class Bar {
   readonly element: HTMLElement;
@@ -36,7 +36,7 @@ export class Bar {
     this.title = element("button", { type: "button", class: "quiet chat-title", "data-testid": "chat-title", onclick: () => listener.rename() });
     this.sessions = element("button", { type: "button", class: "quiet", "data-testid": "open-sessions", "aria-controls": "drawer", onclick: () => listener.sessions() }, "Sessions");
     this.fresh = element("button", { type: "button", class: "quiet", "data-testid": "new-session", onclick: () => listener.newSession() }, "New");
-    const details = element("button", { type: "button", class: "quiet who", "data-testid": "open-agent", "aria-controls": "drawer", title: "The agent and where it runs", onclick: () => listener.details() }, this.dot, this.agent, this.phase);
+    const details = element("button", { type: "button", class: "quiet who", "data-testid": "open-agent", "aria-controls": "drawer", title: "Agent details", onclick: () => listener.details() }, this.dot, this.agent, this.phase);
     this.element = element("header", { class: "chat-bar" }, details, this.title, element("span", { class: "grow" }), this.sessions, this.fresh);
     this.model = new Choice("Model", "model", (id) => listener.setModel(id));
     this.mode = new Choice("Mode", "mode", (id) => listener.setMode(id));
@@ -76,10 +76,10 @@ export class Bar {
     const part = Math.min(1, context.used / context.size);
     const fill = element("span");
     fill.style.width = `${Math.round(part * 100)}%`;
-    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} tokens of context`, told].filter(Boolean).join("; ");
+    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} context tokens used`, told].filter(Boolean).join("; ");
     replaceChildren(
       this.meter,
-      element("span", { class: `meter-line${part > 0.9 ? " full" : ""}`, role: "meter", "aria-label": "Context in use", "aria-valuemin": 0, "aria-valuemax": context.size, "aria-valuenow": Math.min(context.used, context.size) }, fill),
+      element("span", { class: `meter-line${part > 0.9 ? " full" : ""}`, role: "meter", "aria-label": "Context usage", "aria-valuemin": 0, "aria-valuemax": context.size, "aria-valuenow": Math.min(context.used, context.size) }, fill),
       `${short(context.used)} / ${short(context.size)}`,
     );
   }

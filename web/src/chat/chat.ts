@@ -126,7 +126,7 @@ export class Chat {
     this.around.exists(true);
     this.settle();
     const open = new Set(openApprovals(this.shown).map(({ request }) => request.requestId));
-    if (waited.some(({ request }) => !open.has(request.requestId))) this.tell("What the agent asked was answered meanwhile.");
+    if (waited.some(({ request }) => !open.has(request.requestId))) this.tell("The agent\u2019s request has already been answered.");
     this.draw();
     if (!fits) await this.catchUp();
   }
@@ -160,9 +160,9 @@ export class Chat {
       const selection = selectionOf(context.workspaceState?.openFiles ?? []);
       if (selection) {
         this.composer.attach(selection);
-        announce("The selection goes with the next prompt.");
+        announce("Selection attached to your next message.");
       } else {
-        this.tell("Nothing is selected in an editor.");
+        this.tell("Nothing is selected in your editor.");
       }
     } catch (error) {
       this.tell((error as Error).message);
@@ -262,7 +262,7 @@ export class Chat {
   private async send(blocks: readonly ContentBlock[], text: string): Promise<boolean> {
     const { phase } = this.standing;
     if (phase !== "connected" && phase !== "interrupted") {
-      this.tell("There is no agent to say it to. What you typed is kept.");
+      this.tell("No agent is connected. Your message is kept.");
       return false;
     }
     this.log.toEnd();
@@ -274,7 +274,7 @@ export class Chat {
       return true;
     } catch (error) {
       if (!(error instanceof Refusal && error.kind === "offline")) this.uncertain = null;
-      this.tell(`Not sent: ${sentenceOf(error)} What you typed is kept.`);
+      this.tell(`Not sent: ${sentenceOf(error)} Your message is kept.`);
       return false;
     }
   }
@@ -288,7 +288,7 @@ export class Chat {
       (said) => "promptId" in said && said.promptId !== null && !uncertain.known.has(said.promptId) && "text" in said && said.text === uncertain.text,
     );
     if (arrived) this.composer.clear();
-    this.status.say(arrived ? "" : "What you typed did not arrive; it is kept.");
+    this.status.say(arrived ? "" : "Your message was not delivered; it is kept.");
   }
 
   private cancel(): void {
@@ -298,7 +298,7 @@ export class Chat {
   private async answer(requestId: string, decision: Decision): Promise<string | null> {
     try {
       const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "answer", requestId, decision } });
-      return reply.type === "tooLate" ? "It was answered elsewhere first." : null;
+      return reply.type === "tooLate" ? "Already answered elsewhere." : null;
     } catch (error) {
       return sentenceOf(error);
     }
@@ -315,8 +315,8 @@ export class Chat {
   }
 
   private async setWrites(writes: Writes): Promise<void> {
-    const sentence = "The agent will change files without showing you the change first.";
-    if (writes === "allow" && !(await confirmation("Write without a review?", sentence, "Write at once"))) {
+    const sentence = "The agent will change files without asking you to review them first.";
+    if (writes === "allow" && !(await confirmation("Allow writes without review?", sentence, "Allow writes"))) {
       this.place.show(this.shown, this.standing, this.agents);
       this.panels.refreshOther("agent");
       return;

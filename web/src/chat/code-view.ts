@@ -114,8 +114,8 @@ export class CodeView {
       button.textContent = "Copied";
       announce("Copied.");
     } catch {
-      button.textContent = "Not copied";
-      announce("The browser did not let the code be copied.");
+      button.textContent = "Copy failed";
+      announce("The browser blocked copying.");
     }
     window.setTimeout(() => (button.textContent = "Copy"), 1500);
   }

@@ -68,7 +68,7 @@ export class CompletionList {
       this.close();
       return;
     }
-    if (!this.isOpen) announce(`${count(suggestions.length, "completion")}; arrows and Enter choose.`);
+    if (!this.isOpen) announce(`${count(suggestions.length, "completion")}; use the arrow keys and Enter.`);
     this.shown = suggestions;
     this.current = 0;
     this.element.hidden = false;

@@ -45,8 +45,8 @@ export class Composer {
       rows: 1,
       id: "prompt",
       "data-testid": "prompt",
-      "aria-label": "What to say to the agent",
-      placeholder: "Ask, or say what to do. / for commands, @ for files",
+      "aria-label": "Message to the agent",
+      placeholder: "Ask a question or describe a task. / for commands, @ for files",
       "aria-autocomplete": "list",
       "aria-haspopup": "listbox",
       "aria-controls": "completion",
@@ -55,7 +55,7 @@ export class Composer {
     this.list = new CompletionList(this.field, (suggestion) => this.complete(suggestion));
     const attach = element(
       "button",
-      { type: "button", class: "quiet small", "data-testid": "attach", title: "Add what is selected in the editor (Alt+S)", onclick: () => listener.attach() },
+      { type: "button", class: "quiet small", "data-testid": "attach", title: "Attach the editor selection (Alt+S)", onclick: () => listener.attach() },
       "+ Selection",
       element("kbd", { "aria-hidden": "true" }, "Alt S"),
     );
@@ -227,7 +227,7 @@ export class Composer {
           type: "button",
           class: "quiet",
           "data-testid": "detach",
-          "aria-label": `Leave out the selection of ${name}`,
+          "aria-label": `Remove the selection from ${name}`,
           onclick: () => {
             this.attachments = this.attachments.filter((known) => known !== attachment);
             this.changed();

@@ -21,7 +21,7 @@ export class DifferenceView {
     private readonly connection: Connection,
     private readonly shown: Difference,
   ) {
-    this.element.append(element("p", { class: "faint" }, "One moment\u2026"));
+    this.element.append(element("p", { class: "faint" }, "Loading\u2026"));
     void this.load();
   }
 
@@ -45,15 +45,15 @@ export class DifferenceView {
         base, proposal, draft: proposal, hunks,
       };
       const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", { edited: () => undefined, decide: () => undefined, moved: () => undefined });
-      panes.setReadOnly(`What the change makes of ${plain(this.shown.path)}`);
+      panes.setReadOnly(`${plain(this.shown.path)} after the change`);
       // It scrolls by itself, so it can have the focus.
       panes.element.setAttribute("tabindex", "0");
       panes.element.setAttribute("role", "group");
-      panes.element.setAttribute("aria-label", `Difference of ${plain(this.shown.path)}`);
+      panes.element.setAttribute("aria-label", `Diff of ${plain(this.shown.path)}`);
       this.panes = panes;
-      this.element.replaceChildren(hunks.length > 0 ? panes.element : element("p", { class: "faint" }, "Nothing changes."));
+      this.element.replaceChildren(hunks.length > 0 ? panes.element : element("p", { class: "faint" }, "No changes."));
     } catch (error) {
-      this.element.replaceChildren(element("p", { class: "problem" }, `The difference cannot be shown: ${(error as Error).message}`));
+      this.element.replaceChildren(element("p", { class: "problem" }, `Cannot show the diff: ${(error as Error).message}`));
     }
   }
 }

@@ -19,7 +19,7 @@ export interface ItemView {
 export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
   switch (item.kind) {
     case "user":
-      return simple(item, element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Said elsewhere" }), showUser);
+      return simple(item, element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }), showUser);
     case "answer": {
       const view = new MarkdownView();
       const made = element("article", { class: "answered-text", "data-testid": "answer", "aria-label": "Answer" }, view.element);
@@ -27,7 +27,7 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
     }
     case "thinking": {
       const text = element("p", { dir: "auto" });
-      const made = element("details", { class: "thinking", "data-testid": "thinking" }, element("summary", {}, "Thoughts"), text);
+      const made = element("details", { class: "thinking", "data-testid": "thinking" }, element("summary", {}, "Thinking"), text);
       let shown = 0;
       return simple(item, made, (_, now) => {
         // Nearly always only more of the same.
@@ -71,7 +71,7 @@ function simple<Kind extends Item["kind"]>(item: Item & { kind: Kind }, made: HT
 /** What a person said, as they said it; only blocks of code look like code. */
 function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user" }): void {
   const parts: (Node | string)[] = [];
-  if (!own) parts.push(element("p", { class: "faint" }, "Said elsewhere"));
+  if (!own) parts.push(element("p", { class: "faint" }, "Sent from elsewhere"));
   // Text, the word after the fence and the code take turns.
   const pieces = text.split(/^```([^\n`]*)\n([\s\S]*?)\n```$/m);
   for (let index = 0; index < pieces.length; index += 3) {
@@ -90,10 +90,10 @@ const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
 /** Something that is not text. */
 export function blockElement(block: ContentBlock): HTMLElement {
   if (block.type === "image" && "data" in block && typeof block.data === "string" && PICTURES.has(block.mimeType)) {
-    return element("img", { class: "picture", alt: "A picture", src: `data:${block.mimeType};base64,${block.data}` });
+    return element("img", { class: "picture", alt: "Image", src: `data:${block.mimeType};base64,${block.data}` });
   }
   if (block.type === "resource_link" && "uri" in block) {
     return element("p", { class: "chip resource" }, plain(block.name), " ", element("span", { class: "target" }, `(${plain(block.uri)})`));
   }
-  return element("p", { class: "chat-notice", "data-level": "unsupported" }, `Something that this page cannot show (${plain(block.type || "unnamed")}).`);
+  return element("p", { class: "chat-notice", "data-level": "unsupported" }, `This page cannot display this content (${plain(block.type || "unnamed")}).`);
 }

@@ -27,7 +27,7 @@ export class LogView {
       { class: "log", role: "log", "aria-live": "off", "aria-label": "Conversation", tabindex: "0", "data-testid": "log", "data-at-end": "true" },
       this.list,
     );
-    this.jump = element("button", { type: "button", class: "jump", "data-testid": "to-end", hidden: true, onclick: () => this.toEnd() }, "\u2193 To the end");
+    this.jump = element("button", { type: "button", class: "jump", "data-testid": "to-end", hidden: true, onclick: () => this.toEnd() }, "\u2193 Jump to latest");
     this.element = element("div", { class: "log-place" }, this.scroller, this.jump);
     this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
     const follow = new ResizeObserver(() => this.follow());

@@ -4,15 +4,15 @@ import { element } from "../dom";
 import { age, plain } from "../words";
 import type { ChatAgent, ChatStanding, ConnectedSession, PreflightCell, SessionSummary, Writes } from "./protocol";
 
-export const DAEMON_SENTENCE = "Files, MCP servers, skills and credentials are those of the daemon\u2019s host, not of this page\u2019s companion.";
+export const DAEMON_SENTENCE = "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of this page\u2019s companion.";
 
 /** What happens to files, in words. */
 export function writesSentence(writes: Writes): string {
-  return writes === "review" ? "What it wants to write becomes a review first." : "It writes files without a review.";
+  return writes === "review" ? "File writes go through review." : "File writes are not reviewed.";
 }
 
 export function agentButtons(agents: readonly ChatAgent[], current: string | null, connect: (agent: ChatAgent) => void): HTMLElement {
-  if (agents.length === 0) return element("p", { class: "faint" }, "No agent can be started from here.");
+  if (agents.length === 0) return element("p", { class: "faint" }, "No agents are available.");
   return element(
     "ul",
     { class: "agent-choices" },
@@ -24,7 +24,7 @@ export function agentButtons(agents: readonly ChatAgent[], current: string | nul
           "button",
           { type: "button", class: "agent-choice", "data-testid": "choose-agent", "data-agent": agent.id, "aria-current": agent.id === current ? "true" : null, "aria-disabled": String(agent.problem !== null), onclick: () => agent.problem === null && connect(agent) },
           element("span", { class: "name" }, plain(agent.name)),
-          element("span", { class: "because" }, agent.problem !== null ? plain(agent.problem) : agent.kind === "daemon" ? "runs in a daemon, with that host\u2019s files and credentials" : "started here, as a child of the companion"),
+          element("span", { class: "because" }, agent.problem !== null ? plain(agent.problem) : agent.kind === "daemon" ? "runs in a daemon, with its host\u2019s files and credentials" : "runs locally, started by the companion"),
         ),
       ),
     ),
@@ -42,13 +42,13 @@ export function agentPanel(session: ConnectedSession | null, standing: ChatStand
   const made = element("div", { class: "agent-panel", "data-testid": "agent-panel" });
   if (connected && session) {
     made.append(
-      element("dl", { class: "facts" }, ...fact("Agent", session.agent), ...fact("Works in", session.workspace), ...fact("Session", session.attached ? "was there before; others may be in it" : "began here")),
+      element("dl", { class: "facts" }, ...fact("Agent", session.agent), ...fact("Working directory", session.workspace), ...fact("Session", session.attached ? "joined an existing session; others may be connected" : "started here")),
       element("button", { type: "button", "data-testid": "disconnect", onclick: () => listener.disconnect() }, "Disconnect"),
     );
     if (session.locality.where === "daemon") made.append(element("h3", {}, "Where it runs"), element("p", {}, DAEMON_SENTENCE), preflight(session.locality.preflight));
   }
   if (!session || session.locality.where === "child") made.append(writesSwitch(standing.writes, listener));
-  made.append(element("h3", {}, connected ? "Speak with another" : "Speak with"), agentButtons(agents, connected ? standing.agent : null, (agent) => listener.connect(agent)));
+  made.append(element("h3", {}, connected ? "Switch agent" : "Choose an agent"), agentButtons(agents, connected ? standing.agent : null, (agent) => listener.connect(agent)));
   return made;
 }
 
@@ -65,16 +65,16 @@ export function writesSwitch(writes: Writes, { setWrites }: Pick<AgentPanelListe
   return element(
     "fieldset",
     { class: "writes", "data-testid": "writes", "data-writes": writes },
-    element("legend", {}, "When a child of the companion writes a file"),
-    option("review", "it becomes a review first"),
-    option("allow", "it is written at once"),
+    element("legend", {}, "When a local agent writes a file"),
+    option("review", "review it first"),
+    option("allow", "write it immediately"),
   );
 }
 
 const CELLS: Record<string, string> = { ok: "good", warning: "waiting", error: "bad" };
 
 function preflight(cells: readonly PreflightCell[]): HTMLElement {
-  if (cells.length === 0) return element("p", { class: "faint" }, "The daemon tells nothing about itself.");
+  if (cells.length === 0) return element("p", { class: "faint" }, "The daemon reports no details.");
   return element(
     "ul",
     { class: "files agents", "data-testid": "preflight" },
@@ -84,7 +84,7 @@ function preflight(cells: readonly PreflightCell[]): HTMLElement {
         {},
         element("span", { class: `dot ${CELLS[cell.status] ?? ""}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(cell.kind.replaceAll("_", " "))),
-        element("span", { class: "because" }, [plain(cell.status), cell.locality ? `true of: ${plain(cell.locality)}` : "", cell.error ? plain(cell.error) : "", details(cell.detail)].filter(Boolean).join(" \u00b7 ")),
+        element("span", { class: "because" }, [plain(cell.status), cell.locality ? `applies to: ${plain(cell.locality)}` : "", cell.error ? plain(cell.error) : "", details(cell.detail)].filter(Boolean).join(" \u00b7 ")),
       ),
     ),
   );
@@ -104,14 +104,14 @@ export interface SessionPanelListener {
 }
 
 export function sessionPanel(sessions: readonly SessionSummary[], current: ConnectedSession | null, listener: SessionPanelListener): HTMLElement {
-  if (sessions.length === 0) return element("p", { class: "faint", "data-testid": "no-sessions" }, "The agent remembers no session of this folder.");
+  if (sessions.length === 0) return element("p", { class: "faint", "data-testid": "no-sessions" }, "The agent has no saved sessions for this folder.");
   return element(
     "ul",
     { class: "files sessions", "data-testid": "sessions" },
     ...sessions.map((session) => {
       const isCurrent = session.sessionId === current?.sessionId;
       const when = session.updatedAt ?? session.createdAt;
-      const about = [when && !Number.isNaN(Date.parse(when)) ? age(Date.parse(when)) : "", session.hasActivePrompt ? "at work" : "", session.clientCount > 0 ? `${session.clientCount} in it` : ""].filter(Boolean).join(" \u00b7 ");
+      const about = [when && !Number.isNaN(Date.parse(when)) ? age(Date.parse(when)) : "", session.hasActivePrompt ? "running" : "", session.clientCount > 0 ? `${session.clientCount} connected` : ""].filter(Boolean).join(" \u00b7 ");
       const name = plain(session.displayName ?? "") || `Session ${plain(session.sessionId.slice(0, 8))}`;
       const canOpen = current?.abilities.loadSessions ?? false;
       return element(
@@ -120,7 +120,7 @@ export function sessionPanel(sessions: readonly SessionSummary[], current: Conne
         isCurrent || !canOpen
           ? element("span", { class: "path" }, name)
           : element("button", { type: "button", class: "quiet session-open", "data-testid": "session-open", onclick: () => listener.open(session) }, name),
-        isCurrent ? element("span", { class: "chip" }, "this one") : null,
+        isCurrent ? element("span", { class: "chip" }, "current") : null,
         isCurrent && current?.abilities.renameSessions ? element("button", { type: "button", class: "quiet small", "data-testid": "session-rename", onclick: () => listener.rename() }, "Rename") : null,
         element("span", { class: "because" }, about),
       );

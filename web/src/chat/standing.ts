@@ -53,8 +53,8 @@ export class Standing {
       input.checked = writes === "review";
       replaceChildren(
         this.banner,
-        element("span", { class: "chip" }, "child"),
-        element("span", { class: "grow" }, session?.abilities.reviewsWrites === false ? "It runs here, as you, and writes files by itself." : `It runs here, as you. ${writesSentence(writes)}`),
+        element("span", { class: "chip" }, "local"),
+        element("span", { class: "grow" }, session?.abilities.reviewsWrites === false ? "Runs locally, as you, and writes files without review." : `Runs locally, as you. ${writesSentence(writes)}`),
         session?.abilities.reviewsWrites !== false && element("label", { class: "switch" }, input, "Review writes"),
         details,
       );
@@ -67,18 +67,18 @@ export class Standing {
     this.empty.hidden = !isEmpty;
     const name = plain(agents.find(({ id }) => id === agent)?.name ?? "the agent");
     if (phase === "connecting") {
-      replaceChildren(this.empty, element("p", { class: "empty-title" }, `Connecting to ${name}\u2026`), element("p", { class: "faint" }, "The first start of an agent may take a while."));
+      replaceChildren(this.empty, element("p", { class: "empty-title" }, `Connecting to ${name}\u2026`), element("p", { class: "faint" }, "Starting an agent for the first time may take a while."));
     } else if (phase === "connected" || phase === "interrupted") {
       replaceChildren(
         this.empty,
-        element("p", { class: "empty-title" }, `Talk with ${plain(shown.session?.agent ?? name)}`),
-        element("p", { class: "faint" }, "It works in ", element("code", {}, plain(shown.session?.workspace ?? "this folder")), ". ", element("kbd", {}, "/"), " offers its commands, ", element("kbd", {}, "@"), " names a file, ", element("kbd", {}, "Alt+S"), " adds what is selected in your editor."),
+        element("p", { class: "empty-title" }, `Chat with ${plain(shown.session?.agent ?? name)}`),
+        element("p", { class: "faint" }, "Working in ", element("code", {}, plain(shown.session?.workspace ?? "this folder")), ". ", element("kbd", {}, "/"), " lists commands, ", element("kbd", {}, "@"), " mentions a file, ", element("kbd", {}, "Alt+S"), " attaches your editor selection."),
       );
     } else {
       replaceChildren(
         this.empty,
-        element("p", { class: "empty-title" }, "Talk with an agent"),
-        element("p", { class: "faint" }, "All pages of this companion share one conversation."),
+        element("p", { class: "empty-title" }, "Chat with an agent"),
+        element("p", { class: "faint" }, "All open pages share one conversation."),
         agentButtons(agents, null, (chosen) => this.listener.connect(chosen)),
       );
     }
@@ -88,11 +88,11 @@ export class Standing {
     const chosen = agents.find(({ id }) => id === agent);
     if (!this.overMemo.isNew(phase, interrupted, over, chosen)) return;
     const button = (testId: string, kind: string, label: string, action: () => void) => element("button", { type: "button", class: kind, "data-testid": testId, onclick: action }, label);
-    const connect = chosen && button("connect-again", "", "Connect again", () => this.listener.connect(chosen));
+    const connect = chosen && button("connect-again", "", "Reconnect", () => this.listener.connect(chosen));
     if (phase === "interrupted") {
       this.over.hidden = false;
       this.over.dataset["state"] = "interrupted";
-      replaceChildren(this.over, element("span", { class: "grow" }, `The connection to the agent is cut${interrupted ? `: ${plain(interrupted.reason)}` : ""}. It comes back by itself, and nothing is lost.`), connect);
+      replaceChildren(this.over, element("span", { class: "grow" }, `Connection to the agent interrupted${interrupted ? `: ${plain(interrupted.reason)}` : ""}. Reconnecting automatically; nothing is lost.`), connect);
     } else if (phase === "over") {
       const reopen = over?.reopen;
       this.over.hidden = false;
@@ -100,8 +100,8 @@ export class Standing {
       this.over.dataset["kind"] = over?.kind ?? "";
       replaceChildren(
         this.over,
-        element("span", { class: "grow" }, over ? `The session is over${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "The agent could not be connected to."),
-        reopen && button("reopen", "primary", "Open it again", () => this.listener.reopen(reopen)),
+        element("span", { class: "grow" }, over ? `Session ended${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "Could not connect to the agent."),
+        reopen && button("reopen", "primary", "Reopen session", () => this.listener.reopen(reopen)),
         over && button("begin-new", "", "New session", () => this.listener.newSession()),
         !reopen && connect,
       );

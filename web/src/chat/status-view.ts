@@ -13,7 +13,7 @@ export interface StatusListener {
   fill(text: string): void;
 }
 
-const PLAN_SIGNS: Record<string, readonly [string, string]> = { completed: ["\u2713", "done"], in_progress: ["\u25d4", "at work"], pending: ["\u25cb", "to do"] };
+const PLAN_SIGNS: Record<string, readonly [string, string]> = { completed: ["\u2713", "done"], in_progress: ["\u25d4", "in progress"], pending: ["\u25cb", "to do"] };
 
 export class StatusView {
   readonly element: HTMLElement;
@@ -26,7 +26,7 @@ export class StatusView {
   private readonly planSummary = element("summary");
   private readonly planList = element("ol");
   private readonly plan = element("details", { class: "plan", "data-testid": "plan", hidden: true }, this.planSummary, this.planList);
-  private readonly queue = element("ul", { class: "queue", "aria-label": "Waits its turn", "data-testid": "queue", hidden: true });
+  private readonly queue = element("ul", { class: "queue", "aria-label": "Queued messages", "data-testid": "queue", hidden: true });
   private shownPlan: readonly PlanEntry[] = [];
   private shownQueue: readonly QueuedPrompt[] = [];
   private started = 0;
@@ -50,12 +50,12 @@ export class StatusView {
     this.showPlan(shown.plan);
     this.showQueue(shown.queue);
     this.approval.hidden = waiting === 0;
-    this.approval.textContent = waiting === 1 ? "The agent asks you \u2191" : `${count(waiting, "question")} of the agent \u2191`;
+    this.approval.textContent = waiting === 1 ? "The agent needs your answer \u2191" : `${count(waiting, "request")} from the agent \u2191`;
     this.reviews.hidden = reviews === 0;
     this.reviews.textContent = `${count(reviews, "change")} to review`;
     this.suggestion.hidden = shown.suggestion === "" || shown.turn !== null;
     this.suggestion.textContent = plain(shown.suggestion);
-    this.suggestion.title = "Say this next (\u2192 in an empty text)";
+    this.suggestion.title = "Use this suggestion (\u2192 in an empty message)";
     this.showWords();
   }
 
@@ -75,7 +75,7 @@ export class StatusView {
 
   private doing(isCancelling: boolean): string {
     if (isCancelling) return "Cancelling\u2026";
-    if (!this.approval.hidden) return "Waits for your answer";
+    if (!this.approval.hidden) return "Waiting for your answer";
     const seconds = Math.round((performance.now() - this.started) / 1000);
     return seconds >= 3 ? `Working \u00b7 ${seconds} s` : "Working\u2026";
   }
@@ -106,9 +106,9 @@ export class StatusView {
         element(
           "li",
           { "data-testid": "queued", "data-prompt": promptId },
-          element("span", { class: "chip" }, "waits"),
+          element("span", { class: "chip" }, "queued"),
           element("span", { class: "queued-text" }, plain(text.slice(0, 300))),
-          element("button", { type: "button", class: "quiet small", "data-testid": "unqueue", "aria-label": `Take out: ${plain(text.slice(0, 60))}`, onclick: () => this.listener.unqueue(promptId) }, "\u2715"),
+          element("button", { type: "button", class: "quiet small", "data-testid": "unqueue", "aria-label": `Remove from queue: ${plain(text.slice(0, 60))}`, onclick: () => this.listener.unqueue(promptId) }, "\u2715"),
         ),
       ),
     );

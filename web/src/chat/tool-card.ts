@@ -16,8 +16,8 @@ type ToolItem = Item & { readonly kind: "tool" };
 const LONGEST_OUTPUT = 200_000;
 
 const STATUS: Record<string, readonly [string, string]> = {
-  pending: ["\u25cb", "waits"],
-  in_progress: ["\u25d4", "at work"],
+  pending: ["\u25cb", "pending"],
+  in_progress: ["\u25d4", "running"],
   completed: ["\u2713", "done"],
   failed: ["\u2715", "failed"],
 };
@@ -82,7 +82,7 @@ export class ToolCard {
     replaceChildren(this.sign, element("span", { "aria-hidden": "true" }, sign), element("span", { class: "visually-hidden" }, plain(words)));
     const asks = approval !== null && approval.request.questions.length > 0;
     this.kind.textContent = asks ? "Question" : KINDS[call.kind] ?? (plain(call.kind) || "Tool");
-    this.title.textContent = plain(call.title || call.toolName || "A tool").slice(0, 2000);
+    this.title.textContent = plain(call.title || call.toolName || "Tool").slice(0, 2000);
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
     if (before?.call.content !== call.content || before.call.output !== call.output) show(this.outputFold, this.output, outputOf(call));

@@ -137,7 +137,7 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
     case "modelChanged":
       return { ...shown, models: { ...shown.models, current: event.modelId } };
     case "modelChangeFailed":
-      return notice(shown, "warning", `The model ${event.modelId} is not in use: ${event.message}`);
+      return notice(shown, "warning", `Could not switch to model ${event.modelId}: ${event.message}`);
     case "modeChanged":
       return { ...shown, modes: { ...shown.modes, current: event.modeId } };
     case "commands":
@@ -160,7 +160,7 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
       return over(shown, event);
     default:
       // A newer companion may say more: that is told, not dropped.
-      return notice(shown, "unsupported", `Something happened that this page cannot show (${String((event as { type?: unknown }).type)}).`);
+      return notice(shown, "unsupported", `This page cannot display an event (${String((event as { type?: unknown }).type)}).`);
   }
 }
 
@@ -260,15 +260,15 @@ function unqueue(shown: Transcript, promptId: string, removed: boolean): Transcr
 
 const ENDS: Record<string, string> = {
   cancelled: "Cancelled.",
-  max_tokens: "The answer ends here: it reached the longest that the model gives.",
-  max_turn_requests: "The agent stopped: it made as many requests as one turn may have.",
-  refusal: "The model refused to go on.",
+  max_tokens: "The answer was cut off at the model\u2019s length limit.",
+  max_turn_requests: "The agent stopped at the request limit for one turn.",
+  refusal: "The model declined to continue.",
 };
 
 function ended(shown: Transcript, promptId: string | null, end: TurnEnd): Transcript {
   const isRunning = !shown.turn || promptId === null || shown.turn.promptId === null || shown.turn.promptId === promptId;
   const next: Transcript = isRunning ? { ...shown, turn: null } : shown;
-  if (end.outcome === "failed") return notice(next, "problem", end.message || "The agent could not go on.");
+  if (end.outcome === "failed") return notice(next, "problem", end.message || "The agent could not continue.");
   if (end.stopReason === "end_turn" || end.stopReason === "") return next;
   return notice(next, "information", ENDS[end.stopReason] ?? `The turn ended: ${end.stopReason}.`);
 }

@@ -33,7 +33,7 @@ const MOST_GHOSTS = 12;
 /** Lines taken out that are shown between those of the draft. */
 const MOST_REMOVED = 400;
 
-const STATES = { accepted: "accepted", rejected: "rejected", edited: "edited by hand", conflict: "conflict" } as const;
+const STATES = { accepted: "accepted", rejected: "rejected", edited: "edited", conflict: "conflict" } as const;
 
 class Space extends WidgetType {
   constructor(readonly height: number) {
@@ -106,7 +106,7 @@ class Bar extends WidgetType {
 
   toDOM(view: EditorView): HTMLElement {
     const { hunk } = this.placed;
-    const title = `${hunk.yours ? "Your edit" : "Part"} ${this.index + 1} of ${this.total}`;
+    const title = `${hunk.yours ? "Your edit" : "Hunk"} ${this.index + 1} of ${this.total}`;
     const made = element(
       "div",
       {
@@ -143,7 +143,7 @@ class Bar extends WidgetType {
           class: `decision decision-${decision}`,
           "data-testid": `hunk-${decision}`,
           "aria-pressed": String(pressed),
-          "aria-label": `${text}: part ${this.index + 1}`,
+          "aria-label": `${text}: hunk ${this.index + 1}`,
           title: label,
           onclick: () => this.around.decide(hunk, decision),
         },
@@ -155,13 +155,13 @@ class Bar extends WidgetType {
       { class: "hunk-bar" },
       element("span", { class: "hunk-title" }, title),
       element("span", { class: "size" }, plusAndMinus(hunk.draft.count, hunk.base.count, hunk.state === "rejected")),
-      element("span", { class: "hunk-state", "data-testid": "hunk-state" }, conflict ? "Conflict: the file changed here, too. Proposed:" : STATES[hunk.state]),
+      element("span", { class: "hunk-state", "data-testid": "hunk-state" }, conflict ? "Conflict: the file also changed here. Proposed:" : STATES[hunk.state]),
       element("span", { class: "grow" }),
       hunk.yours
-        ? button("reject", "Undo", "Undo this edit of yours", hunk.state === "rejected")
-        : button("reject", conflict ? "Keep the file\u2019s" : "Reject", "Reject this part", hunk.state === "rejected"),
+        ? button("reject", "Undo", "Undo your edit", hunk.state === "rejected")
+        : button("reject", conflict ? "Keep the file\u2019s version" : "Reject", "Reject this hunk", hunk.state === "rejected"),
       !hunk.yours &&
-        button("accept", conflict ? "Take the agent\u2019s" : "Accept", "Accept this part as proposed", hunk.state === "accepted"),
+        button("accept", conflict ? "Use the agent\u2019s version" : "Accept", "Accept this hunk as proposed", hunk.state === "accepted"),
     );
   }
 
@@ -175,7 +175,7 @@ class Bar extends WidgetType {
     const marks = kind === "removed" ? wordChanges(this.placed, base, view.state.doc).map((change) => ({ from: change.fromA, to: change.toA })) : [];
     made.append(...lineElements(view.state, source.sliceString(span.from, span.to), shown, marks));
     if (left > 0) made.append(element("div", { class: "more-lines" }, `and ${count(left, "more line")}`));
-    const label = kind === "ghost" ? "Proposed and not taken:" : "Taken out:";
+    const label = kind === "ghost" ? "Proposed but rejected:" : "Removed:";
     made.prepend(element("span", { class: "visually-hidden" }, label));
     return made;
   }

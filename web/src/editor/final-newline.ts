@@ -10,7 +10,7 @@ class Mark extends WidgetType {
   }
 
   toDOM(): HTMLElement {
-    const text = "no line break at the end";
+    const text = "no newline at end of file";
     return element("span", { class: "special special-end", "data-testid": "no-final-newline", role: "img", "aria-label": text, title: text }, text);
   }
 }

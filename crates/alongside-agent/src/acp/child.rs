@@ -130,7 +130,7 @@ impl Keeper {
         let known = known.ok().and_then(Result::ok).and_then(|status| status.clone());
         let words = self.last_words.lock().back().cloned();
         AcpError::Ended {
-            status: known.unwrap_or_else(|| "it closed its output".to_owned()),
+            status: known.unwrap_or_else(|| "it closed its stdout".to_owned()),
             last_words: words.map(|mut words| {
                 for secret in &self.secrets {
                     words = words.replace(secret, "…");

@@ -17,7 +17,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 #[derive(Debug, thiserror::Error)]
 pub enum AcpError {
     /// The program could not be started.
-    #[error("{program} could not be started: {source}")]
+    #[error("cannot start {program}: {source}")]
     Start {
         /// What was started.
         program: String,
@@ -25,7 +25,7 @@ pub enum AcpError {
         source: io::Error,
     },
     /// The program ended.
-    #[error("the agent ended ({status}){}", last_words.as_ref().map(|words| format!(": {words}")).unwrap_or_default())]
+    #[error("the agent exited ({status}){}", last_words.as_ref().map(|words| format!(": {words}")).unwrap_or_default())]
     Ended {
         /// Its exit status, as far as it is known.
         status: String,
@@ -41,10 +41,10 @@ pub enum AcpError {
         limit: Duration,
     },
     /// Another version of the protocol.
-    #[error("the agent speaks version {0} of the protocol, and only version 1 is known here")]
+    #[error("the agent uses protocol version {0}, but only version 1 is supported")]
     Version(Value),
     /// Somebody has to log in first.
-    #[error("the agent wants a login first; it offers {}", methods.join(", "))]
+    #[error("the agent requires you to log in first; it offers {}", methods.join(", "))]
     AuthenticationRequired {
         /// The ways of logging in, by name.
         methods: Vec<String>,
@@ -58,10 +58,10 @@ pub enum AcpError {
         message: String,
     },
     /// The agent answered something else than the protocol says.
-    #[error("the agent does not keep to the protocol: {0}")]
+    #[error("the agent violated the protocol: {0}")]
     NotAcp(&'static str),
     /// Too many prompts wait.
-    #[error("{0} prompts wait already")]
+    #[error("{0} prompts are already queued")]
     QueueFull(usize),
 }
 
@@ -69,7 +69,7 @@ impl AcpError {
     /// What a person can do about it, if anything.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Start { program, .. } => Some(format!("Is {program} installed, and on the PATH?")),
+            Self::Start { program, .. } => Some(format!("Is {program} installed and on your PATH?")),
             Self::AuthenticationRequired { .. } => {
                 Some("Start the agent once in a terminal and log in there.".to_owned())
             }
@@ -95,7 +95,7 @@ impl AcpError {
         let details = data.and_then(|data| data.as_str().or_else(|| text_of(data, "details")));
         let message = details
             .or_else(|| text_of(error, "message"))
-            .unwrap_or("the agent gives no reason");
+            .unwrap_or("the agent gave no reason");
         Self::Rpc {
             code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
             message: message.chars().take(1000).collect(),

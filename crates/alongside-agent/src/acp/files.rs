@@ -123,7 +123,7 @@ pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value
 pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
     let path = path_of(workspace, params).await?;
     let text = text_of(params, "content");
-    let text = text.ok_or_else(|| FileError::new(-32602, "there is no content", "parse_error"))?;
+    let text = text.ok_or_else(|| FileError::new(-32602, "missing content", "parse_error"))?;
     let proposed = ProposedWrite {
         session_id: text_of(params, "sessionId").unwrap_or_default().to_owned(),
         base: text_on_disk(&path).await?,
@@ -155,7 +155,7 @@ async fn text_on_disk(path: &Path) -> Result<Option<String>, FileError> {
             let bytes = tokio::fs::read(path).await.map_err(failed)?;
             let text = String::from_utf8(bytes);
             text.map(Some)
-                .map_err(|_| FileError::new(-32603, &format!("{} is no text", path.display()), "binary_file"))
+                .map_err(|_| FileError::new(-32603, &format!("{} is not a text file", path.display()), "binary_file"))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(error)),

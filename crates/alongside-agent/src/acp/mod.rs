@@ -231,14 +231,14 @@ impl AcpConnection {
             AgentCommand::NewSession => self.reopen(OpenSession::New).await?,
             AgentCommand::LoadSession { session_id } => {
                 if !self.running()?.abilities().load_sessions {
-                    return Err(AgentError::Unsupported("open old sessions"));
+                    return Err(AgentError::Unsupported("reopen earlier sessions"));
                 }
                 self.reopen(OpenSession::Load(session_id)).await?
             }
             AgentCommand::Rename { title } => {
                 let running = self.running()?;
                 if !running.abilities().rename_sessions || !running.rename(&title).await? {
-                    return Err(AgentError::Unsupported("give its session this name"));
+                    return Err(AgentError::Unsupported("rename its session"));
                 }
                 AgentReply::Done
             }

@@ -118,14 +118,17 @@ pub(super) async fn read_messages(reader: impl AsyncRead + Unpin, mut take: impl
             Ok(_) => {}
         }
         if line.last() != Some(&b'\n') {
-            tracing::warn!(bytes = line.len(), "a message of the agent has no end");
+            tracing::warn!(bytes = line.len(), "the agent sent a message that is too long");
             return;
         }
         if let Some(message) = serde_json::from_slice(&line).ok().and_then(read_message) {
             take(message);
         } else {
             // Programs under Node print all sorts of things.
-            tracing::debug!(bytes = line.len(), "a line of the agent is no message");
+            tracing::debug!(
+                bytes = line.len(),
+                "ignoring a line from the agent that is not a message"
+            );
         }
     }
 }

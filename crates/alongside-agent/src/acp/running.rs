@@ -148,7 +148,7 @@ impl Running {
         let mut talk = self.talk.lock();
         let opened = answer.and_then(|state| {
             let id = text_of(&state, "sessionId").or_else(|| text_of(&params, "sessionId"));
-            let id = id.ok_or(AcpError::NotAcp("a session without an id"))?.to_owned();
+            let id = id.ok_or(AcpError::NotAcp("the session has no id"))?.to_owned();
             Ok((id, state))
         });
         match opened {
@@ -172,12 +172,12 @@ impl Running {
         if let Some(model) = &self.options.model
             && let Err(error) = self.set_model(model).await
         {
-            failures.push(format!("The model {model} is not in use: {error}"));
+            failures.push(format!("Could not switch to model {model}: {error}"));
         }
         if let Some(mode) = &self.options.mode
             && let Err(error) = self.set_mode(mode).await
         {
-            failures.push(format!("The mode {mode} is not in force: {error}"));
+            failures.push(format!("Could not switch to mode {mode}: {error}"));
         }
         let level = NoticeLevel::Warning;
         let notices = failures
@@ -344,14 +344,14 @@ impl Running {
                 }
             }
             Message::Notification { method, params } if method == "session/update" => self.talk.lock().update(&params),
-            Message::Notification { method, .. } => tracing::debug!(method, "a notification that is not known"),
+            Message::Notification { method, .. } => tracing::debug!(method, "unknown notification"),
             Message::Request { id, method, params } => match method.as_str() {
                 "session/request_permission" => self.permission_asked(id, &params),
                 "fs/read_text_file" | "fs/write_text_file" => {
                     self.file_asked(id, params, method == "fs/write_text_file");
                 }
                 _ => {
-                    tracing::debug!(method, "a request that is not known");
+                    tracing::debug!(method, "unknown request");
                     let message = format!("Method not found: {method}");
                     self.speaker
                         .answer(&id, Err(json!({"code": -32601, "message": message})));

@@ -121,7 +121,7 @@ impl Talk {
             None => session == self.session_id.as_deref(),
         };
         if !is_ours {
-            tracing::debug!("an update of another session is not shown");
+            tracing::debug!("ignoring an update for another session");
             return;
         }
         let source = self.opening.as_ref().map_or(Source::Stream, |opening| opening.source);

@@ -130,7 +130,7 @@ impl Running {
         let (Some(request), false) = (request, talk.cancelling) else {
             self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
             if !talk.cancelling {
-                let message = "The agent asked for something in a way that cannot be shown; it was refused.".to_owned();
+                let message = "The agent sent a permission request that cannot be displayed; it was denied.".to_owned();
                 talk.tell([AgentEvent::Notice {
                     level: NoticeLevel::Unsupported,
                     message,

@@ -191,10 +191,7 @@ impl PermissionRequest {
         };
         let Some(option) = self.options.iter().find(|option| option.option_id == *option_id) else {
             if !option_id.is_empty() {
-                tracing::warn!(
-                    request = self.request_id,
-                    "an option that was not offered counts as cancelled"
-                );
+                tracing::warn!(request = self.request_id, "treating an unknown option as cancelled");
             }
             return Vote::Cancelled;
         };

@@ -30,22 +30,22 @@ enum Host {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Neither `http:` nor `https:`.
-    #[error("the daemon URL must use http or https scheme")]
+    #[error("the daemon URL must use http or https")]
     Scheme,
     /// A user name or a password in the address.
     #[error("the daemon URL must not contain credentials: set the token in its own setting")]
     Credentials,
     /// A host that is not this machine.
-    #[error("the daemon URL must target a loopback address, got {host}")]
+    #[error("the daemon URL must use a loopback address, not {host}")]
     NotLoopback {
         /// The host as it was written.
         host: String,
     },
     /// A port that is none.
-    #[error("the daemon URL has a port that is no number from 1 to 65535")]
+    #[error("the daemon URL's port must be from 1 to 65535")]
     Port,
     /// A query, a fragment, or characters that no address has.
-    #[error("the daemon URL must end with its host, port and path")]
+    #[error("the daemon URL must not have a query or fragment")]
     Extra,
 }
 

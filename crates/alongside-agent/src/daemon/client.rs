@@ -117,7 +117,9 @@ impl DaemonClient {
         if answer.get("status").and_then(Value::as_str) == Some("ok") {
             Ok(())
         } else {
-            Err(DaemonError::NotADaemon("it does not say that it is well".to_owned()))
+            Err(DaemonError::NotADaemon(
+                "its health check did not report \"ok\"".to_owned(),
+            ))
         }
     }
 
@@ -319,7 +321,7 @@ impl DaemonClient {
         let path = of_session(session, &format!("transcript?limit={limit}{cursor}"));
         let mut page: Value = self.transport.json(Call::get(path)).await?;
         let Value::Array(events) = page.get_mut("events").map(Value::take).unwrap_or_default() else {
-            return Err(DaemonError::NotADaemon("its transcript has no events".to_owned()));
+            return Err(DaemonError::NotADaemon("its transcript is missing `events`".to_owned()));
         };
         Ok(TranscriptPage {
             events: read_events(events.into_iter()),

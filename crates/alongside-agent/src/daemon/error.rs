@@ -19,7 +19,7 @@ pub enum DaemonError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// Nobody listens there.
-    #[error("no daemon answers at {address}: {source}")]
+    #[error("cannot reach the daemon at {address}: {source}")]
     Unreachable {
         /// The normalised address.
         address: String,
@@ -30,25 +30,25 @@ pub enum DaemonError {
     #[error("the daemon did not answer within {0:?}")]
     Timeout(Duration),
     /// The connection broke off.
-    #[error("the connection to the daemon broke off: {0}")]
+    #[error("lost the connection to the daemon: {0}")]
     Lost(String),
     /// The daemon answered with a status that is not a success.
     #[error(transparent)]
     Refused(#[from] Box<Refusal>),
     /// Something answers, but not as a daemon does.
-    #[error("what answers there is not a qwen daemon: {0}")]
+    #[error("not a `qwen serve` daemon: {0}")]
     NotADaemon(String),
     /// A token, id or body that cannot be sent at all.
-    #[error("this cannot be sent: {0}")]
+    #[error("cannot send the request: {0}")]
     Unsendable(&'static str),
     /// The daemon's certificate will not do.
-    #[error("the certificate of the daemon is not trusted: {0}")]
+    #[error("the daemon's certificate is not trusted: {0}")]
     Untrusted(String),
     /// There is no TLS with what answers there.
-    #[error("the daemon URL says https, and that does not work: {0}")]
+    #[error("cannot connect to the daemon over https: {0}")]
     Tls(String),
     /// The file with certificates cannot be used.
-    #[error("daemon.ca-file: {} cannot be used: {source}", path.display())]
+    #[error("cannot use daemon.ca-file {}: {source}", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
@@ -56,13 +56,13 @@ pub enum DaemonError {
         source: io::Error,
     },
     /// There is one stream of events for a session client already.
-    #[error("the events of this session are being read already")]
+    #[error("this session's events are already being read")]
     AlreadySubscribed,
     /// The daemon lacks something that is needed.
-    #[error("the daemon cannot do this: it does not offer `{0}`")]
+    #[error("the daemon does not support `{0}`")]
     MissingFeature(&'static str),
     /// The daemon works in another directory.
-    #[error("the daemon works in {}, not in {wanted}", offered.join(", "))]
+    #[error("the daemon is running in {}, not in {wanted}", offered.join(", "))]
     WorkspaceMismatch {
         /// The directory that was asked for.
         wanted: String,
@@ -70,7 +70,7 @@ pub enum DaemonError {
         offered: Vec<String>,
     },
     /// The protocol of the daemon is none that we speak.
-    #[error("the daemon speaks version {0} of its protocol, and only version 1 is known here")]
+    #[error("the daemon uses protocol version {0}, but only version 1 is supported")]
     Version(Value),
     /// The session ended while something was waited for.
     #[error("the session ended: {0}")]
@@ -131,17 +131,16 @@ impl DaemonError {
             return Some("Set the token that `qwen serve` was started with (QWEN_SERVER_TOKEN).");
         }
         if self.is_session_gone() {
-            return Some("The session is not live any more: open it again to go on with its history.");
+            return Some("The session is no longer active. Reopen it to continue from its history.");
         }
         if self.has_code("prompt_queue_full") {
-            return Some("Too many prompts wait: let one finish, or remove one from the queue.");
+            return Some("The prompt queue is full. Wait for one to finish, or remove one from the queue.");
         }
         match self {
-            Self::Unreachable { .. } => Some("Start `qwen serve` in the directory of the project."),
+            Self::Unreachable { .. } => Some("Start `qwen serve` in the project directory."),
             Self::WorkspaceMismatch { .. } => Some("Start `qwen serve` with --workspace for this directory."),
             Self::Untrusted(_) => Some(
-                "Set daemon.ca-file to the file of the certificate (the one after --tls-cert), or to that of the authority that \
-                 signed it.",
+                "Set daemon.ca-file to the daemon's certificate (the one passed to --tls-cert), or to the CA certificate that signed it.",
             ),
             Self::Tls(_) => Some("Use an http URL, unless `qwen serve` was started with --tls-cert."),
             _ if self.has_code("workspace_mismatch") => Some("Start `qwen serve` with --workspace for this directory."),

@@ -119,7 +119,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// Not JSON, or not an object: most likely a part of one.
-    #[error("the data is no JSON object")]
+    #[error("the data is not a JSON object")]
     NotJson,
     /// Another version of the envelope.
     #[error("the envelope is not version 1")]
@@ -128,7 +128,7 @@ pub enum EventError {
     #[error("the event has no type")]
     Type,
     /// An id that is no whole number from 1 on.
-    #[error("the id is no whole number from 1 on")]
+    #[error("the id is not a positive integer")]
     Id,
 }
 

@@ -93,7 +93,7 @@ impl DaemonSessionClient {
                     handle.event_epoch = resumed.event_epoch;
                     handle.client_id = resumed.client_id.or(handle.client_id);
                 }
-                Err(error) => tracing::debug!(%error, "an older daemon does not say where its events are"),
+                Err(error) => tracing::debug!(%error, "this daemon is too old to report its event position"),
             }
         }
         Ok(Self::from_handle(client, &handle))

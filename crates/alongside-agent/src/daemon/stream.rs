@@ -183,31 +183,27 @@ impl EventStream {
         }
         let Phase::Open(live) = &mut self.phase else { return };
         let frame = tokio::time::timeout(SILENCE, live.body.frame()).await;
-        let why = match frame {
+        let (why_connect, why) = match frame {
             Ok(Some(Ok(frame))) => {
                 let bytes = frame.into_data().unwrap_or_default();
                 match self.take(&bytes) {
                     Ok(()) => return,
-                    Err(why) => why,
+                    Err(why) => ("transport_error", why),
                 }
             }
             Ok(Some(Err(error))) => {
-                tracing::debug!(%error, "the events were cut");
-                "the connection was cut"
+                tracing::debug!(%error, "the event stream failed");
+                ("transport_error", "the connection was lost")
             }
             Ok(None) => {
                 if self.take_rest() {
                     return;
                 }
-                "the events ended"
+                ("stream_end", "the event stream ended")
             }
-            Err(_) => "the daemon fell silent",
+            Err(_) => ("transport_error", "the daemon stopped responding"),
         };
-        self.why_connect = if why == "the events ended" {
-            "stream_end"
-        } else {
-            "transport_error"
-        };
+        self.why_connect = why_connect;
         self.interrupted(why, None);
     }
 
@@ -227,7 +223,7 @@ impl EventStream {
         {
             match DaemonEvent::parse(&event.data) {
                 Ok(event) => self.look_at(event),
-                Err(error) => tracing::debug!(%error, "something that is no event was left out"),
+                Err(error) => tracing::debug!(%error, "ignoring a malformed event"),
             }
         }
     }
@@ -250,13 +246,13 @@ impl EventStream {
         match self.judge(event) {
             Step::GoOn => {}
             Step::Resync(reason) => {
-                tracing::debug!(reason, "the events that were missed are lost");
+                tracing::debug!(reason, "missed events cannot be recovered");
                 if let Phase::Open(live) = std::mem::replace(&mut self.phase, Phase::Connect) {
                     self.phase = Phase::Resync(Some(live), reason);
                 }
             }
             Step::Gap => {
-                tracing::debug!(position = ?self.position, "an event is missing and is asked for");
+                tracing::debug!(position = ?self.position, "an event is missing; requesting it");
                 self.why_connect = "resume";
                 self.phase = Phase::Connect;
             }
@@ -345,7 +341,7 @@ impl EventStream {
 
     fn interrupted(&mut self, reason: &str, asked: Option<Duration>) {
         let retry_in = self.backoff.next(asked);
-        tracing::debug!(reason, ?retry_in, "the events are interrupted");
+        tracing::debug!(reason, ?retry_in, "the event stream is interrupted");
         let reason = reason.to_owned();
         self.ready
             .push_back((StreamItem::Interrupted { reason, retry_in }, None));
@@ -361,7 +357,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.session.unsubscribe("nobody reads its events");
+        self.session.unsubscribe("no reader for its events");
     }
 }
 

@@ -49,7 +49,7 @@ impl Tls {
         } else {
             let system = rustls_native_certs::load_native_certs();
             for error in system.errors {
-                tracing::debug!(%error, "some certificates of the system cannot be read");
+                tracing::debug!(%error, "some system certificates cannot be read");
             }
             roots.add_parsable_certificates(system.certs);
         }
@@ -98,18 +98,16 @@ impl Tls {
 
     fn words(&self, reason: &CertificateError) -> String {
         match reason {
-            CertificateError::UnknownIssuer => "nobody who is trusted here has signed it".to_owned(),
+            CertificateError::UnknownIssuer => "it is not signed by a trusted authority".to_owned(),
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
                 "it is not valid yet".to_owned()
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                format!("it is not for {}", self.name.to_str())
+                format!("it is not valid for {}", self.name.to_str())
             }
             // "CaUsedAsEndEntity" would tell nobody anything.
-            CertificateError::Other(_) => {
-                "it is not one for a host: it is that of an authority, or says something unusual".to_owned()
-            }
+            CertificateError::Other(_) => "it is not a valid server certificate".to_owned(),
             other => other.to_string(),
         }
     }
@@ -124,13 +122,13 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Daemon
     let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message.to_owned());
     let length = std::fs::metadata(path).map_err(unreadable)?.len();
     if length > LARGEST_FILE {
-        return Err(unreadable(invalid("it is too large for certificates")));
+        return Err(unreadable(invalid("it is too large to be a certificate file")));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let found = found.map_err(|error| unreadable(invalid(&error.to_string())))?;
     if found.is_empty() {
-        return Err(unreadable(invalid("there is no certificate in it, as PEM")));
+        return Err(unreadable(invalid("it contains no PEM certificate")));
     }
     Ok(found)
 }

@@ -151,7 +151,7 @@ impl Transport {
             if content_type.is_some_and(|value| value.to_ascii_lowercase().starts_with("text/event-stream")) {
                 Ok((response, connection))
             } else {
-                Err(self.not_a_daemon("its events do not come as text/event-stream"))
+                Err(self.not_a_daemon("its events are not text/event-stream"))
             }
         })
         .await
@@ -204,7 +204,7 @@ impl Transport {
         };
         request
             .body(Full::new(body))
-            .map_err(|_| DaemonError::Unsendable("a path or a header with characters that HTTP does not allow"))
+            .map_err(|_| DaemonError::Unsendable("the path or a header contains characters that HTTP does not allow"))
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Connection), DaemonError> {
@@ -297,7 +297,7 @@ where
     let (sender, connection) = handshake.map_err(|error| DaemonError::Lost(error.to_string()))?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to the daemon broke off");
+            tracing::debug!(%error, "lost a connection to the daemon");
         }
     });
     Ok(sender)

@@ -155,7 +155,7 @@ impl DaemonIdeConnection {
         // It is only polite: the daemon forgets clients by itself. So nobody waits for it.
         tokio::spawn(async move {
             if let Err(error) = session.detach().await {
-                tracing::debug!(%error, "the daemon was not told that we left");
+                tracing::debug!(%error, "cannot tell the daemon that we disconnected");
             }
         });
     }

@@ -79,7 +79,7 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
     let first = capabilities.workspace_cwd.as_deref();
     session.set_in_first_workspace(first.is_none_or(|first| canonical(first) == canonical(session.workspace())));
     let preflight = client.preflight().await.unwrap_or_else(|error| {
-        tracing::debug!(%error, "the daemon does not say where things are");
+        tracing::debug!(%error, "cannot read the daemon's preflight report");
         Vec::new()
     });
     let mut failure = None;
@@ -94,7 +94,7 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<Opened, DaemonError>
     state.events.extend(failure.map(|error| AgentEvent::Notice {
         level: NoticeLevel::Warning,
         message: format!(
-            "The mode {} is not in force: {error}",
+            "Could not switch to mode {}: {error}",
             options.mode.as_deref().unwrap_or_default()
         ),
     }));
@@ -237,11 +237,11 @@ pub(super) async fn state_of(session: &DaemonSessionClient) -> State {
     let mut state = State::default();
     match context {
         Ok(context) => state.events = models_and_modes(&context),
-        Err(error) => tracing::debug!(%error, "the daemon does not say which models there are"),
+        Err(error) => tracing::debug!(%error, "cannot list the daemon's models"),
     }
     match status {
         Ok(status) => state.open = Some(status.open_requests()),
-        Err(error) => tracing::debug!(%error, "the daemon does not say what waits for an answer"),
+        Err(error) => tracing::debug!(%error, "cannot list the daemon's open requests"),
     }
     state.prompts = prompts.unwrap_or_default();
     state

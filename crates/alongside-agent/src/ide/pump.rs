@@ -163,7 +163,7 @@ impl Work {
     /// decide. That it is in force is told by an event.
     async fn restore_mode(&self, mode: String) {
         if let Err(error) = self.session.set_approval_mode(&mode).await {
-            let message = format!("The daemon was restarted, and the mode {mode} is not in force any more: {error}");
+            let message = format!("The daemon restarted and is no longer in mode {mode}: {error}");
             self.talk.lock().tell([AgentEvent::Notice {
                 level: NoticeLevel::Warning,
                 message,
@@ -179,7 +179,7 @@ impl Work {
         } else {
             DisconnectKind::Failed
         };
-        tracing::warn!(%error, session = self.session.session_id(), "the events of a session ended");
+        tracing::warn!(%error, session = self.session.session_id(), "a session's event stream ended");
         (kind, error.to_string())
     }
 

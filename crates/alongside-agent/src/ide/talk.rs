@@ -115,7 +115,7 @@ impl Talk {
             if let EventKind::HistoryTruncated { .. } = event.kind {
                 events.push(AgentEvent::Notice {
                     level: NoticeLevel::Information,
-                    message: "The beginning of this conversation is too long ago to be shown.".to_owned(),
+                    message: "Earlier messages in this conversation are no longer available.".to_owned(),
                 });
             }
             events.extend(self.translator.translate(event, Source::History, &[]));

@@ -143,7 +143,10 @@ impl Translator {
             }
             EventKind::PermissionForbidden { client_id, .. } => {
                 if is_us(client_id.as_deref()) {
-                    self.notice(NoticeLevel::Warning, "The daemon lets somebody else decide about this.");
+                    self.notice(
+                        NoticeLevel::Warning,
+                        "The daemon lets only another client decide this request.",
+                    );
                 }
             }
             EventKind::ReplayComplete { .. } => {
@@ -263,21 +266,23 @@ impl Translator {
             }
             EventKind::RecordingDegraded => self.recording_degraded(),
             EventKind::Unknown { name, data } => self.unknown(&name, &data),
-            other => tracing::debug!(event = ?other, "an event that is not shown"),
+            other => tracing::debug!(event = ?other, "ignoring an event that has no display"),
         }
     }
 
     fn unknown(&mut self, name: &str, data: &Value) {
         let unsupported = match name {
             "permission_request" => {
-                "The agent asks for something in a way that cannot be shown here. Answer it in another client."
+                "The agent sent a request that cannot be displayed here. Answer it in another client."
             }
             "session_rewound" => {
-                "The conversation was taken back to an earlier point. Open the session again to see it as it is."
+                "The conversation was rewound to an earlier point. Reopen the session to see its current state."
             }
-            "session_branched" => "The conversation was continued in another session, which is not shown here.",
-            "user_shell_command" => "Somebody runs a command in this session; its output is not shown here.",
-            "auth_device_flow_started" => "The daemon waits for somebody to log in. Do that where it runs.",
+            "session_branched" => "The conversation continues in another session, which is not shown here.",
+            "user_shell_command" => {
+                "Another client is running a command in this session; its output is not shown here."
+            }
+            "auth_device_flow_started" => "The daemon requires you to log in. Do that on the machine where it runs.",
             "mid_turn_message_injected" => {
                 for message in list_of(data, "messages") {
                     let text = message.as_str().or_else(|| message.get("text")?.as_str());
@@ -290,7 +295,7 @@ impl Translator {
                 return;
             }
             _ => {
-                tracing::debug!(name, "an event that is not known");
+                tracing::debug!(name, "unknown event");
                 return;
             }
         };
@@ -310,13 +315,13 @@ impl Translator {
         if known {
             self.notice(
                 NoticeLevel::Unsupported,
-                &format!("A part of the conversation cannot be shown here ({name})."),
+                &format!("Part of the conversation cannot be shown here ({name})."),
             );
         } else {
             tracing::debug!(
                 name,
                 fields = data.as_object().map_or(0, serde_json::Map::len),
-                "an update that is not known"
+                "unknown update"
             );
         }
     }
@@ -324,7 +329,7 @@ impl Translator {
     fn recording_degraded(&mut self) {
         self.notice(
             NoticeLevel::Warning,
-            "The daemon cannot record this session any more: it will not be there later.",
+            "The daemon can no longer save this session; it will not be available later.",
         );
     }
 

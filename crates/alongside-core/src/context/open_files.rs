@@ -39,10 +39,10 @@ struct OpenFile {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ContextError {
     /// Agents cannot do anything with a relative path.
-    #[error("`{0}` is not an absolute path; say where the file is from the root of the file system")]
+    #[error("`{0}` is not an absolute path; use an absolute path")]
     NotAbsolute(String),
     /// Lines and characters count from 1.
-    #[error("line {line}, character {character} is not a position: both count from 1")]
+    #[error("line {line}, character {character} is not a valid position: both are 1-based")]
     BadPosition {
         /// What was given.
         line: u32,
@@ -50,7 +50,7 @@ pub enum ContextError {
         character: u32,
     },
     /// Nothing to close.
-    #[error("`{0}` is not open; `alongside context show` lists what is")]
+    #[error("`{0}` is not open; run `alongside context show` to list open files")]
     NotOpen(String),
 }
 
@@ -87,8 +87,8 @@ impl fmt::Display for HiddenBecause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => write!(formatter, "hidden by `{}` in {}", rule.pattern, rule.origin),
-            Self::NotOnDisk => formatter.write_str("it is not on disk"),
-            Self::TooMany => write!(formatter, "agents take no more than {MOST_FILES} files"),
+            Self::NotOnDisk => formatter.write_str("not saved to disk"),
+            Self::TooMany => write!(formatter, "over the limit of {MOST_FILES} files"),
         }
     }
 }

@@ -72,10 +72,10 @@ pub enum Effect {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DecideError {
     /// There is no such review, and there was none lately.
-    #[error("there is no review {0}; `alongside diff list` shows those that wait")]
+    #[error("no review {0}; run `alongside diff list` to see pending reviews")]
     Unknown(ReviewId),
     /// The first decision counts.
-    #[error("review {id} is over: it was {outcome}")]
+    #[error("review {id} is closed: it was {outcome}")]
     AlreadyOver {
         /// Which review.
         id: ReviewId,
@@ -83,10 +83,10 @@ pub enum DecideError {
         outcome: Outcome,
     },
     /// A key pressed this soon was meant for something else.
-    #[error("review {0} appeared only just now; look at it first, then decide")]
+    #[error("review {0} has only just opened; look at it before you decide")]
     NotArmed(ReviewId),
     /// Somebody else changed the draft in between.
-    #[error("the draft of review {id} is at version {version} by now; apply what happened since and try again")]
+    #[error("the draft of review {id} is now at version {version}; apply the newer edits and try again")]
     Stale {
         /// Which review.
         id: ReviewId,
@@ -94,9 +94,7 @@ pub enum DecideError {
         version: u64,
     },
     /// The file changed on disk where the draft changes it.
-    #[error(
-        "the file of review {id} changed meanwhile, and {count} of its hunks are in conflict; decide each of them first"
-    )]
+    #[error("the file under review {id} has changed, and {count} of its hunks conflict; resolve them first")]
     Conflicts {
         /// Which review.
         id: ReviewId,
@@ -111,8 +109,7 @@ pub enum DecideError {
     Misplaced(#[from] MisplacedChange),
     /// The agent would take an empty text as "nothing was edited" and write its own proposal.
     #[error(
-        "{agent} takes an empty text as \"nothing was edited\" and would write its own proposal into {path}; \
-         reject the change and empty the file yourself, or keep at least a newline"
+        "{agent} treats an empty text as \"not edited\" and would write its own proposal to {path}; reject the change and empty the file yourself, or keep at least a newline"
     )]
     EmptyMeansUnedited {
         /// What people call the agent.
@@ -134,7 +131,7 @@ pub enum Insist {
 
 /// Why a proposal was not taken.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("{0} changes of this agent wait already; decide some of them first")]
+#[error("this agent already has {0} pending changes; accept or reject some of them first")]
 pub struct TooManyReviews(pub usize);
 
 /// Everything the companion knows.

@@ -187,10 +187,12 @@ pub struct HunkTexts<'draft> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HunkError {
     /// There is none of this number.
-    #[error("there is no hunk {0} in this review; list its hunks and choose again")]
+    #[error("this review has no hunk {0}; list its hunks and try again")]
     Unknown(HunkId),
     /// An edit reached over several hunks, which can only be decided together now.
-    #[error("hunk {id} was edited together with hunk {into}; decide hunk {into}, and hunk {id} comes back")]
+    #[error(
+        "hunk {id} was merged into hunk {into} by an edit; decide hunk {into} first, and hunk {id} becomes available again"
+    )]
     Merged {
         /// The hunk that was asked for.
         id: HunkId,

@@ -23,16 +23,16 @@ pub struct DraftOutline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BrokenDraft {
     /// Its parts leave lines out, overlap, or reach beyond the text.
-    #[error("the parts of the stored draft do not cover its texts line by line")]
+    #[error("the stored draft's segments do not cover its texts")]
     Gap,
     /// A part in common is not the same in base and proposal.
-    #[error("the stored draft calls lines common that differ")]
+    #[error("the stored draft marks differing lines as common")]
     NotCommon,
     /// Something would come behind a line without its end.
-    #[error("the stored draft continues behind a line without its end")]
+    #[error("the stored draft continues after an unterminated line")]
     UnfinishedLine,
     /// A hunk has no number of its own.
-    #[error("the stored draft uses the number {0} for a hunk where it cannot be")]
+    #[error("the stored draft has a misplaced hunk number {0}")]
     Number(HunkId),
 }
 

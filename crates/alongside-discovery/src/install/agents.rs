@@ -40,16 +40,15 @@ pub fn connect_agents(setting: &Setting<'_>, mode: Mode) -> Vec<AgentReport> {
 fn connect(dialect: &Dialect, setting: &Setting<'_>, mode: Mode) -> AgentReport {
     let name = dialect.display_name;
     let words = Words {
-        done: format!("{name} connects to your editor by itself from now on."),
-        planned: format!("{name} would connect to your editor by itself."),
-        unchanged: format!("{name} connects to your editor by itself already."),
+        done: format!("{name} will now connect to your editor automatically."),
+        planned: format!("{name} would be set to connect to your editor automatically."),
+        unchanged: format!("{name} already connects to your editor automatically."),
     };
     let (plan, words) = match plan(dialect, setting.environment) {
         Ok(Some(plan)) => (Ok(plan), words),
         Ok(None) => {
             let unchanged = format!(
-                "{name} is told in its settings not to connect to editors, and that was left alone; `/ide enable` in it \
-                 changes that."
+                "{name} is configured not to connect to editors; that setting was left alone. Run `/ide enable` in it to change this."
             );
             (Ok(Plan::default()), Words { unchanged, ..words })
         }
@@ -63,7 +62,7 @@ fn connect(dialect: &Dialect, setting: &Setting<'_>, mode: Mode) -> AgentReport 
     } = tell(plan, mode, setting.runner, words);
     if outcome == Outcome::Refused {
         remarks.push(format!(
-            "Type `/ide enable` in {name} once, and it connects from then on."
+            "Run `/ide enable` in {name} once; after that it connects automatically."
         ));
     }
     AgentReport {
@@ -130,7 +129,7 @@ fn enabled(text: &str) -> Enabled {
         Ok(root) => root,
         Err(error) => return Enabled::NotUnderstood(error.to_string()),
     };
-    let not_an_object = |what: &str| Enabled::NotUnderstood(format!("{what} is no object"));
+    let not_an_object = |what: &str| Enabled::NotUnderstood(format!("{what} is not an object"));
     let Some(settings) = root.object_value() else {
         return not_an_object("it");
     };
@@ -146,7 +145,7 @@ fn enabled(text: &str) -> Enabled {
         }
         Some(Some(true)) => Enabled::Already,
         Some(Some(false)) => Enabled::NotWanted,
-        Some(None) => Enabled::NotUnderstood("its `ide.enabled` is neither true nor false".to_owned()),
+        Some(None) => Enabled::NotUnderstood("its `ide.enabled` is not true or false".to_owned()),
     }
 }
 

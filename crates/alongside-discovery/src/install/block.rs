@@ -96,7 +96,7 @@ impl ConfigurationBlock {
 
     fn edited_remark(&self) -> String {
         format!(
-            "Somebody had edited the block in {}; the file as it was is kept beside it.",
+            "The block in {} had been edited; a backup of the file is next to it.",
             self.path.display()
         )
     }
@@ -122,7 +122,7 @@ impl ConfigurationBlock {
     fn block(&self) -> String {
         let comment = self.comment;
         let body = format!(
-            "{comment} `alongside install` writes this block and `alongside uninstall` removes it.\n{}\n",
+            "{comment} Managed by `alongside install`; `alongside uninstall` removes it.\n{}\n",
             self.body.trim_end()
         );
         format!(

@@ -65,7 +65,7 @@ impl<'a> Emacs<'a> {
         match found {
             Some((_, name, place)) => Err(InstallError::Configuration {
                 path: self.block.path.clone(),
-                reason: format!("it belongs to {name}; put this into {place} by hand:\n{BODY}"),
+                reason: format!("it is managed by {name}; add this to {place} by hand:\n{BODY}"),
             }),
             None => Ok(()),
         }

@@ -12,21 +12,20 @@ pub enum InstallError {
     #[error("{0}")]
     Manual(String),
     /// The plugin was not there when this program was built.
-    #[error("this build of alongside has no plugin for {0}")]
+    #[error("this build of alongside does not include the plugin for {0}")]
     NoPlugin(&'static str),
     /// The editor is served by the language server, which this program does not have.
-    #[error("this build of alongside has no language server (`alongside lsp`), which {0} needs")]
+    #[error("this build of alongside does not include the language server (`alongside lsp`) that {0} needs")]
     NoLanguageServer(&'static str),
     /// There is no place to install to.
-    #[error("cannot tell where your home directory is; set HOME")]
+    #[error("cannot find your home directory; set HOME")]
     NoHome,
     /// The editor does not run on this kind of machine.
-    #[error("{0} does not run on Windows; inside WSL, run `alongside install` there")]
+    #[error("{0} does not run on Windows; if you use WSL, run `alongside install` inside it")]
     NotOnWindows(&'static str),
     /// The editor's own command is needed and was not found.
     #[error(
-        "cannot find {editor}: `{command}` is neither on the PATH nor where {editor} is usually installed; \
-         in {editor} itself, install its shell command, and try again"
+        "cannot find {editor}: `{command}` is not on your PATH or in the usual locations; install the shell command from within {editor} and try again"
     )]
     NoExecutable {
         /// The editor.
@@ -35,21 +34,20 @@ pub enum InstallError {
         command: &'static str,
     },
     /// The place is a link to somewhere else: somebody has set it up by hand.
-    #[error("{} is a symbolic link, so somebody has set it up by hand; it was left alone. Remove the link first", path.display())]
+    #[error("{} is a symlink that alongside did not create, and was left alone; remove the link first", path.display())]
     Linked {
         /// The link.
         path: PathBuf,
     },
     /// A configuration file is not text.
-    #[error("{} is not UTF-8 and was left alone", path.display())]
+    #[error("{} is not valid UTF-8 and was left alone", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
     },
     /// The marks of the block do not pair up.
     #[error(
-        "{} has marks of alongside that do not pair up (`>>> alongside` and `<<< alongside`) and was left alone; \
-         remove what is left of the block by hand",
+        "{} has unmatched alongside markers (`>>> alongside` and `<<< alongside`) and was left alone; remove the rest of the block by hand",
         path.display()
     )]
     TornBlock {
@@ -65,7 +63,7 @@ pub enum InstallError {
         reason: String,
     },
     /// Somebody changed a file between looking and writing.
-    #[error("{} was changed by somebody else just now and was left alone; try again", path.display())]
+    #[error("{} was just changed by another program and was left alone; try again", path.display())]
     ChangedMeanwhile {
         /// The file.
         path: PathBuf,

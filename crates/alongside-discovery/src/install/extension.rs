@@ -108,7 +108,7 @@ impl Installer for Extension<'_> {
         let mut remarks = Vec::new();
         if !changes.is_empty() {
             remarks.push(format!(
-                "These are the companions that the agents' makers publish; alongside is not needed in {}.",
+                "These are the agents' official companion extensions; you do not need alongside in {}.",
                 self.ide.display_name()
             ));
         }

@@ -94,7 +94,7 @@ impl<'a> LanguageServer<'a> {
         }
         if let Err(error) = self.block.text_with_block()?.parse::<Table>() {
             return Err(refuse(format!(
-                "what is written there does not go together with the block ({}); merge this by hand:\n{}",
+                "its contents conflict with the block ({}); merge this by hand:\n{}",
                 error.message(),
                 self.block.body
             )));
@@ -143,7 +143,7 @@ fn helix_body(program: &str, chosen: &[String]) -> String {
 /// are set; so ours adds to what is there. Without kakoune-lsp nothing ever says it.
 const KAKOUNE_BODY: &str = r#"remove-hooks global alongside
 hook -group alongside global User LSPDefaultConfig=.* %{
-    # kakoune-lsp gives a buffer up if one of its servers is not installed; then this one stands alone.
+    # kakoune-lsp gives up on a buffer if any of its servers is missing; in that case use only this one.
     evaluate-commands %sh{
         printf '%s\n' "$kak_opt_lsp_servers" | awk '
             /^ *\[[^].]+\] *$/ { if (server) print server; gsub(/[][ ]/, ""); server = $0 }
@@ -199,13 +199,13 @@ impl Installer for LanguageServer<'_> {
             .extend(executable_remark(self.ide, self.executable.as_ref()));
         if !self.chosen.is_empty() {
             plan.remarks.push(format!(
-                "You have chosen the language servers of {}; add \"alongside\" to them by hand.",
+                "You configured the language servers for {} yourself; add \"alongside\" to them by hand.",
                 self.chosen.join(", ")
             ));
         }
         if self.ide == DetectedIde::Kakoune && machine(self.setting).on_path("kak-lsp").is_none() {
             plan.remarks
-                .push("Kakoune needs kakoune-lsp for this, and `kak-lsp` is not on the PATH.".to_owned());
+                .push("This needs kakoune-lsp, but `kak-lsp` is not on your PATH.".to_owned());
         }
         Ok(plan)
     }

@@ -158,7 +158,7 @@ pub trait Installer {
         let name = self.editor().display_name();
         let words = Words {
             done: format!("Installed for {name}{}.", at(self.place())),
-            planned: format!("Would be installed for {name}{}.", at(self.place())),
+            planned: format!("Would install for {name}{}.", at(self.place())),
             unchanged: format!("Already installed for {name}{}.", at(self.place())),
         };
         report(self.editor(), plan, mode, self.runner(), words)
@@ -169,8 +169,8 @@ pub trait Installer {
         let name = self.editor().display_name();
         let words = Words {
             done: format!("Removed from {name}."),
-            planned: format!("Would be removed from {name}."),
-            unchanged: format!("Not installed for {name}; there was nothing to remove."),
+            planned: format!("Would remove from {name}."),
+            unchanged: format!("Not installed for {name}; nothing to remove."),
         };
         report(self.editor(), self.plan_uninstall(), mode, self.runner(), words)
     }
@@ -186,11 +186,11 @@ pub trait Installer {
                 match state {
                     State::Installed => format!("Installed{place}."),
                     State::Outdated => format!(
-                        "Installed{place}, but not as this version would; `alongside install {}` brings it up to date.",
+                        "Installed{place}, but out of date; run `alongside install {}` to update it.",
                         self.editor().id()
                     ),
-                    State::Edited => format!("Installed{place}, and changed by somebody since."),
-                    State::Linked => format!("Linked{place} by somebody; it is left alone."),
+                    State::Edited => format!("Installed{place}, with local edits."),
+                    State::Linked => format!("Linked{place}; managed outside alongside and left alone."),
                     State::Absent | State::Unavailable => "Not installed.".to_owned(),
                 },
             ),
@@ -298,10 +298,7 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
 pub fn manual_steps(ide: DetectedIde) -> String {
     let name = ide.display_name();
     format!(
-        "there is no plugin for {name} yet. Run `alongside` in your project, in a terminal of {name} or any other; \
-         from then on `gemini` and `qwen` connect there by themselves, changes are reviewed on the page \
-         (`alongside page --open`) or with `alongside diff`, and `alongside context focus FILE` tells agents what you are \
-         looking at"
+        "there is no plugin for {name} yet. Run `alongside` in your project, in a terminal in {name} or elsewhere; `gemini` and `qwen` then connect automatically. Review changes on the page (`alongside page --open`) or with `alongside diff`, and use `alongside context focus FILE` to tell agents what you are looking at"
     )
 }
 
@@ -351,6 +348,6 @@ fn program_name(setting: &Setting<'_>) -> String {
 fn executable_remark(ide: DetectedIde, executable: Option<&PathBuf>) -> Option<String> {
     executable.is_none().then(|| {
         let (name, command) = (ide.display_name(), executables::usual_name(ide));
-        format!("{name} itself was not found: `{command}` is not on the PATH.")
+        format!("{name} was not found: `{command}` is not on your PATH.")
     })
 }

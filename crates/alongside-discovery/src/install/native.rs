@@ -65,7 +65,7 @@ impl<'a> Native<'a> {
         (version < minimum).then(|| {
             let name = self.ide.display_name();
             format!(
-                "This is {name} {}.{}, and the plugin needs {}.{} or newer.",
+                "You have {name} {}.{}; the plugin needs {}.{} or newer.",
                 version.0, version.1, minimum.0, minimum.1
             )
         })
@@ -75,7 +75,7 @@ impl<'a> Native<'a> {
     fn path_remark(&self) -> Option<String> {
         machine(self.setting).on_path("alongside").is_none().then(|| {
             format!(
-                "`alongside` is not on the PATH; the plugin calls {}, so install again when that moves.",
+                "`alongside` is not on your PATH, so the plugin will run {}; reinstall the plugin if you move it.",
                 self.setting.program.display()
             )
         })
@@ -86,7 +86,7 @@ impl<'a> Native<'a> {
         let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
         is_lazy.then(|| {
             format!(
-                "You use lazy.nvim, which keeps Neovim from loading native packages; add `{{ dir = {:?} }}` to your plugins.",
+                "lazy.nvim prevents Neovim from loading native packages; add `{{ dir = {:?} }}` to your plugin specs.",
                 self.package.directory.to_string_lossy()
             )
         })

@@ -53,7 +53,7 @@ impl Package {
             };
             if change.is_some() && !is_ours {
                 plan.remarks.push(format!(
-                    "{} was not as alongside had left it; it is kept beside the new one.",
+                    "{} had been edited; a backup is next to the new one.",
                     path.display()
                 ));
             }
@@ -138,10 +138,8 @@ impl Package {
         };
         let keep = list.files.get(name) != Some(&digest(&before));
         if keep {
-            plan.remarks.push(format!(
-                "{} was changed by somebody; a copy is kept beside it.",
-                path.display()
-            ));
+            plan.remarks
+                .push(format!("{} had been edited; a backup is next to it.", path.display()));
         }
         plan.changes.push(Change::Remove { path, before, keep });
         Ok(())

@@ -42,7 +42,7 @@ fn run(program: &Path, arguments: &[String], patience: Duration) -> io::Result<R
         if start.elapsed() > patience {
             child.kill()?;
             child.wait()?;
-            return Ok(Err(format!("it did not end within {} seconds", patience.as_secs())));
+            return Ok(Err(format!("it did not finish within {} seconds", patience.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(10));
     };

@@ -85,7 +85,7 @@ pub enum Verdict {
     ChosenDespiteMismatch,
     /// It would do, but another was preferred, and it is not tried even if that one does not answer.
     LostTie,
-    /// It is tried if those before it do not answer.
+    /// It is tried if the ones before it do not respond.
     TriedLater,
     /// It is another user's.
     Foreign,
@@ -99,7 +99,7 @@ pub enum Verdict {
     WithoutFolder,
     /// The agent deletes it, since its `ppid` is dead.
     DeletedParentGone,
-    /// The agent deletes it, since its `ppid` is another user's process.
+    /// The agent deletes it, since its `ppid` belongs to another user.
     DeletedParentForeign,
     /// The agent deletes it, since it has no `ppid` and its whole `workspacePath` is not an existing path.
     DeletedWorkspaceGone,
@@ -116,10 +116,10 @@ impl Verdict {
     /// Why the agent deletes the file, if it does.
     pub fn deletion_reason(self) -> Option<&'static str> {
         match self {
-            Self::DeletedParentGone => Some("its `ppid` is not a living process"),
-            Self::DeletedParentForeign => Some("its `ppid` is another user's process"),
+            Self::DeletedParentGone => Some("its `ppid` is not a running process"),
+            Self::DeletedParentForeign => Some("its `ppid` belongs to another user"),
             Self::DeletedWorkspaceGone => {
-                Some("it has no `ppid`, and its `workspacePath` as a whole is not an existing path")
+                Some("it has no `ppid`, and its `workspacePath`, read as one path, does not exist")
             }
             _ => None,
         }
@@ -133,15 +133,15 @@ impl fmt::Display for Verdict {
         }
         formatter.write_str(match self {
             Self::Chosen => "chosen",
-            Self::ChosenDespiteMismatch => "chosen for want of a better one, though its workspace is elsewhere",
-            Self::LostTie => "would do, but another one comes first",
-            Self::TriedLater => "tried if those before it do not answer",
-            Self::Foreign => "ignored: it belongs to another user",
-            Self::Unreadable => "ignored: it cannot be read or holds no JSON object",
-            Self::Outside => "passed over: its workspace does not contain the working directory",
-            Self::WithoutWorkspace => "passed over: it names no workspace",
-            Self::WithoutFolder => "passed over: no folder is open in its editor",
-            Self::Fails => "breaks the agent's search: its `workspacePath` is not a text or cannot be resolved",
+            Self::ChosenDespiteMismatch => "chosen as a fallback, although its workspace is elsewhere",
+            Self::LostTie => "usable, but another one ranks higher",
+            Self::TriedLater => "tried if the ones before it do not respond",
+            Self::Foreign => "ignored: owned by another user",
+            Self::Unreadable => "ignored: unreadable or not a JSON object",
+            Self::Outside => "skipped: its workspace does not contain the working directory",
+            Self::WithoutWorkspace => "skipped: it has no workspace",
+            Self::WithoutFolder => "skipped: its editor has no folder open",
+            Self::Fails => "breaks the agent's search: its `workspacePath` is not a string or cannot be resolved",
             Self::DeletedParentGone | Self::DeletedParentForeign | Self::DeletedWorkspaceGone => "deleted by the agent",
         })
     }

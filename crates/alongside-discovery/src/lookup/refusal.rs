@@ -19,7 +19,7 @@ use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
 #[non_exhaustive]
 pub enum Refusal {
     /// There is no file to go by.
-    #[error("{} finds no discovery file in {}", name(*agent), directory.display())]
+    #[error("{} found no discovery file in {}", name(*agent), directory.display())]
     NoDiscoveryFile {
         /// The agent.
         agent: AgentKind,
@@ -27,7 +27,7 @@ pub enum Refusal {
         directory: PathBuf,
     },
     /// The file is another user's.
-    #[error("{} ignores {}, because it belongs to another user", name(*agent), path.display())]
+    #[error("{} ignores {} because another user owns it", name(*agent), path.display())]
     ForeignFile {
         /// The agent.
         agent: AgentKind,
@@ -35,7 +35,7 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// The file is not what it should be.
-    #[error("{} ignores {}, because it cannot be read or holds no JSON object", name(*agent), path.display())]
+    #[error("{} ignores {} because it is unreadable or not a JSON object", name(*agent), path.display())]
     UnreadableFile {
         /// The agent.
         agent: AgentKind,
@@ -44,7 +44,7 @@ pub enum Refusal {
     },
     /// The file does not say which editor it is from, and the terminal does not either.
     #[error(
-        "{} does not know this terminal, and {} has no `ideInfo` to say which editor it is from",
+        "{} does not recognize this terminal, and {} has no `ideInfo` to identify the editor",
         name(*agent), path.display()
     )]
     NoIdentity {
@@ -55,8 +55,7 @@ pub enum Refusal {
     },
     /// The agent's own code fails over a file.
     #[error(
-        "the search of {} fails as a whole over {}: its `workspacePath` is not a text, or names a place that cannot be \
-         resolved",
+        "the search by {} aborts at {}: its `workspacePath` is not a string or cannot be resolved",
         name(*agent), path.display()
     )]
     SearchFails {
@@ -67,7 +66,7 @@ pub enum Refusal {
     },
     /// All files are for other directories, so none tells the agent which editor it is in.
     #[error(
-        "{} was not started inside the workspace of {}: {}",
+        "{} was started outside the workspace of {}: {}",
         name(*agent), path.display(), folders(roots)
     )]
     WorkspaceElsewhere {
@@ -79,7 +78,7 @@ pub enum Refusal {
         roots: Vec<PathBuf>,
     },
     /// The file of an editor without a folder is passed over.
-    #[error("{} passes over {}, because no folder is open in that editor", name(*agent), path.display())]
+    #[error("{} skips {} because that editor has no folder open", name(*agent), path.display())]
     FileWithoutFolder {
         /// The agent.
         agent: AgentKind,
@@ -87,7 +86,7 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// The file without a workspace is passed over.
-    #[error("{} passes over {}, because it names no workspace", name(*agent), path.display())]
+    #[error("{} skips {} because it has no workspace", name(*agent), path.display())]
     FileWithoutWorkspace {
         /// The agent.
         agent: AgentKind,
@@ -105,7 +104,7 @@ pub enum Refusal {
         verdict: Verdict,
     },
     /// Neither a file nor a variable names a workspace.
-    #[error("{} knows no workspace: no usable file names one, and {variable} is not set", name(*agent))]
+    #[error("{} found no workspace: no usable discovery file has one, and {variable} is not set", name(*agent))]
     NoWorkspace {
         /// The agent.
         agent: AgentKind,
@@ -113,14 +112,14 @@ pub enum Refusal {
         variable: &'static str,
     },
     /// The workspace is empty.
-    #[error("{} finds a companion, but no folder is open in its editor", name(*agent))]
+    #[error("{} found a companion, but its editor has no folder open", name(*agent))]
     EmptyWorkspace {
         /// The agent.
         agent: AgentKind,
     },
     /// The working directory is not in the workspace.
     #[error(
-        "{} was started in {}, which is not inside the workspace: {}",
+        "{} was started in {}, which is outside the workspace: {}",
         name(*agent), working_directory.display(), folders(roots)
     )]
     DirectoryMismatch {
@@ -132,7 +131,7 @@ pub enum Refusal {
         roots: Vec<PathBuf>,
     },
     /// There are companions, but each one's workspace is elsewhere, and no variable leads to another.
-    #[error("{} finds companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
+    #[error("{} found companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
     EveryWorkspaceElsewhere {
         /// The agent.
         agent: AgentKind,
@@ -140,7 +139,7 @@ pub enum Refusal {
         working_directory: PathBuf,
     },
     /// No port and no program is named anywhere.
-    #[error("{} knows no port to dial: neither the file nor {variable} names a valid one", name(*agent))]
+    #[error("{} has no port to connect to: neither the discovery file nor {variable} has a valid one", name(*agent))]
     NothingToDial {
         /// The agent.
         agent: AgentKind,
@@ -151,7 +150,7 @@ pub enum Refusal {
     },
     /// In a container the agent dials the machine that the container runs on.
     #[error(
-        "{} takes this machine for a container and dials port {port} of its host, not of the container",
+        "{} detects a container and connects to port {port} on the host instead of in the container",
         name(*agent)
     )]
     ContainersHost {
@@ -178,8 +177,8 @@ pub enum Refusal {
     },
     /// The companion does not accept the token.
     #[error(
-        "the companion on port {port} refuses {} of {}",
-        if *was_sent { "the token" } else { "the missing token" }, name(*agent)
+        "the companion on port {port} refused {} from {}",
+        if *was_sent { "the token" } else { "a request without a token" }, name(*agent)
     )]
     TokenRefused {
         /// The agent.
@@ -205,7 +204,7 @@ impl Refusal {
                     AgentKind::Qwen => "HOME and QWEN_HOME",
                 };
                 format!(
-                    "Start the companion first and {} after it, with the same {place} for both.",
+                    "Start the companion before {}, with the same {place} for both.",
                     name(*agent)
                 )
             }
@@ -213,49 +212,49 @@ impl Refusal {
                 "Run the editor and the agent as the same user, or start the agent with `alongside run`.".to_owned()
             }
             Self::UnreadableFile { path, .. } | Self::SearchFails { path, .. } => {
-                format!("Remove {} and restart the companion that it belongs to.", path.display())
+                format!("Remove {} and restart its companion.", path.display())
             }
             Self::NoIdentity { .. } => {
-                "It is another companion's file: update that companion, or start the agent in that editor's own terminal."
+                "A different companion wrote this file. Update that companion, or start the agent in that editor's own terminal."
                     .to_owned()
             }
             Self::WorkspaceElsewhere { roots, .. } | Self::DirectoryMismatch { roots, .. } => {
                 format!("Start the agent in {}, or open the agent's directory in the editor.", folders(roots))
             }
             Self::EveryWorkspaceElsewhere { .. } => {
-                "Start the agent inside a folder that is open in the editor, or open its directory there.".to_owned()
+                "Start the agent inside a folder that is open in the editor, or open the agent's directory in the editor.".to_owned()
             }
             Self::FileWithoutFolder { .. } | Self::EmptyWorkspace { .. } => {
-                "Open a folder in the editor, and restart the agent.".to_owned()
+                "Open a folder in the editor and restart the agent.".to_owned()
             }
             Self::FileWithoutWorkspace { .. } => {
                 "Set QWEN_CODE_IDE_SERVER_PORT to the companion's port, or update that companion.".to_owned()
             }
             Self::FileDeleted { .. } => {
-                "Restart the companion from a living editor of the same user, outside of any other container.".to_owned()
+                "Restart the companion from a running editor, as the same user and not inside a different container.".to_owned()
             }
             Self::NoWorkspace { .. } => {
-                "Start the companion, and see above what became of each file; then run /ide enable again.".to_owned()
+                "Start the companion, then run /ide enable again; `alongside doctor` lists what happened to each file.".to_owned()
             }
-            Self::NothingToDial { .. } => "Restart the companion, so that it writes its port down again.".to_owned(),
+            Self::NothingToDial { .. } => "Restart the companion so that it rewrites its discovery file.".to_owned(),
             Self::ContainersHost { .. } => {
                 let [_, variable, _] = DIALS_HERE_IN_A_CONTAINER;
-                format!("Set {variable}=1 for the agent, or start it with `alongside run`, which does.")
+                format!("Set {variable}=1 for the agent, or start it with `alongside run`, which does that for you.")
             }
             Self::NobodyListens { path, .. } => match path {
-                Some(path) => format!("Remove {}: its companion is gone.", path.display()),
-                None => "Unset the port variable, or start the companion in this terminal's editor.".to_owned(),
+                Some(path) => format!("Remove {}; its companion is no longer running.", path.display()),
+                None => "Unset the port variable, or start the companion in the editor this terminal belongs to.".to_owned(),
             },
             Self::TokenRefused {
                 path: Some(path),
                 was_sent: true,
                 ..
             } => format!(
-                "Remove {}: its token is not the one of the companion that listens now.",
+                "Remove {}; its token does not match the running companion.",
                 path.display()
             ),
             Self::TokenRefused { .. } => {
-                "Let the agent find the companion by its discovery file, or start it with `alongside run`.".to_owned()
+                "Let the agent find the companion through its discovery file, or start the agent with `alongside run`.".to_owned()
             }
         }
     }
@@ -322,7 +321,7 @@ fn list(roots: &[PathBuf]) -> String {
 /// The list for our own sentences, which must not end in nothing.
 fn folders(roots: &[PathBuf]) -> String {
     if roots.is_empty() {
-        "a folder with a full path, of which it has none".to_owned()
+        "a folder with an absolute path (it has none)".to_owned()
     } else {
         list(roots)
     }
@@ -339,15 +338,14 @@ fn nobody_listens(
     let port = port.map_or_else(|| "its port".to_owned(), |port| format!("port {port}"));
     match path {
         Some(path) if !hidden.is_empty() => format!(
-            "a stale file of {display_name}, {}, blocks the live one: {agent} dials {port}, where nobody answers, and \
-             tries no other",
+            "a stale discovery file from {display_name}, {}, hides the live one: {agent} connects to {port}, where nothing is listening, and does not try another",
             path.display()
         ),
         Some(path) => format!(
-            "{agent} goes by {} and dials {port}, where nobody answers",
+            "{agent} uses {} and connects to {port}, where nothing is listening",
             path.display()
         ),
-        None => format!("{agent} dials {port}, where nobody answers"),
+        None => format!("{agent} connects to {port}, where nothing is listening"),
     }
 }
 

@@ -204,7 +204,7 @@ impl<D: Desk> Face<D> {
             };
             let title = match hunks.len() {
                 1 => format!("{word} hunk"),
-                count => format!("{word} these {count} hunks"),
+                count => format!("{word} {count} hunks"),
             };
             let about = About {
                 hunks,
@@ -243,7 +243,7 @@ impl<D: Desk> Face<D> {
     /// Carries a command out. What is refused is said in a message, because clients keep errors to themselves.
     pub(super) async fn execute(&mut self, execution: Execution) -> Result<(), Failure> {
         let argument = execution.arguments.into_iter().next().unwrap_or_default();
-        let wrong = |error: serde_json::Error| Failure::new(-32602, format!("the argument is wrong: {error}"));
+        let wrong = |error: serde_json::Error| Failure::new(-32602, format!("invalid argument: {error}"));
         let outcome = match execution.command.as_str() {
             SEND_COMMAND => {
                 let selection: Selection = serde_json::from_value(argument).map_err(wrong)?;
@@ -255,7 +255,7 @@ impl<D: Desk> Face<D> {
                 let about: About = serde_json::from_value(argument).map_err(wrong)?;
                 self.decide(command, about).await
             }
-            other => return Err(Failure::new(-32601, format!("there is no command `{other}`"))),
+            other => return Err(Failure::new(-32601, format!("unknown command `{other}`"))),
         };
         if let Err(refusal) = outcome {
             self.say(Tone::Error, &capitalised(&refusal.message));
@@ -288,7 +288,7 @@ impl<D: Desk> Face<D> {
         self.look_at_sheet(review).await;
         let known = self.reviews.get(&review).map(|review| review.summary.revision);
         if known.is_some_and(|known| known != about.revision) {
-            let message = "the agent has proposed something else meanwhile; look at the change again";
+            let message = "the agent has since revised this change; review it again";
             return Err(Refusal::new("stale", message));
         }
         match command {
@@ -331,7 +331,7 @@ impl<D: Desk> Face<D> {
         let path = Arc::clone(&review.summary.path);
         let written = self.scratch.write(id, &path, ".diff", &difference);
         let file = written.map_err(|error| not_written(&error))?;
-        self.show_file(&file.to_string_lossy(), Range::default(), "to see the change");
+        self.show_file(&file.to_string_lossy(), Range::default(), "to view the change");
         Ok(())
     }
 
@@ -360,7 +360,7 @@ impl<D: Desk> Face<D> {
         let lines = document.between(range, self.client.encoding).lines().count();
         let plural = if lines == 1 { "" } else { "s" };
         let message = format!(
-            "Agents see {lines} line{plural} of {} with your next message.",
+            "Agents will see {lines} line{plural} of {} with your next message.",
             short(&document.path)
         );
         self.say(Tone::Information, &message);
@@ -376,7 +376,7 @@ impl<D: Desk> Face<D> {
     }
 
     pub(super) fn known(&self, review: ReviewId) -> Result<&ReviewTexts, Refusal> {
-        let gone = || Refusal::new("alreadyOver", "this change was decided already");
+        let gone = || Refusal::new("alreadyOver", "this change is already closed");
         self.reviews.get(&review).ok_or_else(gone)
     }
 }
@@ -411,7 +411,7 @@ fn choices(state: HunkState) -> impl Iterator<Item = (&'static str, HunkChoice)>
 }
 
 pub(super) fn not_written(error: &std::io::Error) -> Refusal {
-    Refusal::new("notWritten", format!("the file for it cannot be written: {error}"))
+    Refusal::new("notWritten", format!("cannot write its file: {error}"))
 }
 
 fn capitalised(sentence: &str) -> String {

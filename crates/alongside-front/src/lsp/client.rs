@@ -63,7 +63,7 @@ const UNKNOWN: Known = Known {
     client: "",
     name: "",
     display_name: "",
-    code_actions: "its code actions",
+    code_actions: "code actions",
     hovers_at_the_cursor: false,
     selects_to_the_last: false,
     shows_questions: true,
@@ -78,7 +78,7 @@ const KNOWN: [Known; 5] = [
         code_actions: "space a",
         hovers_at_the_cursor: true,
         shows_questions: false,
-        reload: " (:reload-all shows it)",
+        reload: " (run :reload-all to see it)",
         ..UNKNOWN
     },
     Known {

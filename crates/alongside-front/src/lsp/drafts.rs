@@ -66,7 +66,7 @@ impl<D: Desk> Face<D> {
         self.show_file(
             &file.to_string_lossy(),
             place,
-            "to edit the change; saving it changes the draft",
+            "to edit the change; saving it updates the draft",
         );
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<D: Desk> Face<D> {
         {
             match self.scratch.write(*id, &review.summary.path, "", &review.draft) {
                 Ok(_) => sheet.agreed = Arc::clone(&review.draft),
-                Err(error) => tracing::warn!(%error, "the file of a draft cannot be written"),
+                Err(error) => tracing::warn!(%error, "cannot write a draft file"),
             }
             sheet.pushed = None;
         }
@@ -161,10 +161,7 @@ impl<D: Desk> Face<D> {
                     content: Arc::clone(&merged),
                 };
                 if let Err(refusal) = self.call::<ReviewSummary>(Request::ReviewEdit(edit)).await {
-                    self.say(
-                        Tone::Error,
-                        &format!("Your edit was not taken over: {}.", refusal.message),
-                    );
+                    self.say(Tone::Error, &format!("Your edit was not applied: {}.", refusal.message));
                     return;
                 }
                 if let Some(review) = self.reviews.get_mut(&id) {
@@ -198,7 +195,7 @@ impl<D: Desk> Face<D> {
             let path = Arc::clone(&review.summary.path);
             match self.scratch.write(id, &path, "", &draft) {
                 Ok(_) => sheet.agreed = draft,
-                Err(error) => tracing::warn!(%error, "the file of a draft cannot be written"),
+                Err(error) => tracing::warn!(%error, "cannot write a draft file"),
             }
             return;
         };
@@ -212,7 +209,7 @@ impl<D: Desk> Face<D> {
         } else {
             json!({ "changes": { address.as_str(): [edit] } })
         };
-        let params = json!({ "label": "Change of the draft", "edit": edits });
+        let params = json!({ "label": "Update draft", "edit": edits });
         self.ask("workspace/applyEdit", &params, Asked::Rewrite { review: id });
     }
 
@@ -228,7 +225,7 @@ impl<D: Desk> Face<D> {
     /// Tells a person, once, that typing here changes nothing any more.
     fn warn_of_stale_file(&mut self, address: &str) {
         if self.warned.insert(address.to_owned()) {
-            let message = "This change was decided already; what is typed here goes nowhere.";
+            let message = "This change is already closed; edits here have no effect.";
             self.say(Tone::Information, message);
         }
     }

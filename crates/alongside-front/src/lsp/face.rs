@@ -181,8 +181,8 @@ impl<D: Desk> Face<D> {
                 self.execute(read(method, params)?).await?;
                 Ok(Value::Null)
             }
-            "initialize" => Err(Failure::new(-32600, "`initialize` was said already")),
-            _ => Err(Failure::new(-32601, format!("this server has no `{method}`"))),
+            "initialize" => Err(Failure::new(-32600, "the server is already initialized")),
+            _ => Err(Failure::new(-32601, format!("unknown method `{method}`"))),
         }
     }
 
@@ -191,7 +191,7 @@ impl<D: Desk> Face<D> {
         if let Err(failure) = self.take_note(method, params).await {
             tracing::warn!(
                 method,
-                "the editor said something that makes no sense: {}",
+                "ignoring an invalid message from the editor: {}",
                 failure.message
             );
         }
@@ -427,5 +427,5 @@ fn at(position: Position) -> Range {
 
 fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, Failure> {
     serde_json::from_value(params)
-        .map_err(|error| Failure::new(-32602, format!("the parameters of `{method}` are wrong: {error}")))
+        .map_err(|error| Failure::new(-32602, format!("invalid parameters for `{method}`: {error}")))
 }

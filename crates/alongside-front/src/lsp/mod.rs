@@ -74,7 +74,7 @@ impl Farewell {
                     None => break,
                     Some(Incoming::Notification { method, .. }) if method == "exit" => break,
                     Some(Incoming::Request { id, .. }) => {
-                        let failure = Failure::new(-32600, "`shutdown` was said already");
+                        let failure = Failure::new(-32600, "the server is already shutting down");
                         wire.outgoing.answer(&id, Err(failure));
                     }
                     Some(_) => {}
@@ -98,7 +98,7 @@ pub async fn greet(wire: &mut Wire) -> Option<Greeting> {
             }
             Incoming::Request { id, .. } => {
                 wire.outgoing
-                    .answer(&id, Err(Failure::new(-32002, "say `initialize` first")));
+                    .answer(&id, Err(Failure::new(-32002, "send `initialize` first")));
             }
             Incoming::Notification { method, .. } if method == "exit" => return None,
             Incoming::Notification { .. } | Incoming::Answer { .. } => {}

@@ -38,13 +38,13 @@ impl<D: Desk> Face<D> {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.ask_for(review.id).await;
-                self.announce(&review, "proposes a change to");
+                self.announce(&review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
                 let former = self.reviews.get(&review.id).map(|review| review.summary.revision);
                 self.ask_for(review.id).await;
                 if former.is_some_and(|former| former < review.revision) {
-                    self.announce(&review, "proposes another change to");
+                    self.announce(&review, "revised its change to");
                 }
             }
             Notification::ReviewEdited(edited) => self.ask_for(edited.review).await,
@@ -68,7 +68,7 @@ impl<D: Desk> Face<D> {
             let is_new = !self.reviews.contains_key(&review.id);
             self.ask_for(review.id).await;
             if is_new {
-                self.announce(review, "proposes a change to");
+                self.announce(review, "proposed a change to");
             }
         }
         self.publish();
@@ -97,11 +97,11 @@ impl<D: Desk> Face<D> {
                 let reload = self.client.habits.reload;
                 self.say(
                     Tone::Information,
-                    &format!("The change to {name} was accepted; the agent writes it{reload}."),
+                    &format!("Change to {name} accepted; the agent is writing it{reload}."),
                 );
             }
             // Said even if the person did it: an editor shows nothing else.
-            Outcome::Rejected => self.say(Tone::Information, &format!("The change to {name} was rejected.")),
+            Outcome::Rejected => self.say(Tone::Information, &format!("Change to {name} rejected.")),
             Outcome::ClosedByAgent | Outcome::Orphaned if was_edited => {
                 self.say(Tone::Information, &format!("The change to {name} was {outcome}."));
             }
@@ -114,7 +114,7 @@ impl<D: Desk> Face<D> {
         let (agent, name) = (printable_line(&review.agent), short(&review.path));
         let (added, removed) = (review.size.added, review.size.removed);
         let how = self.client.habits.code_actions;
-        let message = format!("{agent} {what} {name} (+{added} −{removed}): {how}");
+        let message = format!("{agent} {what} {name} (+{added} −{removed}); review with {how}");
         if self.client.abilities.asks_questions {
             let actions = [SHOW, ACCEPT, REJECT].map(|title| json!({ "title": title }));
             let params = json!({ "type": Tone::Information as u8, "message": message, "actions": actions });
@@ -237,31 +237,31 @@ impl<'review> Pages<'review> {
         let what = match (side, hunk.state) {
             (Side::Base, HunkState::Rejected) => {
                 let proposal = excerpt(&self.proposal, hunk.proposal, "+ ");
-                format!("You rejected what {agent} proposes here:{proposal}")
+                format!("You rejected this change by {agent}:{proposal}")
             }
             (Side::Base, HunkState::Conflict) => {
                 format!(
-                    "This changed while {agent}'s change waited. Accept, reject or keep:{}",
+                    "The file changed here while {agent}'s change was pending. Accept, reject or keep:{}",
                     draft()
                 )
             }
-            (Side::Base, _) if hunk.draft.count == 0 => format!("{agent} would remove this"),
-            (Side::Base, _) if hunk.base.count == 0 => format!("{agent} would put before this:{}", draft()),
-            (Side::Base, _) => format!("{agent} would replace this with:{}", draft()),
-            (Side::Draft, HunkState::Rejected) => "As in the file; you rejected what was proposed here".to_owned(),
+            (Side::Base, _) if hunk.draft.count == 0 => format!("{agent} proposes to remove this"),
+            (Side::Base, _) if hunk.base.count == 0 => format!("{agent} proposes to insert before this:{}", draft()),
+            (Side::Base, _) => format!("{agent} proposes to replace this with:{}", draft()),
+            (Side::Draft, HunkState::Rejected) => "Unchanged; you rejected the proposed change here".to_owned(),
             (Side::Draft, HunkState::Conflict) => {
                 format!(
-                    "The file changed here meanwhile. Accept, reject or keep; the file has:{}",
+                    "The file also changed here. Accept, reject or keep; the file now has:{}",
                     base()
                 )
             }
             (Side::Draft, _) if hunk.base.count == 0 => "New".to_owned(),
             (Side::Draft, _) if hunk.draft.count == 0 => format!("Removed before this:{}", base()),
-            (Side::Draft, _) => format!("In place of:{}", base()),
+            (Side::Draft, _) => format!("Replaces:{}", base()),
         };
         match hunk.state {
-            HunkState::Edited if hunk.yours => format!("{what}\n(your own)"),
-            HunkState::Edited => format!("{what}\n(edited by you)"),
+            HunkState::Edited if hunk.yours => format!("{what}\n(your edit)"),
+            HunkState::Edited => format!("{what}\n(edited)"),
             _ => what,
         }
     }

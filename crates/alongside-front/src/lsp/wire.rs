@@ -98,7 +98,7 @@ impl Wire {
                 Ok(Some(body)) => Some((parse(&body), input)),
                 Ok(None) => None,
                 Err(error) => {
-                    tracing::error!(%error, "the editor's next message cannot be found");
+                    tracing::error!(%error, "cannot find the editor's next message");
                     None
                 }
             }
@@ -151,7 +151,7 @@ async fn next_body(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option
             return Ok(None);
         }
         if line.last() != Some(&b'\n') {
-            return Err(broken("a header has no end".to_owned()));
+            return Err(broken("unterminated header".to_owned()));
         }
         is_first = false;
         let line = String::from_utf8_lossy(&line);
@@ -160,20 +160,20 @@ async fn next_body(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option
             break;
         }
         let Some((name, value)) = line.split_once(':') else {
-            return Err(broken(format!("`{line}` is not a header; is this a language client?")));
+            return Err(broken(format!("`{line}` is not a header; is this an LSP client?")));
         };
         if name.eq_ignore_ascii_case("Content-Length") {
             let value = value.trim();
             let parsed: usize = value
                 .parse()
-                .map_err(|_| broken(format!("the Content-Length `{value}` is not a number")))?;
+                .map_err(|_| broken(format!("invalid Content-Length `{value}`")))?;
             length = Some(parsed);
         }
     }
-    let length = length.ok_or_else(|| broken("a message has no Content-Length".to_owned()))?;
+    let length = length.ok_or_else(|| broken("missing Content-Length".to_owned()))?;
     if length > LONGEST_MESSAGE {
         return Err(broken(format!(
-            "a message of {length} bytes; more than {LONGEST_MESSAGE} are not read"
+            "message too large: {length} bytes; the limit is {LONGEST_MESSAGE}"
         )));
     }
     let mut body = vec![0; length];
@@ -185,10 +185,10 @@ fn parse(body: &[u8]) -> Incoming {
     let garbled = |id: &Value, code, message: String| Incoming::Garbled(Failure { code, message }.to_value(id));
     let mut message: Value = match serde_json::from_slice(body) {
         Ok(message) => message,
-        Err(error) => return garbled(&Value::Null, -32700, format!("this is not JSON: {error}")),
+        Err(error) => return garbled(&Value::Null, -32700, format!("invalid JSON: {error}")),
     };
     if !message.is_object() {
-        return garbled(&Value::Null, -32600, "this is not a JSON-RPC message".to_owned());
+        return garbled(&Value::Null, -32600, "not a JSON-RPC message".to_owned());
     }
     let id = message["id"].take();
     let has_id = matches!(id, Value::Number(_) | Value::String(_));

@@ -119,7 +119,7 @@ impl Connections {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the companion broke off");
+                tracing::debug!(%error, "lost a connection to the companion");
             }
         });
         Ok(sender)

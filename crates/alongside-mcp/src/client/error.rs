@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens there, or the name leads nowhere.
-    #[error("nobody answers at {address}: {source}")]
+    #[error("nothing is listening at {address}: {source}")]
     Refused {
         /// Host and port.
         address: String,
@@ -14,13 +14,13 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The token is not the companion's.
-    #[error("the companion does not know this token: {sentence}")]
+    #[error("the companion refused the token: {sentence}")]
     Unauthorised {
         /// What it says.
         sentence: String,
     },
     /// The companion does not answer under this host name.
-    #[error("the companion refuses to be spoken to under this name: {sentence}")]
+    #[error("the companion refused this host name: {sentence}")]
     Forbidden {
         /// What it says.
         sentence: String,
@@ -34,10 +34,10 @@ pub enum ClientError {
         sentence: String,
     },
     /// Something answers, but not as an MCP server does.
-    #[error("what answers there is not an MCP server: {0}")]
+    #[error("not an MCP server: {0}")]
     NotMcp(String),
     /// There was no answer in time.
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     Timeout(std::time::Duration),
     /// The request was understood and answered with an error.
     #[error("{message} (code {code})")]
@@ -48,9 +48,9 @@ pub enum ClientError {
         message: String,
     },
     /// The connection broke off.
-    #[error("the connection broke off: {0}")]
+    #[error("lost the connection: {0}")]
     Lost(#[from] hyper::Error),
     /// A host, token or message that cannot be sent at all.
-    #[error("this cannot be sent: {0}")]
+    #[error("cannot send the request: {0}")]
     Unsendable(String),
 }

@@ -30,7 +30,7 @@ impl Events {
     ) -> Result<Self, ClientError> {
         if !is_stream(&response) {
             return Err(ClientError::NotMcp(
-                "the answer to GET is not a stream of events".to_owned(),
+                "the response to GET is not an event stream".to_owned(),
             ));
         }
         Ok(Self {
@@ -71,8 +71,8 @@ pub(super) async fn read_reply(response: Response<Incoming>) -> Result<Option<St
     }
     if !is_stream(&response) {
         let bytes = read_all(response).await?;
-        let text =
-            String::from_utf8(bytes.into()).map_err(|_| ClientError::NotMcp("the answer is not text".to_owned()))?;
+        let text = String::from_utf8(bytes.into())
+            .map_err(|_| ClientError::NotMcp("the response is not valid UTF-8".to_owned()))?;
         return Ok(Some(text).filter(|text| !text.is_empty()));
     }
     let mut body = response.into_body();

@@ -151,7 +151,7 @@ impl Client {
         let params = json!({"protocolVersion": PROTOCOL_VERSIONS[0], "capabilities": {}, "clientInfo": client});
         let result = self.request("initialize", params).await?;
         let result = serde_json::from_value(result)
-            .map_err(|error| ClientError::NotMcp(format!("the answer to initialize is wrong: {error}")))?;
+            .map_err(|error| ClientError::NotMcp(format!("invalid response to initialize: {error}")))?;
         self.notify("notifications/initialized", Value::Null).await?;
         Ok(result)
     }
@@ -165,8 +165,8 @@ impl Client {
         }
         let not_mcp = |what: &str| ClientError::NotMcp(format!("{what} to {method}"));
         let reply = self.post_raw(message.to_string()).await?;
-        let reply = reply.ok_or_else(|| not_mcp("there is no answer"))?;
-        let mut reply: Value = serde_json::from_str(&reply).map_err(|_| not_mcp("the answer is not JSON"))?;
+        let reply = reply.ok_or_else(|| not_mcp("no response"))?;
+        let mut reply: Value = serde_json::from_str(&reply).map_err(|_| not_mcp("non-JSON response"))?;
         if let Some(error) = reply.get("error") {
             return Err(ClientError::Rpc {
                 code: error["code"].as_i64().unwrap_or_default(),
@@ -174,11 +174,11 @@ impl Client {
             });
         }
         if reply["id"] != id {
-            return Err(not_mcp("the answer is not the one"));
+            return Err(not_mcp("response with the wrong id"));
         }
         match reply.get_mut("result") {
             Some(result) => Ok(result.take()),
-            None => Err(not_mcp("there is no result in the answer")),
+            None => Err(not_mcp("response without a result")),
         }
     }
 

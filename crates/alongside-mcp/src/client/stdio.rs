@@ -53,7 +53,7 @@ where
             continue;
         }
         let Ok(envelope) = Envelope::read(&line) else {
-            output.error(None, -32_700, "This is not a JSON-RPC message.").await?;
+            output.error(None, -32_700, "Invalid JSON-RPC message.").await?;
             continue;
         };
         let Envelope { id, method } = envelope;
@@ -80,7 +80,7 @@ where
     }
     stream.shutdown().await;
     if let Err(error) = client.end().await {
-        tracing::debug!(%error, "the session could not be ended");
+        tracing::debug!(%error, "cannot end the session");
     }
     Ok(())
 }
@@ -96,13 +96,13 @@ async fn forward<O: AsyncWrite + Unpin>(
         (Ok(Some(reply)), _) => output.line(&reply).await,
         (Ok(None), Some(id)) => {
             output
-                .error(Some(&id), NOT_REACHED, "The companion gave no answer.")
+                .error(Some(&id), NOT_REACHED, "The companion did not respond.")
                 .await
         }
         (Err(error), Some(id)) => output.error(Some(&id), NOT_REACHED, &error.to_string()).await,
         (Ok(None), None) => Ok(()),
         (Err(error), None) => {
-            tracing::warn!(%error, "a notification did not reach the companion");
+            tracing::warn!(%error, "cannot deliver a notification to the companion");
             Ok(())
         }
     }
@@ -119,17 +119,17 @@ async fn listen<O: AsyncWrite + Unpin>(client: Client, output: Output<O>) -> io:
                 pause = shortest;
                 let ended = carry(&mut events, &output).await?;
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "the stream of events broke off");
+                    tracing::debug!(%error, "lost the event stream");
                 }
                 last_event_id = events.last_event_id().map(str::to_owned);
             }
             Err(
                 error @ (ClientError::Unauthorised { .. } | ClientError::Forbidden { .. } | ClientError::Status { .. }),
             ) => {
-                tracing::warn!(%error, "there will be no more events");
+                tracing::warn!(%error, "giving up on the event stream");
                 return Ok(());
             }
-            Err(error) => tracing::debug!(%error, "the stream of events cannot be opened now"),
+            Err(error) => tracing::debug!(%error, "cannot open the event stream"),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(longest);

@@ -25,7 +25,7 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
     if bridge.check {
         return check::run(common, &bridge.command).await;
     }
-    let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
     let options = Serve {
         name: bridge.name,
         display_name: bridge.display_name,
@@ -46,7 +46,7 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
     tokio::select! {
         () = signals.received() => {}
         () = running.stopped() => {}
-        _ = &mut conversation => tracing::info!("the plugin has hung up"),
+        _ = &mut conversation => tracing::info!("the plugin closed the connection"),
     }
     running.end().await;
     conversation.abort();

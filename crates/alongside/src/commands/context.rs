@@ -43,7 +43,7 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
     for hidden in &shown.hidden {
         // A script sees only what agents see, so what they do not see is said beside it.
         output.remark(&format!(
-            "{} is kept from agents: {}",
+            "{} is hidden from agents: {}",
             printable_line(&hidden.path),
             hidden.because
         ));
@@ -60,11 +60,12 @@ fn each(files: &[PathBuf], request: fn(FilePath) -> Request) -> Result<Vec<Reque
 
 /// The absolute path of a file as typed. Links stay as they are: agents see the name that the person uses.
 fn absolute(file: &Path) -> Result<String> {
-    let path = std::path::absolute(file).with_context(|| format!("{} has no absolute path", file.display()))?;
+    let path =
+        std::path::absolute(file).with_context(|| format!("cannot resolve {} to an absolute path", file.display()))?;
     let path = path.into_os_string().into_string();
     path.map_err(|path| {
         anyhow!(
-            "the name {} is not UTF-8, so agents cannot be told of it",
+            "{} is not valid UTF-8, so it cannot be reported to agents",
             path.display()
         )
     })
@@ -74,7 +75,7 @@ fn words(shown: &ShownContext) -> String {
     let mut words = String::new();
     let files = &shown.context.workspace_state.open_files;
     words.push_str(if files.is_empty() {
-        "Agents see no open file.\n"
+        "Agents see no open files.\n"
     } else {
         "Agents see:\n"
     });
@@ -97,7 +98,7 @@ fn words(shown: &ShownContext) -> String {
         words.push('\n');
     }
     if !shown.hidden.is_empty() {
-        words.push_str("Kept from them:\n");
+        words.push_str("Hidden from agents:\n");
     }
     for hidden in &shown.hidden {
         words.push_str(&format!("  {}: {}\n", printable_line(&hidden.path), hidden.because));

@@ -19,7 +19,7 @@ const BEFORE: &str = "# Shopping\n\n- bread\n- milk\n- apples\n";
 const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, which you always forget\n";
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
-    let signals = EndSignals::register().context("cannot wait for signals")?;
+    let signals = EndSignals::register().context("cannot install signal handlers")?;
     let serving = running::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
     if let Some(announcement) = serving {
         return play(common, &announcement, signals).await;
@@ -27,7 +27,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let running = Running::start(serve::options(common, Serve::default())).await?;
     common
         .output()
-        .news("No companion serves this directory, so the demo brought its own.\n");
+        .news("No companion is running for this directory, so the demo started its own.\n");
     let ended = play(common, running.announcement(), signals).await;
     running.end().await;
     ended
@@ -39,10 +39,12 @@ async fn play(common: &Common, companion: &Announcement, mut signals: EndSignals
     let scratch = tempfile::Builder::new()
         .prefix("alongside-demo-")
         .tempdir()
-        .context("cannot make a scratch file")?;
+        .context("cannot create a scratch file")?;
     let file = scratch.path().join("shopping.md");
     std::fs::write(&file, BEFORE).with_context(|| format!("cannot write {}", file.display()))?;
-    let path = file.to_str().context("the temporary directory's name is not UTF-8")?;
+    let path = file
+        .to_str()
+        .context("the temporary directory's path is not valid UTF-8")?;
 
     let client = Client::connect("127.0.0.1", companion.port, companion.token.reveal()).await?;
     let me = ClientInfo {
@@ -55,18 +57,18 @@ async fn play(common: &Common, companion: &Announcement, mut signals: EndSignals
     let answer = client.request("tools/call", call).await?;
     if answer["isError"] == json!(true) {
         bail!(
-            "the companion refused the change: {}",
+            "the companion refused the proposal: {}",
             answer["content"][0]["text"].as_str().unwrap_or_default()
         );
     }
     output.news(&format!(
-        "A pretend agent proposes a change to {path}\nand waits for you. In another terminal, in this directory, try:\n\n  \
+        "A simulated agent proposed a change to {path}\nand is waiting for your decision. In another terminal, in this directory, run:\n\n  \
          alongside diff list\n  alongside diff show {path}\n  alongside diff accept {path}\n  alongside diff reject {path}\n",
     ));
     let decision = tokio::select! {
         decision = decided(&mut events, path) => decision?,
         () = signals.received() => {
-            output.news("The demo ends; the change is withdrawn.");
+            output.news("Demo stopped; the change was withdrawn.");
             let close = json!({ "name": "closeDiff", "arguments": { "filePath": path } });
             let _ = client.request("tools/call", close).await;
             let _ = client.end().await;
@@ -81,8 +83,8 @@ async fn play(common: &Common, companion: &Announcement, mut signals: EndSignals
     let written = std::fs::read_to_string(&file)?;
     let value = json!({ "outcome": outcome, "content": written });
     output.answer(&value, || match &decision {
-        Some(_) => format!("You accepted it. The agent has written the file:\n\n{written}\nThat is all there is to it. Now try `gemini` or `qwen`.\n"),
-        None => "You rejected it. The agent has left the file as it was. Now try `gemini` or `qwen`.\n".to_owned(),
+        Some(_) => format!("You accepted the change, and the agent wrote the file:\n\n{written}\nThat's the whole loop. Now try it with `gemini` or `qwen`.\n"),
+        None => "You rejected the change, and the agent left the file alone. Now try it with `gemini` or `qwen`.\n".to_owned(),
     });
     Ok(ExitCode::SUCCESS)
 }
@@ -91,7 +93,7 @@ async fn play(common: &Common, companion: &Announcement, mut signals: EndSignals
 async fn decided(events: &mut alongside_mcp::client::Events, path: &str) -> Result<Option<String>> {
     loop {
         let Some(event) = events.next().await? else {
-            bail!("the companion ended before you decided")
+            bail!("the companion stopped before you accepted or rejected the change")
         };
         if event["params"]["filePath"] != json!(path) {
             continue;

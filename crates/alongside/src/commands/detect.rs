@@ -74,10 +74,12 @@ fn words(detection: &Detection, beliefs: &[Belief]) -> String {
             words.push_str(&format!("This terminal belongs to {}.\n", finding.ide.display_name()));
             push_evidence(&mut words, finding);
         }
-        None => words.push_str("This terminal belongs to no editor: no variable and no process speaks for one.\n"),
+        None => words.push_str(
+            "This terminal does not belong to an editor: no environment variable or parent process points to one.\n",
+        ),
     }
     for finding in &detection.others {
-        words.push_str(&format!("Further out there is {}.\n", finding.ide.display_name()));
+        words.push_str(&format!("Outer editor: {}.\n", finding.ide.display_name()));
         push_evidence(&mut words, finding);
     }
     for belief in beliefs {
@@ -90,7 +92,7 @@ fn push_evidence(words: &mut String, finding: &Finding) {
     for evidence in &finding.evidence {
         let sentence = match evidence {
             Evidence::Variable { name, value } => format!("{name} is `{}`", shortened(value)),
-            Evidence::Process { pid, command } => format!("it runs in process {pid}: {}", shortened(command)),
+            Evidence::Process { pid, command } => format!("running as process {pid}: {}", shortened(command)),
         };
         words.push_str(&format!("  {sentence}\n"));
     }
@@ -110,16 +112,16 @@ impl Belief {
         match &self.identity {
             Some(identity) => {
                 let source = match identity.source {
-                    IdentitySource::File => "a companion's file says so",
-                    IdentitySource::Terminal => "by this terminal's variables",
+                    IdentitySource::File => "from a discovery file",
+                    IdentitySource::Terminal => "from this terminal's environment",
                 };
                 format!(
-                    "{name} would take it for {} ({source}).\n",
+                    "{name} would detect {} ({source}).\n",
                     printable_line(&identity.display_name)
                 )
             }
             None => format!(
-                "{name} would find no editor here. It would with a companion: `alongside` starts one for this directory.\n"
+                "{name} would not detect an editor here. Run `alongside` to start a companion for this directory.\n"
             ),
         }
     }

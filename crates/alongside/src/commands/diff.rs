@@ -92,7 +92,7 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
             let changed: ReviewSummary = companion.call(Request::ReviewEdit(edit)).await?;
             output.answer(&changed, || {
                 format!(
-                    "Review {} has a new draft. `alongside diff accept {}` sends it.\n",
+                    "Updated the draft of review {}. Run `alongside diff accept {}` to accept it.\n",
                     review.id, review.id
                 )
             });
@@ -127,10 +127,10 @@ fn of_agent(review: &ReviewSummary) -> OfAgent {
 async fn decide_all(common: &Common, companion: &mut Client, request: Request, outcome: &str) -> Result<ExitCode> {
     let all: Decided = companion.call(request).await?;
     common.output().answer(&all, || {
-        let mut words = format!("{} changes are {outcome}.\n", all.decided.len());
+        let mut words = format!("{} changes {outcome}.\n", all.decided.len());
         for refused in &all.refused {
             words.push_str(&format!(
-                "Review {} is not: {}\n",
+                "Review {} was skipped: {}\n",
                 refused.review,
                 printable_line(&refused.message)
             ));
@@ -166,7 +166,7 @@ async fn find(companion: &mut Client, typed: &str) -> Result<ReviewSummary> {
     match (meant.next(), meant.next()) {
         (Some(review), None) => Ok(review.clone()),
         (Some(_), Some(_)) => bail!(
-            "more than one change waits for `{typed}`; name it by its number:\n{}",
+            "more than one pending change matches `{typed}`; use its number:\n{}",
             candidates(&reviews)
         ),
         (None, _) if reviews.is_empty() => {
@@ -178,9 +178,12 @@ async fn find(companion: &mut Client, typed: &str) -> Result<ReviewSummary> {
                     }))
                     .await?;
             }
-            bail!("no change waits for `{typed}`; none waits at all")
+            bail!("no pending change matches `{typed}`; there are no pending changes")
         }
-        (None, _) => bail!("no change waits for `{typed}`; these do:\n{}", candidates(&reviews)),
+        (None, _) => bail!(
+            "no pending change matches `{typed}`; pending changes:\n{}",
+            candidates(&reviews)
+        ),
     }
 }
 
@@ -195,7 +198,7 @@ fn line(review: &ReviewSummary) -> String {
         .unwrap_or_default()
         .saturating_sub(review.opened);
     let new = if review.new_file { "new file, " } else { "" };
-    let edited = if review.edited { ", edited by you" } else { "" };
+    let edited = if review.edited { ", edited" } else { "" };
     format!(
         "  {:>3}  {}  ({new}+{} −{}{edited})  {}, {}",
         review.id,
@@ -209,10 +212,10 @@ fn line(review: &ReviewSummary) -> String {
 
 fn list_in_words(reviews: &[ReviewSummary]) -> String {
     if reviews.is_empty() {
-        return "No change waits.\n".to_owned();
+        return "No pending changes.\n".to_owned();
     }
     format!(
-        "{}\nSee one with `alongside diff show N`, then `diff accept N` or `diff reject N`.\n",
+        "{}\nRun `alongside diff show N` to see a change, then `diff accept N` or `diff reject N`.\n",
         candidates(reviews)
     )
 }
@@ -234,11 +237,7 @@ fn difference(texts: &ReviewTexts) -> String {
 fn show_in_words(texts: &ReviewTexts, colours: bool) -> String {
     let mut words = format!("{}\n\n", line(&texts.summary).trim_start());
     let difference = difference(texts);
-    words.push_str(if difference.is_empty() {
-        "(nothing would change)\n"
-    } else {
-        ""
-    });
+    words.push_str(if difference.is_empty() { "(no changes)\n" } else { "" });
     words.push_str(&printable_difference(&difference, colours));
     for note in &texts.notes {
         words.push_str(&format!("Note: {note}.\n"));
@@ -251,10 +250,10 @@ fn hunks_in_words(hunks: &[Hunk]) -> String {
     let mut words = String::new();
     for hunk in hunks {
         let state = match hunk.state {
-            HunkState::Accepted => "would be accepted",
-            HunkState::Rejected => "is rejected",
-            HunkState::Edited => "is edited by you",
-            HunkState::Conflict => "is in conflict with what happened to the file meanwhile",
+            HunkState::Accepted => "accepted",
+            HunkState::Rejected => "rejected",
+            HunkState::Edited => "edited",
+            HunkState::Conflict => "conflict: the file also changed here",
         };
         let (base, draft) = (hunk.base, hunk.draft);
         words.push_str(&format!(
@@ -268,7 +267,7 @@ fn hunks_in_words(hunks: &[Hunk]) -> String {
 fn answer_decision(common: &Common, review: &ReviewSummary, outcome: &str) {
     let value = json!({ "id": review.id, "path": review.path, "outcome": outcome });
     common.output().answer(&value, || {
-        format!("Review {} is {outcome}: {}\n", review.id, printable_line(&review.path))
+        format!("Review {} {outcome}: {}\n", review.id, printable_line(&review.path))
     });
 }
 
@@ -276,14 +275,12 @@ fn answer_decision(common: &Common, review: &ReviewSummary, outcome: &str) {
 fn read_content(file: &Path) -> Result<Arc<str>> {
     let mut bytes = Vec::new();
     if file == Path::new("-") {
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .context("cannot read standard input")?;
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read stdin")?;
     } else {
         bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     }
     let text = String::from_utf8(bytes);
     Ok(text
-        .with_context(|| format!("{} is not UTF-8 text; agents take nothing else", file.display()))?
+        .with_context(|| format!("{} is not valid UTF-8; agents accept only UTF-8 text", file.display()))?
         .into())
 }

@@ -36,7 +36,7 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     }
     let editors = if named.is_empty() { found(&setting) } else { named };
     if editors.is_empty() {
-        bail!("no editor was found that alongside has an installer for; name one, as in `alongside install neovim`");
+        bail!("no supported editor found; name one, for example `alongside install neovim`");
     }
     let reports = editors.iter().map(|ide| match installer(*ide, &setting) {
         Ok(installer) => installer.install(mode),
@@ -84,7 +84,7 @@ impl Surroundings {
         Ok(Self {
             environment: Environment::current(),
             plugins: Plugins::embedded(),
-            program: std::env::current_exe().context("cannot tell where this program is")?,
+            program: std::env::current_exe().context("cannot determine the path of this program")?,
         })
     }
 
@@ -104,10 +104,7 @@ fn editors(names: &[String]) -> Result<Vec<DetectedIde>> {
     for name in names {
         let Some(ide) = DetectedIde::from_name(name) else {
             let known: Vec<&str> = installable().map(DetectedIde::id).collect();
-            bail!(
-                "no editor is called `{name}`; there are installers for {}",
-                known.join(", ")
-            );
+            bail!("unknown editor `{name}`; supported editors: {}", known.join(", "));
         };
         if !editors.contains(&ide) {
             editors.push(ide);
@@ -158,9 +155,8 @@ fn offer(output: Output, setting: &Setting<'_>) -> ExitCode {
         &json!({ "offers": reports.iter().map(to_json).collect::<Vec<_>>() }),
         || {
             if reports.is_empty() {
-                return "No editor was found that alongside has an installer for. `alongside` works beside any editor, \
-                    from a terminal.\n"
-                .to_owned();
+                return "No supported editor found. You can still run `alongside` in a terminal next to any editor.\n"
+                    .to_owned();
             }
             let mut words = String::new();
             for report in &reports {
@@ -179,7 +175,7 @@ fn offer(output: Output, setting: &Setting<'_>) -> ExitCode {
             }
             if reports.iter().any(|report| report.outcome == Outcome::Planned) {
                 words.push_str(
-                    "\nInstall one with `alongside install <name>`, or all with `alongside install --yes`.\n",
+                    "\nRun `alongside install <name>` to install one, or `alongside install --yes` to install all.\n",
                 );
             }
             words
@@ -206,7 +202,7 @@ fn show_status(output: Output, editors: &[DetectedIde], setting: &Setting<'_>, i
         .collect();
     output.answer(&json!({ "editors": statuses }), || {
         if statuses.is_empty() {
-            return "No editor was found that alongside has an installer for.\n".to_owned();
+            return "No supported editor found.\n".to_owned();
         }
         let lines = statuses
             .iter()
@@ -272,7 +268,7 @@ fn report_words(outcome: Outcome, sentence: &str, steps: &[Step], remarks: &[Str
         };
         words.push_str(&format!("  {verb} {}\n", printable_line(&step.subject)));
         if let Some(backup) = &step.backup {
-            words.push_str(&format!("  as it was: {}\n", backup.display()));
+            words.push_str(&format!("  backup: {}\n", backup.display()));
         }
         if let Some(difference) = &step.difference {
             words.push_str(&printable_difference(difference, output.colours()));

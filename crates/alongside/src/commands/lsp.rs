@@ -25,11 +25,11 @@ use crate::signals::EndSignals;
 const QUIET: Duration = Duration::from_millis(80);
 
 pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
-    let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
     if std::io::stdin().is_terminal() {
         common
             .output()
-            .news("This is a language server, which an editor has to start: see `alongside lsp --help`.");
+            .news("This is a language server and must be started by an editor; see `alongside lsp --help`.");
     }
     let mut wire = Wire::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let greeting = tokio::select! {
@@ -83,11 +83,12 @@ async fn start(common: &Common, lsp: Lsp, greeting: &mut Greeting) -> Result<(Ru
     } else if client.folders.is_empty() {
         client
             .folders
-            .push(std::env::current_dir().context("cannot tell the current directory")?);
+            .push(std::env::current_dir().context("cannot determine the current directory")?);
     }
     let drafts = Places::of_user()?.drafts();
     sweep(&drafts);
-    let scratch = Scratch::new(&drafts).with_context(|| format!("cannot make a directory in {}", drafts.display()))?;
+    let scratch =
+        Scratch::new(&drafts).with_context(|| format!("cannot create a directory in {}", drafts.display()))?;
     let options = Options {
         workspace: client.folders.clone(),
         name: Some(lsp.name.unwrap_or_else(|| client.name.clone())),
@@ -141,6 +142,6 @@ fn watch(scratch: &Scratch, written: &Arc<Notify>) -> Option<RecommendedWatcher>
         Ok(watcher)
     });
     watching
-        .inspect_err(|error| tracing::warn!(%error, "saved drafts will not be noticed at once"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot watch drafts; saved edits may be noticed late"))
         .ok()
 }

@@ -15,13 +15,13 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         .and_then(|record| record.announcement())
         .ok_or_else(|| {
             anyhow!(
-                "no companion serves {}; start one there with `alongside`",
+                "no companion is running for {}; run `alongside` there to start one",
                 directory.display()
             )
         })?;
     let client = Client::new("127.0.0.1", announcement.port, announcement.token.reveal())?;
     stdio::relay(client, tokio::io::stdin(), tokio::io::stdout())
         .await
-        .context("the agent cannot be spoken with")?;
+        .context("cannot communicate with the agent")?;
     Ok(ExitCode::SUCCESS)
 }

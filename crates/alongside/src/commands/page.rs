@@ -38,10 +38,8 @@ pub(crate) fn open_in_browser(url: &str) -> Result<()> {
     match command.spawn() {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            bail!("`{program}` is not there to open the page; open the link yourself: {url}")
+            bail!("cannot open the page: `{program}` is not installed; open this link yourself: {url}")
         }
-        Err(error) => {
-            Err(error).with_context(|| format!("`{program}` cannot be started; open the link yourself: {url}"))
-        }
+        Err(error) => Err(error).with_context(|| format!("cannot start `{program}`; open this link yourself: {url}")),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     if let Some(announcement) = serving {
         return become_agent(&run, terminal_environment(&announcement, &environment)).await;
     }
-    let mut signals = PassedOn::register().context("cannot wait for signals")?;
+    let mut signals = PassedOn::register().context("cannot install signal handlers")?;
     let running = Running::start(serve::options(common, Serve::default())).await?;
     let variables = terminal_environment(running.announcement(), &environment);
     let ended = accompany_agent(&run, variables, &mut signals).await;
@@ -56,7 +56,7 @@ fn cannot_start(run: &Run) -> String {
         .first()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    format!("cannot start `{name}`; is it installed and on the PATH?")
+    format!("cannot start `{name}`; is it installed and on your PATH?")
 }
 
 /// Runs the agent beside a companion in this process, and passes signals and the exit code on.

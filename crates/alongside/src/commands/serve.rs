@@ -22,7 +22,7 @@ use crate::signals::EndSignals;
 
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
-    let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
     let open = serve.open;
     let others = others(common)?;
     let running = Running::start(options(common, serve)).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
             }
         }
     }
-    output.news("Ending. Agents that still wait are told that nothing was accepted.");
+    output.news("Shutting down. Pending changes are rejected.");
     running.end().await;
     Ok(ExitCode::SUCCESS)
 }
@@ -89,32 +89,29 @@ fn greeting(running: &Running, page: &str, others: &[Record]) -> String {
         .map(|folder| folder.display().to_string())
         .collect();
     let mut words = format!(
-        "alongside {} is ready for {}\n\n\
-         Now start `gemini` or `qwen` in another terminal, anywhere in there. It connects by itself;\n\
-         the very first time, type `/ide enable` in it. Review its changes here, once opened:\n\n  \
+        "alongside {} is running for {}\n\nStart `gemini` or `qwen` in another terminal, anywhere in the workspace. It connects automatically;\nthe first time, run `/ide enable` in it. Review its changes here (one-time link):\n\n  \
          {page}\n\n  \
          alongside context focus FILE   tell agents what you are looking at\n  \
-         alongside diff list            see the changes that wait for you\n  \
-         alongside doctor               see whether both would connect\n\n\
-         Ctrl-C ends the companion.\n",
+         alongside diff list            list pending changes\n  \
+         alongside doctor               check that agents can connect\n\n\
+         Press Ctrl-C to stop.\n",
         env!("CARGO_PKG_VERSION"),
         folders.join(" and "),
     );
     if dials_the_containers_host(&Environment::current()) {
         words.push_str(
-            "\nThis is a container, where Gemini CLI looks for its companion on another machine.\n\
-             Start it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before `gemini`.\n",
+            "\nYou are in a container, where Gemini CLI looks for its companion on the host.\nStart it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before running `gemini`.\n",
         );
     }
     for other in others {
         let who = format!("{} (pid {})", printable_line(&other.display_name), other.editor_pid);
         let rule = if other.has_editor() && announcement.pid == std::process::id() {
-            "Agents find it and not this one, because it belongs to an editor."
+            "Agents connect to that one, because it belongs to an editor."
         } else {
-            "Agents find the one that was used last, which is this one now."
+            "Agents connect to the most recently used one, which is now this one."
         };
         words.push_str(&format!(
-            "\n{who} serves this directory too; each has its own agents and reviews.\n{rule} `alongside status` shows both.\n"
+            "\n{who} is also running for this directory; each has its own agents and reviews.\n{rule} Run `alongside status` to see both.\n"
         ));
     }
     for problem in running.companion().announced().problems {
@@ -147,21 +144,21 @@ impl Narrator {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.revisions.insert(review.id, review.revision);
-                self.say_review(&review, "proposes a change to");
+                self.say_review(&review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
                 let former = self.revisions.insert(review.id, review.revision);
                 if former.is_some_and(|former| former < review.revision) {
-                    self.say_review(&review, "proposes another change to");
+                    self.say_review(&review, "revised its change to");
                 }
             }
             Notification::ReviewClosed(closed) => {
                 self.revisions.remove(&closed.review);
                 let path = self.short(&closed.path);
                 self.output
-                    .news(&format!("Review {} of {path} was {}.", closed.review, closed.outcome));
+                    .news(&format!("Review {} ({path}) was {}.", closed.review, closed.outcome));
                 if closed.outcome == Outcome::Accepted {
-                    self.output.news("  The agent writes the file.");
+                    self.output.news("  The agent is writing the file.");
                 }
             }
             Notification::AgentsChanged(now) => {
@@ -172,17 +169,18 @@ impl Narrator {
                     self.output.news(&format!("{} connected.", printable_line(&agent.name)));
                 }
                 for agent in self.agents.iter().filter(|agent| !is_in(&now.agents, agent)) {
-                    self.output.news(&format!("{} is gone.", printable_line(&agent.name)));
+                    self.output
+                        .news(&format!("{} disconnected.", printable_line(&agent.name)));
                 }
                 self.agents = now.agents;
             }
             Notification::ReviewRebased(rebased) => {
                 let what = match rebased.conflicts {
-                    0 => "its change still fits".to_owned(),
-                    count => format!("{count} of its hunks are in conflict"),
+                    0 => "the change still applies".to_owned(),
+                    count => format!("{count} of its hunks now conflict"),
                 };
                 self.output.news(&format!(
-                    "The file of review {} changed meanwhile; {what}.",
+                    "The file under review {} changed on disk; {what}.",
                     rebased.review
                 ));
             }

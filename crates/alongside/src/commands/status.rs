@@ -23,7 +23,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         match answer.await {
             Ok(status) => companions.push(status),
             Err(error) => silent.push(format!(
-                "The companion with pid {} does not answer: {error}",
+                "The companion with pid {} is not responding: {error}",
                 record.pid
             )),
         }
@@ -49,7 +49,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
 fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String {
     let mut words = String::new();
     if companions.is_empty() && silent.is_empty() {
-        return "No companion runs. `alongside` starts one for the current directory.\n".to_owned();
+        return "No companion is running. Run `alongside` to start one for the current directory.\n".to_owned();
     }
     for status in companions {
         let folders: Vec<String> = status
@@ -58,7 +58,7 @@ fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String 
             .map(|folder| folder.display().to_string())
             .collect();
         let mark = if Some(status.pid) == here {
-            " (this directory's)"
+            " (this directory)"
         } else {
             ""
         };
@@ -70,16 +70,16 @@ fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String 
             status.port
         ));
         if status.agents.is_empty() {
-            words.push_str("  no agent is connected\n");
+            words.push_str("  no agents connected\n");
         }
         for agent in &status.agents {
-            let state = if agent.listening { "connected" } else { "briefly away" };
+            let state = if agent.listening { "connected" } else { "reconnecting" };
             words.push_str(&format!("  {} is {state}\n", printable_line(&agent.name)));
         }
         match status.reviews.len() {
-            0 => words.push_str("  no change waits\n"),
-            1 => words.push_str("  1 change waits: `alongside diff list`\n"),
-            many => words.push_str(&format!("  {many} changes wait: `alongside diff list`\n")),
+            0 => words.push_str("  no pending changes\n"),
+            1 => words.push_str("  1 pending change: `alongside diff list`\n"),
+            many => words.push_str(&format!("  {many} pending changes: `alongside diff list`\n")),
         }
         for problem in &status.problems {
             words.push_str(&format!("  warning: {problem}\n"));

@@ -24,7 +24,7 @@ pub(crate) async fn run(common: &Common, stop: &Stop) -> Result<ExitCode> {
         running::nearest(&places, &common.directory()).into_iter().collect()
     };
     if records.is_empty() && !stop.all {
-        bail!("no companion serves {}", common.directory().display());
+        bail!("no companion is running for {}", common.directory().display());
     }
     let mut stopped = Vec::new();
     for record in records {
@@ -34,9 +34,9 @@ pub(crate) async fn run(common: &Common, stop: &Stop) -> Result<ExitCode> {
     common
         .output()
         .answer(&json!({ "stopped": stopped }), || match stopped.as_slice() {
-            [] => "No companion runs.\n".to_owned(),
-            [pid] => format!("The companion with pid {pid} has ended.\n"),
-            many => format!("{} companions have ended.\n", many.len()),
+            [] => "No companion is running.\n".to_owned(),
+            [pid] => format!("Stopped the companion (pid {pid}).\n"),
+            many => format!("Stopped {} companions.\n", many.len()),
         });
     Ok(ExitCode::SUCCESS)
 }
@@ -54,5 +54,10 @@ async fn end(record: &Record) -> Result<()> {
     }
     tokio::time::timeout(PATIENCE, process_ended(record.pid))
         .await
-        .map_err(|_| anyhow!("the companion with pid {} was told to end but still runs", record.pid))
+        .map_err(|_| {
+            anyhow!(
+                "the companion (pid {}) was asked to stop but is still running",
+                record.pid
+            )
+        })
 }

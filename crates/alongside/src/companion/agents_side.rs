@@ -44,7 +44,7 @@ impl alongside_mcp::Companion for Companion {
             Ok::<_, String>(Proposal::new(file_path, base, new_content))
         })
         .await
-        .map_err(|_| "The change could not be read; try again.".to_owned())??;
+        .map_err(|_| "The change could not be processed; try again.".to_owned())??;
         self.with_core(|core, now| core.open_review(now, session, proposal))
             .map(|_| ())
             .map_err(|refusal| refusal.to_string())

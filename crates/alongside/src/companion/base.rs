@@ -16,14 +16,11 @@ const LARGEST_BASE: u64 = 64 * 1024 * 1024;
 pub(super) fn check(file_path: &str, workspace: &[PathBuf], outside_workspace: OutsideWorkspace) -> Result<(), String> {
     let path = Path::new(file_path);
     if !path.is_absolute() {
-        return Err(format!(
-            "`{file_path}` is not an absolute path. Give the path from the root of the file system."
-        ));
+        return Err(format!("`{file_path}` is not an absolute path. Use an absolute path."));
     }
     if outside_workspace == OutsideWorkspace::Forbid && !is_inside(path, workspace) {
         return Err(format!(
-            "`{file_path}` lies outside the workspace, and the user's settings forbid changes there \
-             (review.outside-workspace)."
+            "`{file_path}` is outside the workspace, and the user's settings forbid changes there (review.outside-workspace)."
         ));
     }
     Ok(())
@@ -39,24 +36,24 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Base::Missing),
-        Err(error) => return Err(format!("`{file_path}` cannot be looked at: {error}.")),
+        Err(error) => return Err(format!("Cannot access `{file_path}`: {error}.")),
     };
     if metadata.is_dir() {
-        return Err(format!("`{file_path}` is a directory. Give the path of a file."));
+        return Err(format!("`{file_path}` is a directory. Use the path of a file."));
     }
     if !metadata.is_file() {
-        return Err(format!("`{file_path}` is not an ordinary file and cannot be reviewed."));
+        return Err(format!("`{file_path}` is not a regular file and cannot be reviewed."));
     }
     if metadata.len() > LARGEST_BASE {
         return Err(format!(
-            "`{file_path}` has {} bytes; more than {LARGEST_BASE} are not reviewed.",
+            "`{file_path}` is too large to review: {} bytes; the limit is {LARGEST_BASE}.",
             metadata.len()
         ));
     }
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(LARGEST_BASE).read_to_end(&mut bytes))
-        .map_err(|error| format!("`{file_path}` cannot be read: {error}."))?;
+        .map_err(|error| format!("Cannot read `{file_path}`: {error}."))?;
     if bytes.contains(&0) {
         return Err(format!(
             "`{file_path}` is a binary file, so a change to it cannot be reviewed as text."
@@ -66,7 +63,7 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
         Ok(text) => Ok(Base::Text(Arc::from(text))),
         Err(error) if looks_like_text(error.as_bytes()) => Ok(Base::OtherEncoding),
         Err(_) => Err(format!(
-            "`{file_path}` does not hold text, so a change to it cannot be reviewed."
+            "`{file_path}` is not a text file, so a change to it cannot be reviewed."
         )),
     }
 }

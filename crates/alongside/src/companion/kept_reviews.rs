@@ -144,7 +144,7 @@ impl Writer {
         if let Err(error) = done
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::error!(%error, path = %path.display(), "a review would not survive a crash now");
+            tracing::error!(%error, path = %path.display(), "cannot save a review; it would not survive a crash");
         }
     }
 
@@ -205,7 +205,7 @@ fn restore(directory: &Path) -> (Vec<Review>, BTreeMap<ReviewId, Texts>) {
             }
             Err(error) => {
                 damaged = true;
-                tracing::error!(%error, path = %path.display(), "a review cannot be restored");
+                tracing::error!(%error, path = %path.display(), "cannot restore a review");
             }
         }
     }

@@ -173,7 +173,7 @@ impl Running {
         }
     }
 
-    /// Waits until somebody says stop or the editor is gone.
+    /// Waits until somebody says stop or the editor has exited.
     pub(crate) async fn stopped(&self) {
         let editor_ended = async {
             match self.editor {
@@ -183,7 +183,7 @@ impl Running {
         };
         tokio::select! {
             () = self.companion.wake.stop.notified() => {}
-            () = editor_ended => tracing::info!("the editor is gone"),
+            () = editor_ended => tracing::info!("the editor has exited"),
         }
     }
 
@@ -206,7 +206,7 @@ async fn listen(companion: &Shared, former: Option<(u16, Token)>) -> Result<(alo
         };
         match alongside_mcp::Server::bind(config, companion.clone()).await {
             Ok(server) => return Ok((server, token)),
-            Err(error) => tracing::info!(%error, port, "the former port is not free"),
+            Err(error) => tracing::info!(%error, port, "the previous port is in use"),
         }
     }
     let token = new_token()?;
@@ -221,7 +221,7 @@ async fn serve_page(companion: &Shared) -> Result<PageServer> {
     if let Some((port, session)) = companion.store.former_page() {
         match bind_page(companion, Some(port), session).await {
             Ok(page) => return Ok(page),
-            Err(error) => tracing::info!(%error, port, "the page's former port is not free"),
+            Err(error) => tracing::info!(%error, port, "the page's previous port is in use"),
         }
     }
     bind_page(companion, None, new_token()?)
@@ -253,7 +253,7 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Token) -> std
 
 fn new_token() -> Result<Token> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| anyhow!("the system's random generator does not answer: {error}"))?;
+    getrandom::fill(&mut bytes).map_err(|error| anyhow!("cannot get random bytes from the system: {error}"))?;
     Ok(Token::from_bytes(bytes))
 }
 
@@ -282,11 +282,11 @@ fn identity(options: &Options, settings: &Settings) -> Identity {
 fn real_directory(folder: &std::path::Path) -> Result<PathBuf> {
     let real = folder
         .canonicalize()
-        .with_context(|| format!("the workspace folder {} cannot be used", folder.display()))?;
+        .with_context(|| format!("cannot use the workspace folder {}", folder.display()))?;
     if real.is_dir() {
         Ok(real)
     } else {
-        Err(anyhow!("the workspace {} is not a directory", folder.display()))
+        Err(anyhow!("the workspace folder {} is not a directory", folder.display()))
     }
 }
 
@@ -346,7 +346,7 @@ async fn keep_announced(
                     if files.missing().is_empty() {
                         break;
                     }
-                    tracing::warn!("a discovery file was removed by somebody else; writing it again");
+                    tracing::warn!("a discovery file was removed by another process; recreating it");
                     rewrite(&companion, &announcement, &mut files);
                     watcher.forget();
                     watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
@@ -401,7 +401,7 @@ async fn settled(changes: &Changes) {
 
 fn rewrite(companion: &Companion, announcement: &Announcement, files: &mut DiscoveryFiles) {
     if let Err(error) = files.rewrite(announcement) {
-        tracing::error!(%error, "agents may not find this companion");
+        tracing::error!(%error, "cannot update the discovery files; agents may not find this companion");
     }
     note_announced(companion, announcement.port, files);
 }

@@ -152,8 +152,8 @@ impl Companion {
 
     /// A link that opens the page in a browser, once.
     pub(crate) fn page_link(&self) -> anyhow::Result<String> {
-        let links = self.page_links.get().context("this companion has no page")?;
-        links.make().context("cannot make a link to the page")
+        let links = self.page_links.get().context("this companion does not serve a page")?;
+        links.make().context("cannot create a link to the page")
     }
 
     pub(crate) fn announced(&self) -> Announced {
@@ -192,7 +192,7 @@ impl Companion {
             Effect::TellAgent { session, verdict } => {
                 let known = self.agents.get().is_some_and(|agents| agents.notify(&session, verdict));
                 if !known {
-                    tracing::warn!(%session, "a decision has nobody to go to");
+                    tracing::warn!(%session, "dropping a decision: its session no longer exists");
                 }
             }
             Effect::ReviewOpened(id) => {
@@ -269,11 +269,11 @@ impl Companion {
         let workspace = self.workspace();
         let settings = match Settings::load(&self.places.settings(), &workspace) {
             Ok(settings) => settings,
-            Err(error) => return tracing::error!(%error, "the settings cannot be used; the former ones stay"),
+            Err(error) => return tracing::error!(%error, "invalid settings; keeping the previous ones"),
         };
         match settings.privacy(&workspace, &ignore_files()) {
             Ok(privacy) => self.with_core(|core, _| core.set_privacy(privacy)),
-            Err(error) => return tracing::error!(%error, "the settings cannot be used; the former ones stay"),
+            Err(error) => return tracing::error!(%error, "invalid settings; keeping the previous ones"),
         }
         *self.settings.lock() = settings;
     }

@@ -92,7 +92,7 @@ impl Desk for Companion {
             // They hold the agents' token, which is the editor's business and no page's: the bridge answers it.
             Request::TerminalEnvironment(_) => Err(Refusal::new(
                 "onlyOverABridge",
-                "only the editor that started this companion is told these variables",
+                "these variables are available only to the editor that started this companion",
             )),
             Request::ChatState(_) => self.chat_state(),
             Request::ChatConnect(asked) => self.connect_chat(&asked).await,
@@ -258,7 +258,7 @@ fn check_folders(folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refusal> {
                 .filter(|real| folder.is_absolute() && real.is_dir());
             real.ok_or_else(|| {
                 let message = format!(
-                    "`{}` is not the absolute path of a directory that exists",
+                    "`{}` is not an absolute path to an existing directory",
                     folder.display()
                 );
                 Refusal::new("notADirectory", message)

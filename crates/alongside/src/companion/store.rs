@@ -68,7 +68,8 @@ impl Store {
     /// Takes the first free slot for an editor and a workspace.
     pub(super) fn open(places: &Places, editor: &str, workspace: &[PathBuf]) -> Result<Self> {
         let directory = places.resume();
-        private_directory(&directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        private_directory(&directory)
+            .with_context(|| format!("cannot create the directory {}", directory.display()))?;
         let key = key(editor, workspace);
         for slot in 0..SLOTS {
             let name = format!("{key:016x}-{slot}");
@@ -99,7 +100,7 @@ impl Store {
                 _lock: lock,
             });
         }
-        bail!("{SLOTS} companions of {editor} already serve this workspace; `alongside stop` ends one")
+        bail!("{SLOTS} {editor} companions are already running for this workspace; run `alongside stop` to stop one")
     }
 
     /// The name of the slot.
@@ -156,7 +157,7 @@ impl Store {
             .map_err(Into::into)
             .and_then(|text| write_private(&self.record_path, &text));
         if let Err(error) = written {
-            tracing::error!(%error, path = %self.record_path.display(), "a restart will not be able to take over");
+            tracing::error!(%error, path = %self.record_path.display(), "cannot save the companion's state; a restart would not be able to resume it");
         }
     }
 

@@ -45,7 +45,7 @@ impl Watcher {
             }
         });
         let system = system
-            .inspect_err(|error| tracing::warn!(%error, "changes of files will not be noticed"))
+            .inspect_err(|error| tracing::warn!(%error, "cannot watch files; changes will not be noticed"))
             .ok();
         Self {
             system,
@@ -71,7 +71,7 @@ impl Watcher {
         }
         for directory in directories.difference(&self.watched) {
             if let Err(error) = system.watch(directory, RecursiveMode::NonRecursive) {
-                tracing::warn!(%error, directory = %directory.display(), "changes here will not be noticed");
+                tracing::warn!(%error, directory = %directory.display(), "cannot watch this directory; changes in it will not be noticed");
             }
         }
         self.watched = directories;

@@ -184,7 +184,7 @@ fn check_tools(names: &[String]) -> Result<(), String> {
     if has("openDiff") && has("closeDiff") {
         Ok(())
     } else {
-        Err("it does not offer openDiff and closeDiff".to_owned())
+        Err("it does not provide the openDiff and closeDiff tools".to_owned())
     }
 }
 
@@ -244,26 +244,25 @@ impl Finding {
             } => {
                 let file = path
                     .as_ref()
-                    .map(|path| format!("  through {}\n", path.display()))
+                    .map(|path| format!("  via {}\n", path.display()))
                     .unwrap_or_default();
                 format!("✓ {name} would connect to {server} at {host}:{port}\n{file}")
             }
             End::Starts { command, server } => format!(
-                "✓ {name} would start `{}`, which is {}\n",
+                "✓ {name} would start `{}` ({})\n",
                 printable_line(command),
                 printable_line(server)
             ),
             End::Refuses(refusal) => {
                 let mut words = format!("✗ {name} would not connect: {refusal}\n  → {}\n", refusal.hint());
                 if let Some(shown) = refusal.shown() {
-                    words.push_str(&format!("  It shows: {}\n", printable_line(&shown)));
+                    words.push_str(&format!("  It reports: {}\n", printable_line(&shown)));
                 }
                 words
             }
             End::Fails { place, reason } => {
                 format!(
-                    "✗ {name} would not connect to {place}: {}\n  → End what is there, or remove what leads to it: a discovery \
-                     file, or a variable.\n",
+                    "✗ {name} would not connect to {place}: {}\n  → Stop whatever is running there, or remove the discovery file or variable that points to it.\n",
                     printable_line(reason)
                 )
             }
@@ -273,15 +272,15 @@ impl Finding {
         }
         if let Some(identity) = &self.lookup.identity {
             words.push_str(&format!(
-                "  It takes the editor for {}\n",
+                "  Detected editor: {}\n",
                 printable_line(&identity.display_name)
             ));
         }
-        words.push_str(&format!("  It looked in {}\n", self.lookup.directory.display()));
+        words.push_str(&format!("  Searched {}\n", self.lookup.directory.display()));
         for candidate in &self.lookup.candidates {
             words.push_str(&format!("    {}: {}\n", candidate.path.display(), candidate.verdict));
             if candidate.mode.is_some_and(|mode| mode & 0o077 != 0) {
-                words.push_str("      warning: other users can read its token\n");
+                words.push_str("      warning: its token is readable by other users\n");
             }
         }
         words

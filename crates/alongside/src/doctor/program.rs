@@ -29,8 +29,8 @@ pub(super) async fn ask(
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| format!("it cannot be started: {error}"))?;
-    let mut talk = Talk::with(&mut child).ok_or("it has no standard input and output")?;
+        .map_err(|error| format!("cannot start it: {error}"))?;
+    let mut talk = Talk::with(&mut child).ok_or("cannot open its stdin and stdout")?;
     let asked = async {
         let client = json!({ "name": me.name, "version": me.version });
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
@@ -52,7 +52,7 @@ pub(super) async fn ask(
     // It ends by itself when its input does, in good order; and if not, then all the same.
     drop(talk);
     let _ = tokio::time::timeout(GRACE, child.wait()).await;
-    limited.unwrap_or_else(|_| Err(format!("it does not answer within {} s", patience.as_secs())))
+    limited.unwrap_or_else(|_| Err(format!("it did not respond within {} s", patience.as_secs())))
 }
 
 /// One message a line.
@@ -73,7 +73,7 @@ impl Talk {
     async fn say(&mut self, message: Value) -> Result<(), String> {
         let line = format!("{message}\n");
         let said = self.input.write_all(line.as_bytes()).await;
-        said.map_err(|_| "it ends without an answer".to_owned())
+        said.map_err(|_| "it exited without responding".to_owned())
     }
 
     async fn request(&mut self, id: u64, method: &str, params: Value) -> Result<Value, String> {
@@ -82,14 +82,17 @@ impl Talk {
         loop {
             let line = self.lines.next_line().await;
             let Ok(Some(line)) = line else {
-                return Err("it ends without an answer".to_owned());
+                return Err("it exited without responding".to_owned());
             };
             let Ok(mut message) = serde_json::from_str::<Value>(&line) else {
-                return Err("it prints something that is not MCP".to_owned());
+                return Err("its output is not MCP".to_owned());
             };
             if message["id"] == id {
                 return match message.get("error") {
-                    Some(error) => Err(format!("it refuses: {}", error["message"].as_str().unwrap_or_default())),
+                    Some(error) => Err(format!(
+                        "it returned an error: {}",
+                        error["message"].as_str().unwrap_or_default()
+                    )),
                     None => Ok(message["result"].take()),
                 };
             }
@@ -121,8 +124,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_does_not_is_no_companion() {
         for (script, sentence) in [
-            ("exit 0", "it ends without an answer"),
-            ("echo hello", "it prints something that is not MCP"),
+            ("exit 0", "it exited without responding"),
+            ("echo hello", "its output is not MCP"),
             ("exec sleep 60", "it does not answer within 1 s"),
         ] {
             assert_eq!(ask_shell(script).await, Err(sentence.to_owned()), "{script}");

@@ -43,7 +43,7 @@ function M.request(method, params, callback)
   pending[last_id] = callback or function() end
   if not send({ id = last_id, method = method, params = params or vim.empty_dict() }) then
     pending[last_id] = nil
-    return callback and callback({ message = 'the companion does not run; :AlongsideStart starts it' })
+    return callback and callback({ message = 'the companion is not running; run :AlongsideStart' })
   end
 end
 
@@ -111,7 +111,7 @@ local function on_exit(_, code)
   local was_wanted = job == nil
   job, partial, pending, M.welcome, M.agents = nil, '', {}, nil, {}
   for _, callback in pairs(callbacks) do
-    callback({ message = 'the companion has ended' })
+    callback({ message = 'the companion has stopped' })
   end
   require('alongside.statusline').changed()
   if was_wanted or vim.v.exiting ~= vim.NIL then
@@ -120,18 +120,18 @@ local function on_exit(_, code)
   local notify = require('alongside').notify
   if code == 0 then
     set_variables({})
-    return notify('the companion was ended; :AlongsideStart starts it again')
+    return notify('the companion was stopped; run :AlongsideStart to start it again')
   end
   local now = vim.uv.now()
   restarts = vim.tbl_filter(function(moment)
     return now - moment < 60000
   end, restarts)
   if #restarts >= MOST_RESTARTS then
-    return notify('the companion keeps ending (code ' .. code .. '); see :checkhealth alongside', vim.log.levels.ERROR)
+    return notify('the companion keeps crashing (exit code ' .. code .. '); see :checkhealth alongside', vim.log.levels.ERROR)
   end
   restarts[#restarts + 1] = now
   launch(function()
-    notify('the companion had ended and was started again')
+    notify('the companion crashed and was restarted')
   end)
 end
 

@@ -6,16 +6,16 @@ function M.check()
   health.start('alongside')
   local command = require('alongside').options().command
   if vim.fn.executable(command) == 0 then
-    health.error('`' .. command .. '` cannot be started', 'Install alongside, or set vim.g.alongside = { command = … }')
+    health.error('`' .. command .. '` is not executable', 'Install alongside, or set vim.g.alongside = { command = … }')
     return
   end
   health.ok(vim.trim(vim.fn.system({ command, '--version' })))
   if not bridge.welcome then
-    local said = bridge.errors and bridge.errors ~= '' and { 'It said: ' .. bridge.errors } or nil
-    health.warn('the companion does not run; `:AlongsideStart` starts it', said)
+    local said = bridge.errors and bridge.errors ~= '' and { 'Output: ' .. bridge.errors } or nil
+    health.warn('the companion is not running; run `:AlongsideStart`', said)
     return
   end
-  health.ok('the companion serves ' .. table.concat(bridge.welcome.workspace, ', '))
+  health.ok('the companion is running for ' .. table.concat(bridge.welcome.workspace, ', '))
   local report
   bridge.request('doctor', nil, function(error, result)
     report = result or { agents = { { displayName = 'doctor', connects = false, hint = error.message } } }

@@ -25,7 +25,7 @@ function M.waiting()
 end
 
 local function describe(review)
-  local conflicts = review.conflicts > 0 and (', in conflict: ' .. review.conflicts) or ''
+  local conflicts = review.conflicts > 0 and (', conflicts: ' .. review.conflicts) or ''
   return ('%s (+%d −%d%s), %s'):format(short(review.path), review.size.added, review.size.removed, conflicts, review.agent)
 end
 
@@ -116,7 +116,7 @@ end
 function M.accept(id, insist)
   local view = view_of(id)
   if not view then
-    return notify('no change is shown here; :AlongsideReview shows one')
+    return notify('no change is open here; run :AlongsideReview')
   end
   decide('review/accept', view, { content = draft_of(view), evenIfEmpty = insist or nil })
 end
@@ -125,7 +125,7 @@ end
 function M.reject(id)
   local view = view_of(id)
   if not view then
-    return notify('no change is shown here; :AlongsideReview shows one')
+    return notify('no change is open here; run :AlongsideReview')
   end
   decide('review/reject', view, {})
 end
@@ -242,9 +242,9 @@ function M.choose(id)
     return M.open(id or waiting[1].id)
   end
   if #waiting == 0 then
-    return notify('no change waits')
+    return notify('no pending changes')
   end
-  vim.ui.select(waiting, { prompt = 'Changes that wait', format_item = describe }, function(review)
+  vim.ui.select(waiting, { prompt = 'Pending changes', format_item = describe }, function(review)
     return review and M.open(review.id)
   end)
 end
@@ -294,7 +294,7 @@ end
 function M.listen()
   bridge.on('review/opened', function(review)
     reviews[review.id] = review
-    notify(describe(review) .. ': :AlongsideReview shows it')
+    notify(describe(review) .. '; review with :AlongsideReview')
     require('alongside.statusline').changed()
   end)
   bridge.on('review/changed', function(review)
@@ -311,7 +311,7 @@ function M.listen()
   end)
   bridge.on('review/rebased', function(rebased)
     if rebased.conflicts > 0 then
-      notify('the file changed where an agent wants to change it; look at the draft again', vim.log.levels.WARN)
+      notify('the file changed in the same place as a pending change; check the draft', vim.log.levels.WARN)
     end
   end)
   bridge.on('review/closed', function(closed)

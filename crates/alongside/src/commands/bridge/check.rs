@@ -141,50 +141,50 @@ async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
     let malformed = plugin.heard.iter().find(|heard| heard["jsonrpc"] != "2.0");
     let refused = plugin.refusals.lock().first().cloned();
     Ok(vec![
-        Finding::required("says hello first, with protocol 1 and a name", is_hello).but(|| {
+        Finding::required("sends `hello` first, with protocol 1 and a name", is_hello).but(|| {
             Some(
                 hello
                     .as_ref()
-                    .map_or("it said nothing".to_owned(), |hello| format!("it said {hello}")),
+                    .map_or("it sent nothing".to_owned(), |hello| format!("it sent {hello}")),
             )
         }),
-        Finding::required("asks for notifications (`watch`)", watches),
-        Finding::required("sends nothing but JSON-RPC messages, one a line", malformed.is_none())
+        Finding::required("subscribes to notifications (`watch`)", watches),
+        Finding::required("sends only JSON-RPC messages, one per line", malformed.is_none())
             .but(|| malformed.map(|line| format!("it sent {line}"))),
         Finding::required(
-            "reports the file with the focus by its absolute path",
+            "reports the focused file by its absolute path",
             path == Some(file("open.txt")),
         )
-        .but(|| path.map(|path| format!("it named {path:?}"))),
-        Finding::required("reports where the cursor is, from line 1 and character 1 on", from_one)
+        .but(|| path.map(|path| format!("it sent {path:?}"))),
+        Finding::required("reports the cursor position, counting from 1", from_one)
             .but(|| focus.map(|focus| format!("it sent {focus}"))),
-        Finding::required("asks for the texts of a review", asked),
-        Finding::required("accepts a review, with the text that the person has", content.is_some()),
+        Finding::required("fetches the texts of a review (`review/get`)", asked),
+        Finding::required("accepts a review with the user's text", content.is_some()),
         Finding::required(
-            "leaves byte order mark, line endings and a missing final newline as they were",
+            "preserves the byte order mark, line endings and a missing final newline",
             content.as_deref().is_some_and(is_exact),
         )
         .but(|| content.map(|content| format!("it sent {content:?}"))),
         Finding::required("rejects a review", rejected.is_some()),
-        Finding::required("goes on after a notification that it does not know", lives_on),
-        Finding::required("sends nothing that has to be refused", refused.is_none())
-            .but(|| refused.map(|refused| format!("it was told: {refused}"))),
-        Finding::required("ends when it is hung up on", ended),
+        Finding::required("ignores unknown notifications", lives_on),
+        Finding::required("sends no invalid requests", refused.is_none())
+            .but(|| refused.map(|refused| format!("the companion answered: {refused}"))),
+        Finding::required("exits when its stdin closes", ended),
         Finding::optional(
-            "decides by keys or clicks (`interactive`), which are safe from accidents",
+            "declares itself `interactive`, so that accidental keypresses are ignored",
             interactive,
         ),
         Finding::optional(
-            "reports files that are open without the focus (`context/open`)",
+            "reports open files that are not focused (`context/open`)",
             sent("context/open"),
         ),
         Finding::optional(
-            "says that it is used where no file has the focus (`window/focus`)",
+            "reports activity when no file is focused (`window/focus`)",
             sent("window/focus"),
         ),
         Finding::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
         Finding::optional(
-            "gives its terminals the variables (`terminal/environment`)",
+            "sets the `terminal/environment` variables in its terminals",
             sent("terminal/environment"),
         ),
     ])
@@ -214,7 +214,7 @@ type Refusals = Arc<Mutex<Vec<String>>>;
 impl Plugin {
     fn start(command: &[OsString], folder: &Path) -> Result<Self> {
         let mut parts = command.iter();
-        let name = parts.next().context("name the plugin's program after `--`")?;
+        let name = parts.next().context("missing plugin command after `--`")?;
         let mut child = Command::new(name)
             .args(parts)
             .env("ALONGSIDE_CHECK", folder)
@@ -224,7 +224,7 @@ impl Plugin {
             .spawn()
             .with_context(|| format!("cannot start `{}`", name.display()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let (stdin, stdout) = stdin.zip(stdout).context("the plugin has no pipes")?;
+        let (stdin, stdout) = stdin.zip(stdout).context("cannot open pipes to the plugin")?;
         let refusals = Refusals::default();
         let desk = Arc::new(CheckingDesk::new(folder, refusals.clone()));
 

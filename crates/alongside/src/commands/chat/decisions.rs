@@ -50,7 +50,7 @@ impl Decisions {
             .is_some_and(|questions| !questions.is_empty());
         let allowed = if is_question {
             say(&format!(
-                "the agent asks “{title}”, which can be answered on the page only; it is told nothing"
+                "the agent asked “{title}”; questions can only be answered on the page, so this one was declined"
             ));
             false
         } else if self.yes {
@@ -59,7 +59,7 @@ impl Decisions {
         } else if self.terminal {
             Self::confirm(&format!("Allow “{title}”?")).await
         } else {
-            say(&format!("declined: {title} (--yes allows)"));
+            say(&format!("denied: {title} (use --yes to allow)"));
             false
         };
         let wanted = if allowed { "allow_once" } else { "reject_once" };
@@ -84,7 +84,7 @@ impl Decisions {
             return Ok(());
         }
         let path = printable_line(&review.path);
-        let what = format!("the change of {path} (+{} −{})", review.size.added, review.size.removed);
+        let what = format!("the change to {path} (+{} −{})", review.size.added, review.size.removed);
         if self.yes {
             say(&format!("accepted: {what}"));
             return decide(client, id, true).await;
@@ -94,11 +94,11 @@ impl Decisions {
             return decide(client, id, accepted).await;
         }
         if self.alone {
-            say(&format!("rejected: {what} (--yes accepts)"));
+            say(&format!("rejected: {what} (use --yes to accept)"));
             return decide(client, id, false).await;
         }
         say(&format!(
-            "{what} waits for your decision: alongside diff show {id}, alongside diff accept {id}, alongside diff reject {id}"
+            "{what} is pending; run `alongside diff show {id}`, then `alongside diff accept {id}` or `alongside diff reject {id}`"
         ));
         Ok(())
     }

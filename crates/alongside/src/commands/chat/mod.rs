@@ -29,12 +29,12 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
         let mut text = String::new();
         std::io::stdin()
             .read_to_string(&mut text)
-            .context("cannot read the prompt from standard input")?;
+            .context("cannot read the prompt from stdin")?;
         text
     } else {
         prompt
     };
-    let mut signals = EndSignals::register().context("cannot wait for signals")?;
+    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
     let hello = Hello {
         watch: true,
         chat: true,
@@ -84,7 +84,7 @@ async fn ask(
     let said: Value = turn::command(&mut client, serde_json::json!({"type": "prompt", "blocks": [block]})).await?;
     let prompt_id = said["promptId"]
         .as_str()
-        .context("the agent took no prompt")?
+        .context("the agent did not accept the prompt")?
         .to_owned();
     let turn = Turn::new(common.output(), agent, prompt_id, decisions);
     turn.follow(client, signals).await
@@ -117,10 +117,7 @@ async fn connect(client: &mut Client, wanted: Option<&str>) -> Result<String> {
         .or_else(|| usable.map(|agent| agent.id.clone()))
     else {
         let problems = state.agents.iter().filter_map(|agent| agent.problem.clone());
-        bail!(
-            "there is no agent to speak to. {}",
-            problems.collect::<Vec<_>>().join(" ")
-        );
+        bail!("no agent is available. {}", problems.collect::<Vec<_>>().join(" "));
     };
     let _: Value = client
         .call(Request::ChatConnect(ChatConnect { agent: agent.clone() }))

@@ -110,7 +110,7 @@ impl Turn {
             }
         }
         if self.end.is_none() && matches!(state.changed.phase, ChatPhase::Over | ChatPhase::Idle) {
-            let message = "the connection with the agent ended";
+            let message = "lost the connection to the agent";
             self.end = Some(json!({"outcome": "failed", "message": message}));
         }
         Ok(())

@@ -98,7 +98,7 @@ impl Choice {
     fn problem(&self) -> Option<String> {
         match &self.how {
             How::Child(process) if !is_there(&process.program) => Some(format!(
-                "`{}` is not installed, or not on the PATH.",
+                "`{}` is not installed or not on your PATH.",
                 process.program.display()
             )),
             How::Daemon(Err(error)) => Some(format!("{error}.")),

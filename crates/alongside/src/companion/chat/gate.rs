@@ -83,7 +83,7 @@ impl ReviewGate for Gate {
         Box::pin(async move {
             match companion.upgrade() {
                 Some(companion) => review(companion, write).await,
-                None => refuse("the companion ends"),
+                None => refuse("the companion is shutting down"),
             }
         })
     }
@@ -98,7 +98,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         return WriteDecision::Write(write.text);
     }
     let Some(path) = write.path.to_str().map(Arc::<str>::from) else {
-        return refuse("a path that is not in UTF-8 cannot be reviewed");
+        return refuse("the path is not valid UTF-8, so the change cannot be reviewed");
     };
     let text: Arc<str> = write.text.into();
     let proposal = match propose(&companion, write.path, Arc::clone(&path), Arc::clone(&text)).await {
@@ -124,7 +124,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
     match verdict {
         Ok(Verdict::Accepted { content, .. }) => WriteDecision::Write(content.as_ref().to_owned()),
         Ok(Verdict::Rejected { .. }) => refuse("the user rejected this change"),
-        Err(_) => refuse("a newer change to the same file took the place of this one"),
+        Err(_) => refuse("replaced by a newer change to the same file"),
     }
 }
 
@@ -143,7 +143,7 @@ async fn propose(
     };
     tokio::task::spawn_blocking(compare)
         .await
-        .map_err(|_| "The change could not be read; try again.".to_owned())?
+        .map_err(|_| "The change could not be processed; try again.".to_owned())?
 }
 
 /// Takes a review back when nobody waits for it any more: the turn was cancelled, or the agent is gone.

@@ -72,7 +72,7 @@ impl Journal {
             file.write_all(&text)
         });
         if let Err(error) = written {
-            tracing::error!(%error, "the chat would not survive a crash now");
+            tracing::error!(%error, "cannot write the chat journal; the chat would not survive a crash");
             self.file = None;
         }
     }
@@ -111,7 +111,7 @@ impl Journal {
         match opened {
             Ok(file) => self.file = Some(file),
             Err(error) => {
-                tracing::error!(%error, path = %self.path.display(), "the chat would not survive a crash now");
+                tracing::error!(%error, path = %self.path.display(), "cannot write the chat journal; the chat would not survive a crash");
                 self.file = None;
             }
         }

@@ -61,7 +61,7 @@ impl Companion {
         tokio::spawn(async move {
             if let Err(error) = manager.execute(AgentCommand::SetMode { mode_id }).await {
                 // Then the agent asks, and so a person is asked twice.
-                tracing::info!(%error, "the agent stays in its mode");
+                tracing::info!(%error, "cannot switch the agent's mode");
             }
         });
     }

@@ -29,7 +29,7 @@ const MOST_ENTRIES: usize = 20_000;
 const LONGEST_PIECE: usize = 64 * 1024;
 
 /// What is said in place of what was dropped.
-const DROPPED: &str = "The beginning of this conversation is too long ago to be kept.";
+const DROPPED: &str = "Earlier messages in this conversation are no longer available.";
 
 /// The events that are about the session and not about what was said in it: a history does not replace them.
 const ABOUT_THE_SESSION: [&str; 11] = [

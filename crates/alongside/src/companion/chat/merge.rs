@@ -12,7 +12,7 @@ use super::log::kind;
 const MOST_TURNS: usize = 1000;
 
 /// What is said about an answer that was cut off.
-const CUT_OFF: &str = "the daemon was restarted before the answer was complete";
+const CUT_OFF: &str = "the daemon restarted before the answer was complete";
 
 /// A turn: what was said to begin it, and everything since.
 #[derive(Clone, Debug, Default)]

@@ -87,7 +87,7 @@ impl Chat {
         let session = self.manager.session_id();
         self.manager.disconnect().await;
         if let Some(session) = session {
-            let reason = "the companion ended";
+            let reason = "the companion stopped";
             self.settle(reason);
             self.record(
                 json!({"type": "disconnected", "kind": "requested", "reason": reason, "reopen": session}),
@@ -177,10 +177,7 @@ impl Chat {
             .map_err(Into::into)
             .and_then(|text| write_private(&self.choice_file, &text));
         if let Err(error) = kept {
-            return Err(Refusal::new(
-                "failed",
-                format!("the choice cannot be remembered: {error}"),
-            ));
+            return Err(Refusal::new("failed", format!("cannot save this choice: {error}")));
         }
         self.change(|state| state.writes = writes);
         Ok(())

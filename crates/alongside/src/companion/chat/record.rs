@@ -191,7 +191,7 @@ impl Chat {
             is_other && keep_text && state.log.has_conversation()
         });
         if forgotten {
-            let message = "The agent was started again, and does not remember what was said above.";
+            let message = "The agent was restarted and does not remember the conversation above.";
             self.record(json!({"type": "notice", "level": "warning", "message": message}), None);
         }
     }

@@ -31,7 +31,7 @@ impl Companion {
     /// connected to again, by this companion or the one before.
     pub(in crate::companion) async fn chat_command(&self, command: Value) -> Result<Value, Refusal> {
         let command: AgentCommand = serde_json::from_value(command)
-            .map_err(|error| Refusal::new("badCommand", format!("this is no command for an agent: {error}")))?;
+            .map_err(|error| Refusal::new("badCommand", format!("invalid agent command: {error}")))?;
         let open = match &command {
             AgentCommand::NewSession => Some(OpenSession::New),
             AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(session_id.clone())),
@@ -48,7 +48,8 @@ impl Companion {
     async fn open_chat(&self, agent: &str, open: Option<OpenSession>) -> Result<(), Refusal> {
         let choice = choice(&self.settings.lock(), agent)?;
         let workspace = self.workspace().into_iter().next();
-        let workspace = workspace.ok_or_else(|| Refusal::new("noWorkspace", "there is no folder to work in"))?;
+        let workspace =
+            workspace.ok_or_else(|| Refusal::new("noWorkspace", "the workspace has no folder to work in"))?;
         let gate = Arc::new(Gate(self.me.clone()));
         self.chat.connect(&choice, open, workspace, gate).await
     }
@@ -59,7 +60,7 @@ pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
     let mut choices = agents::choices(settings, environment);
     let Some(place) = choices.iter().position(|choice| choice.id == id) else {
         let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
-        let message = format!("there is no agent `{id}`; there are {}", ids.join(", "));
+        let message = format!("unknown agent `{id}`; available agents: {}", ids.join(", "));
         return Err(Refusal::new("unknownAgent", message));
     };
     Ok(choices.swap_remove(place))
@@ -82,7 +83,7 @@ pub(in crate::companion) async fn difference(texts: Texts) -> Result<Value, Refu
 }
 
 pub(super) fn given_up_refusal() -> Refusal {
-    Refusal::new("givenUp", "meanwhile somebody chose another agent, or none")
+    Refusal::new("givenUp", "a different agent has been selected, or none")
 }
 
 /// Why the agent did not do it, and what can be done, without the address of anything.
@@ -96,7 +97,7 @@ pub(super) fn refusal(error: &AgentError) -> Refusal {
         AgentError::Daemon(_) | AgentError::Acp(_) => "agentFailed",
     };
     let mut message = match error {
-        AgentError::Daemon(DaemonError::Unreachable { source, .. }) => format!("no daemon answers: {source}"),
+        AgentError::Daemon(DaemonError::Unreachable { source, .. }) => format!("cannot reach the daemon: {source}"),
         other => other.to_string(),
     };
     if let Some(hint) = error.hint() {

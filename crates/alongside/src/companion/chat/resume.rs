@@ -86,12 +86,12 @@ impl Companion {
         }
         // It ended with the companion before.
         self.chat
-            .settle("the companion was restarted before the answer was complete");
+            .settle("the companion restarted before the answer was complete");
         if resume.loads {
             let open = OpenSession::Load(resume.session.clone());
             match self.connect_once(choice, &open).await? {
                 Ok(()) => return Ok(()),
-                Err(error) => tracing::info!(%error, "the agent does not open its session again"),
+                Err(error) => tracing::info!(%error, "the agent did not reopen its session"),
             }
         }
         self.chat.state.lock().keep_text = true;
