@@ -188,7 +188,9 @@ export interface SessionSummary {
   readonly clientCount: number;
 }
 
-export type Decision = { readonly decision: "select"; readonly optionId: string; readonly answers?: Readonly<Record<string, string>> } | { readonly decision: "cancel" };
+export type Decision =
+  | { readonly decision: "select"; readonly optionId: string; readonly answers?: Readonly<Record<string, string>> }
+  | { readonly decision: "cancel" };
 
 export type AgentCommand =
   | { readonly type: "prompt"; readonly blocks: readonly ContentBlock[] }
