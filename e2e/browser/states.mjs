@@ -59,7 +59,11 @@ await play(async (stage) => {
   await look("unified");
   await page.page.setViewportSize({ width: 390, height: 800 });
   await look("phone");
+  const controls = page.page.locator(".top a, .top button");
+  const cutOff = await controls.evaluateAll((controls) =>
+    controls.filter((control) => control.getBoundingClientRect().right > innerWidth).map((control) => control.dataset.testid),
+  );
   await page.at("back").click();
   await look("phone-list");
-  return { faults };
+  return { faults, cutOff };
 });

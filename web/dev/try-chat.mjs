@@ -146,7 +146,7 @@ await check("questions are answered: one, several, something else", async (page)
   await say(page, "question");
   await page.waitForSelector(`${at("approval")}[data-armed=true]`);
   await page.click(`${at("option")}[data-option=proceed_once]`);
-  assert.match(await page.textContent(at("answer-note")), /without an answer/);
+  assert.match(await page.textContent(at("answer-note")), /Answer every question first/);
   await page.check("text=250 ms");
   await page.check("text=each attempt");
   await page.fill(`${at("chat-question")}:nth-of-type(2) ${at("question-other")}`, "the reason");
@@ -358,6 +358,9 @@ await check("sessions are listed, opened and renamed; writes are switched with a
   await connect(page, "daemon");
   await page.click(at("open-sessions"));
   await page.waitForFunction(() => document.querySelectorAll("[data-testid=session]").length === 3);
+  await page.click(at("more-sessions"));
+  await page.waitForFunction(() => document.querySelectorAll("[data-testid=session]").length === 4);
+  assert.equal(await page.isVisible(at("more-sessions")), false);
   await page.click(at("session-rename"));
   await page.fill(at("question-text"), "Another name");
   await page.keyboard.press("Enter");

@@ -165,7 +165,7 @@ await check("two pages stay in step, also while both type; the first decision wi
   await other.keyboard.press("Escape");
   await other.keyboard.press("A");
   await page.waitForSelector("[data-testid=review][data-over=accepted]");
-  assert.match(await page.textContent("[data-testid=notice]"), /accepted elsewhere/);
+  assert.match(await page.textContent("[data-testid=notice]"), /Accepted elsewhere/);
   assert.deepEqual(other.problems, []);
   await other.context().close();
 });

@@ -12,7 +12,7 @@ import { Composer, selectionOf } from "./composer";
 import { Follower } from "./follower";
 import { LogView } from "./log-view";
 import { Memo } from "./memo";
-import { agentPanel, sessionPanel } from "./panels";
+import { agentPanel } from "./panels";
 import type {
   AgentCommand,
   AgentEvent,
@@ -25,6 +25,7 @@ import type {
   Decision,
   Writes,
 } from "./protocol";
+import { SessionPages, sessionPanel } from "./session-panel";
 import { Standing } from "./standing";
 import { StatusView } from "./status-view";
 import { openApprovals, type Transcript } from "./transcript";
@@ -400,16 +401,17 @@ export class Chat {
     this.panels.toggleOther({
       name: "sessions",
       title: "Sessions",
-      fill: async () => {
-        const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "listSessions" } });
+      fill: () => {
+        const pages = new SessionPages(async (cursor) => {
+          const command: AgentCommand = { type: "listSessions", ...(cursor === undefined ? {} : { cursor }) };
+          const reply = await this.connection.request<AgentReply>("chat/command", { command });
+          return reply.type === "sessions" ? reply : { sessions: [] };
+        });
         const open = ({ sessionId }: { sessionId: string }) => {
           this.panels.close();
           void this.command({ type: "loadSession", sessionId });
         };
-        return sessionPanel(reply.type === "sessions" ? reply.sessions : [], this.shown.session, {
-          open,
-          rename: () => void this.rename(),
-        });
+        return sessionPanel(pages, this.shown.session, { open, rename: () => void this.rename() });
       },
     });
   }

@@ -1,8 +1,8 @@
-// What the panels of the chat show: the sessions, and the agent with the place where it runs.
+// The agent panel: the connected agent, where it runs, and the others to switch to.
 
 import { element } from "../dom";
-import { age, plain } from "../words";
-import type { ChatAgent, ChatStanding, ConnectedSession, PreflightCell, SessionSummary, Writes } from "./protocol";
+import { plain } from "../words";
+import type { ChatAgent, ChatStanding, ConnectedSession, PreflightCell, Writes } from "./protocol";
 
 export const DAEMON_SENTENCE =
   "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of this page\u2019s companion.";
@@ -145,55 +145,4 @@ function details(detail: unknown): string {
   if (typeof detail !== "object") return String(detail);
   const entries = Object.entries(detail).filter(([, value]) => value !== null && typeof value !== "object");
   return entries.map(([name, value]) => `${plain(name)}: ${plain(String(value))}`).join(", ");
-}
-
-export interface SessionPanelListener {
-  open(session: SessionSummary): void;
-  rename(): void;
-}
-
-export function sessionPanel(
-  sessions: readonly SessionSummary[],
-  current: ConnectedSession | null,
-  listener: SessionPanelListener,
-): HTMLElement {
-  if (sessions.length === 0)
-    return element("p", { class: "faint", "data-testid": "no-sessions" }, "The agent has no saved sessions for this folder.");
-  return element(
-    "ul",
-    { class: "files sessions", "data-testid": "sessions" },
-    ...sessions.map((session) => {
-      const isCurrent = session.sessionId === current?.sessionId;
-      const when = session.updatedAt ?? session.createdAt;
-      const about = [
-        when && !Number.isNaN(Date.parse(when)) ? age(Date.parse(when)) : "",
-        session.hasActivePrompt ? "running" : "",
-        session.clientCount > 0 ? `${session.clientCount} connected` : "",
-      ]
-        .filter(Boolean)
-        .join(" \u00b7 ");
-      const name = plain(session.displayName ?? "") || `Session ${plain(session.sessionId.slice(0, 8))}`;
-      const canOpen = current?.abilities.loadSessions ?? false;
-      return element(
-        "li",
-        { "data-testid": "session", "data-session": session.sessionId, "data-current": String(isCurrent) },
-        isCurrent || !canOpen
-          ? element("span", { class: "path" }, name)
-          : element(
-              "button",
-              { type: "button", class: "quiet session-open", "data-testid": "session-open", onclick: () => listener.open(session) },
-              name,
-            ),
-        isCurrent ? element("span", { class: "chip" }, "current") : null,
-        isCurrent && current?.abilities.renameSessions
-          ? element(
-              "button",
-              { type: "button", class: "quiet small", "data-testid": "session-rename", onclick: () => listener.rename() },
-              "Rename",
-            )
-          : null,
-        element("span", { class: "because" }, about),
-      );
-    }),
-  );
 }

@@ -194,7 +194,8 @@ export type Decision =
 
 export type AgentCommand =
   | { readonly type: "prompt"; readonly blocks: readonly ContentBlock[] }
-  | { readonly type: "cancel" | "listSessions" | "newSession" }
+  | { readonly type: "cancel" | "newSession" }
+  | { readonly type: "listSessions"; readonly cursor?: string }
   | { readonly type: "answer"; readonly requestId: string; readonly decision: Decision }
   | { readonly type: "removeQueued"; readonly promptId: string }
   | { readonly type: "setModel"; readonly modelId: string }
@@ -206,5 +207,5 @@ export type AgentCommand =
 export type AgentReply =
   | { readonly type: "done" | "tooLate" }
   | { readonly type: "prompt"; readonly promptId: string }
-  | { readonly type: "sessions"; readonly sessions: readonly SessionSummary[] }
+  | { readonly type: "sessions"; readonly sessions: readonly SessionSummary[]; readonly nextCursor?: string }
   | { readonly type: "files"; readonly paths: readonly string[] };
