@@ -1,11 +1,11 @@
 // The WebSocket to the companion: requests, notifications and automatic reconnects.
 
-import type { Notifications } from "./protocol";
+import type { Message, Notifications, Requests } from "./protocol";
 
 export type ConnectionState = "connecting" | "open" | "lost" | "loggedOut";
 
 interface PendingRequest {
-  readonly resolve: (result: unknown) => void;
+  readonly resolve: (result: never) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -61,16 +61,19 @@ export class Connection {
   }
 
   /** Rejects with a `RequestError`; its kind is `offline` if the connection is or gets lost. */
-  request<Result>(method: string, params: object = {}): Promise<Result> {
+  request<Method extends keyof Requests>(
+    method: Method,
+    ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]
+  ): Promise<Requests[Method]["result"]> {
     const socket = this.socket;
     if (!socket || socket.readyState !== WebSocket.OPEN) {
       return Promise.reject(new RequestError("offline", "Cannot reach the companion."));
     }
     const id = this.nextId++;
-    return new Promise<unknown>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.pending.set(id, { resolve, reject });
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    }) as Promise<Result>;
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} }));
+    });
   }
 
   private async onOpen(socket: WebSocket): Promise<void> {
@@ -88,13 +91,7 @@ export class Connection {
   }
 
   private onMessage(text: string): void {
-    const message = JSON.parse(text) as {
-      id?: number;
-      method?: string;
-      params?: unknown;
-      result?: unknown;
-      error?: { message: string; data?: { kind?: string; hint?: string } };
-    };
+    const message = JSON.parse(text) as Message;
     if (message.method !== undefined) {
       this.handlers.get(message.method)?.(message.params);
       return;
@@ -104,7 +101,7 @@ export class Connection {
     this.pending.delete(message.id ?? -1);
     if (message.error)
       pending.reject(new RequestError(message.error.data?.kind ?? "unknown", message.error.message, message.error.data?.hint));
-    else pending.resolve(message.result);
+    else pending.resolve(message.result as never);
   }
 
   private async onClose(socket: WebSocket): Promise<void> {

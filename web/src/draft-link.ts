@@ -63,7 +63,7 @@ export class DraftLink {
 
   async decideHunk(hunk: Hunk["id"], decision: "accept" | "reject"): Promise<void> {
     await this.flush();
-    const { version } = await this.connection.request<{ version: number }>("review/hunk", {
+    const { version } = await this.connection.request("review/hunk", {
       review: this.review,
       hunk,
       decision,
@@ -95,7 +95,7 @@ export class DraftLink {
       const batch = this.over ? null : this.draft.take();
       if (!batch) return;
       try {
-        const { version } = await this.connection.request<{ version: number }>("review/change", {
+        const { version } = await this.connection.request("review/change", {
           review: this.review,
           ...batch,
         });
@@ -152,7 +152,7 @@ export class DraftLink {
   }
 
   private async refetch(): Promise<void> {
-    const now = await this.connection.request<ReviewTexts>("review/get", { review: this.review });
+    const now = await this.connection.request("review/get", { review: this.review });
     if (!this.over) this.catchUp(now);
   }
 }

@@ -9,7 +9,7 @@ import { count, outcome, plain, splitPath } from "./format";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
 import { Panels } from "./panels";
-import type { ReviewSummary, ReviewTexts, Status } from "./protocol";
+import type { ReviewSummary, ReviewTexts } from "./protocol";
 import { ReviewView } from "./review-view";
 import { type View, Views } from "./views";
 
@@ -130,10 +130,7 @@ class Page {
 
   /** Fetches the whole state. Edits made since then are kept and rebased onto the companion's text. */
   private async catchUp(): Promise<void> {
-    const [status, reviews] = await Promise.all([
-      this.connection.request<Status>("status"),
-      this.connection.request<ReviewSummary[]>("review/list"),
-    ]);
+    const [status, reviews] = await Promise.all([this.connection.request("status"), this.connection.request("review/list")]);
     this.folders = status.workspace;
     this.reviews.clear();
     for (const review of reviews) this.reviews.set(review.id, review);
@@ -145,7 +142,7 @@ class Page {
       const summary = this.reviews.get(view.id);
       if (!summary) view.closed(null);
       else if (summary.revision !== view.revision) void this.open(view.id, true);
-      else view.catchUp(await this.connection.request<ReviewTexts>("review/get", { review: view.id }));
+      else view.catchUp(await this.connection.request("review/get", { review: view.id }));
     }
     this.show();
     const first = reviews[0];
@@ -213,7 +210,7 @@ class Page {
   private async fetch(id: number): Promise<ReviewTexts> {
     for (;;) {
       await this.view?.sendEdits();
-      const review = await this.connection.request<ReviewTexts>("review/get", { review: id });
+      const review = await this.connection.request("review/get", { review: id });
       if (!this.view?.isAhead || this.connection.state !== "open") return review;
     }
   }
@@ -250,7 +247,7 @@ class Page {
     if (reviews.length === 0 || !(await confirmation(title, sentence, yes))) return;
     try {
       await this.view?.sendEdits();
-      await this.connection.request(`review/${verb.toLowerCase()}All`, { session });
+      await this.connection.request(verb === "Accept" ? "review/acceptAll" : "review/rejectAll", { session });
       announce(`${verb}ed ${count(reviews.length, "change")}.`);
       if (this.view && !this.reviews.has(this.view.id)) this.openNext(this.view);
     } catch (error) {

@@ -81,10 +81,10 @@ export class Panels {
     const name = this.shown;
     try {
       if (name === "context") {
-        const context = await this.connection.request<ShownContext>("context/show");
+        const context = await this.connection.request("context/show");
         if (this.shown === name) this.showContext(context, false);
       } else if (name === "doctor") {
-        const doctor = await this.connection.request<Doctor>("doctor");
+        const doctor = await this.connection.request("doctor");
         if (this.shown === name) this.showDoctor(doctor);
       } else if (name === "agents") {
         this.showAgents();

@@ -1,6 +1,6 @@
 // The front-end protocol (docs/PROTOCOL.md) as far as the page uses it; the chat's part is in chat/protocol.ts. Types only.
 
-import type { ChatConnection, ChatEvent } from "./chat/protocol";
+import type { AgentCommand, AgentReply, ChatConnection, ChatEvent, ChatState, Writes } from "./chat/protocol";
 
 /** `count` lines from `start` (1-based). If `count` is 0, `start` is the line before which they would be inserted. */
 export interface LineRange {
@@ -132,4 +132,49 @@ export interface Notifications {
   "chat/event": ChatEvent;
   "chat/changed": ChatConnection;
   resync: object;
+}
+
+interface Request<Params, Result> {
+  readonly params: Params;
+  readonly result: Result;
+}
+
+type Empty = Readonly<Record<never, never>>;
+type ReviewRef = { readonly review: number };
+type DecideReview = Request<ReviewRef & { readonly evenIfEmpty?: boolean }, unknown>;
+type DecideAll = Request<{ readonly session: string }, unknown>;
+type NewVersion = { readonly version: number };
+
+/** Parameters and result of each request, by method. */
+export interface Requests {
+  hello: Request<
+    { readonly protocol: number; readonly name: string; readonly watch: boolean; readonly interactive: boolean; readonly chat: boolean },
+    unknown
+  >;
+  status: Request<Empty, Status>;
+  doctor: Request<Empty, Doctor>;
+  difference: Request<{ readonly base: string; readonly proposal: string }, { readonly hunks: readonly Hunk[] }>;
+  "context/show": Request<Empty, ShownContext>;
+  "review/list": Request<Empty, readonly ReviewSummary[]>;
+  "review/get": Request<ReviewRef, ReviewTexts>;
+  "review/change": Request<ReviewRef & { readonly version: number; readonly changes: readonly WireChange[] }, NewVersion>;
+  "review/hunk": Request<ReviewRef & { readonly hunk: Hunk["id"]; readonly decision: "accept" | "reject" }, NewVersion>;
+  "review/accept": DecideReview;
+  "review/reject": DecideReview;
+  "review/acceptAll": DecideAll;
+  "review/rejectAll": DecideAll;
+  "chat/state": Request<Empty, ChatState>;
+  "chat/connect": Request<{ readonly agent: string }, unknown>;
+  "chat/disconnect": Request<Empty, unknown>;
+  "chat/writes": Request<{ readonly writes: Writes }, unknown>;
+  "chat/command": Request<{ readonly command: AgentCommand }, AgentReply>;
+}
+
+/** A response, or a notification if it has a method. */
+export interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string; readonly data?: { readonly kind?: string; readonly hint?: string } };
 }

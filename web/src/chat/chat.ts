@@ -5,7 +5,6 @@ import { askText, confirmation } from "../dialogs";
 import { announce, byId, element } from "../dom";
 import { plain } from "../format";
 import type { Panels } from "../panels";
-import type { ShownContext } from "../protocol";
 import { outcomeOf } from "./answer-form";
 import { Bar } from "./bar";
 import { Composer, selectionOf } from "./composer";
@@ -123,7 +122,7 @@ export class Chat {
     this.follower.startFetch();
     let state: ChatState;
     try {
-      state = await this.connection.request<ChatState>("chat/state");
+      state = await this.connection.request("chat/state");
     } catch (error) {
       this.follower.fetchFailed();
       if (!(error instanceof RequestError)) throw error;
@@ -165,7 +164,7 @@ export class Chat {
 
   async attach(): Promise<void> {
     try {
-      const { context } = await this.connection.request<ShownContext>("context/show");
+      const { context } = await this.connection.request("context/show");
       const selection = selectionOf(context.workspaceState?.openFiles ?? []);
       if (selection) {
         this.composer.attach(selection);
@@ -264,7 +263,7 @@ export class Chat {
   private async command(command: AgentCommand): Promise<AgentReply | null> {
     this.status.showProblem("");
     try {
-      return await this.connection.request<AgentReply>("chat/command", { command });
+      return await this.connection.request("chat/command", { command });
     } catch (error) {
       this.notify(sentenceOf(error));
       return null;
@@ -280,7 +279,7 @@ export class Chat {
     this.log.toEnd();
     this.uncertain = { text, known: new Set(promptIds(this.shown)) };
     try {
-      await this.connection.request<AgentReply>("chat/command", { command: { type: "prompt", blocks } });
+      await this.connection.request("chat/command", { command: { type: "prompt", blocks } });
       this.uncertain = null;
       this.status.showProblem("");
       return true;
@@ -314,7 +313,7 @@ export class Chat {
 
   private async answer(requestId: string, decision: Decision): Promise<string | null> {
     try {
-      const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "answer", requestId, decision } });
+      const reply = await this.connection.request("chat/command", { command: { type: "answer", requestId, decision } });
       return reply.type === "tooLate" ? "Already answered elsewhere." : null;
     } catch (error) {
       return sentenceOf(error);
@@ -368,13 +367,13 @@ export class Chat {
 
   /** Workspace files, open ones first. */
   private async files(word: string): Promise<readonly string[]> {
-    const open = this.connection.request<ShownContext>("context/show").then(
+    const open = this.connection.request("context/show").then(
       ({ context }) => (context.workspaceState?.openFiles ?? []).map(({ path }) => this.relative(path)),
       () => [],
     );
     // Remove pattern characters: the word is literal.
     const escaped = word.replace(/[*?[\]{}!\\]/g, "");
-    const found = this.connection.request<AgentReply>("chat/command", { command: { type: "findFiles", pattern: `**/*${escaped}*` } }).then(
+    const found = this.connection.request("chat/command", { command: { type: "findFiles", pattern: `**/*${escaped}*` } }).then(
       (reply) => (reply.type === "files" ? reply.paths.map((path) => this.relative(path)) : []),
       // If the agent cannot search files, offer the open ones.
       () => [],
@@ -401,7 +400,7 @@ export class Chat {
       fill: () => {
         const pages = new SessionPages(async (cursor) => {
           const command: AgentCommand = { type: "listSessions", ...(cursor === undefined ? {} : { cursor }) };
-          const reply = await this.connection.request<AgentReply>("chat/command", { command });
+          const reply = await this.connection.request("chat/command", { command });
           return reply.type === "sessions" ? reply : { sessions: [] };
         });
         const open = ({ sessionId }: { sessionId: string }) => {

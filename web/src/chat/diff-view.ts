@@ -5,7 +5,7 @@ import { element } from "../dom";
 import { Draft, toText } from "../draft";
 import { plain } from "../format";
 import { Panes } from "../panes";
-import type { Hunk, ReviewTexts } from "../protocol";
+import type { ReviewTexts } from "../protocol";
 
 export interface Difference {
   readonly path: string;
@@ -38,7 +38,7 @@ export class DiffView {
     const base = this.shown.oldText ?? "";
     const proposal = this.shown.newText;
     try {
-      const { hunks } = await this.connection.request<{ hunks: readonly Hunk[] }>("difference", { base, proposal });
+      const { hunks } = await this.connection.request("difference", { base, proposal });
       const texts: ReviewTexts = {
         id: 0,
         path: this.shown.path,
