@@ -1,6 +1,6 @@
 //! The vocabulary of the front-end protocol.
 
-mod chat;
+pub mod chat;
 mod desk;
 
 pub use chat::{
