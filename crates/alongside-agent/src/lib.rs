@@ -38,11 +38,10 @@ pub mod ide;
 mod manager;
 mod mention;
 pub mod position;
-mod secret;
 pub mod settings;
 
+pub use alongside_core::Secret;
 pub use command::{AgentCommand, AgentError, AgentReply};
 pub use event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 pub use manager::{AgentManager, AgentTarget};
 pub use position::{EventReceiver, EventSender, Position, event_channel};
-pub use secret::Secret;

@@ -20,7 +20,7 @@ use crate::daemon::{Cursor, DaemonAddress, DaemonSessionClient, SessionScope};
 use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
 use crate::mention::Query;
 use crate::position::{EventReceiver, EventSender, Position, event_channel};
-use crate::secret::Secret;
+use alongside_core::Secret;
 use pump::Pump;
 use talk::Talk;
 
