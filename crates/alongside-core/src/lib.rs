@@ -30,14 +30,14 @@ pub mod draft;
 pub mod printable;
 pub mod privacy;
 mod review;
+mod secret;
 mod session;
 mod text_change;
 mod time;
-mod token;
 
 pub use crate::core::{Core, DecideError, Effect, Insist, TooManyReviews};
 pub use crate::review::{Base, BaseKind, Outcome, Proposal, Review, ReviewId, ReviewOutline, Verdict};
+pub use crate::secret::Secret;
 pub use crate::session::{Agent, SessionId};
 pub use crate::text_change::{MisplacedChange, TextChange};
 pub use crate::time::Now;
-pub use crate::token::Token;

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use alongside_core::{SessionId, Token, Verdict, dialect::ClientInfo};
+//! use alongside_core::{SessionId, Secret, Verdict, dialect::ClientInfo};
 //! use alongside_mcp::{Companion, Config, Server};
 //!
 //! struct Quiet;
@@ -25,7 +25,7 @@
 //! }
 //!
 //! # async fn run() -> std::io::Result<()> {
-//! let server = Server::bind(Config::new(Token::from_bytes([7; 32])), Arc::new(Quiet)).await?;
+//! let server = Server::bind(Config::new(Secret::from_bytes([7; 32])), Arc::new(Quiet)).await?;
 //! server.agents().publish_context(r#"{"workspaceState":{"openFiles":[]}}"#);
 //! server.shutdown().await;
 //! # Ok(())
