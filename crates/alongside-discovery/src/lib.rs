@@ -14,14 +14,12 @@
 //! Architecture invariant: this crate speaks no HTTP. It names the ports to dial; somebody else dials them.
 
 mod announcement;
-pub mod detect;
 mod directory;
 mod document;
 mod dotenv;
 mod environment;
 mod error;
 mod files;
-pub mod install;
 mod last_use;
 pub mod lookup;
 mod node_path;

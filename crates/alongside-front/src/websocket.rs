@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderMap, StatusCode, header};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use crate::connection;
-use crate::desk::Desk;
+use alongside_protocol::Desk;
 
 /// Where the protocol is spoken.
 pub const PATH: &str = "/front";

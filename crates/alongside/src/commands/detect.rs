@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use alongside_core::dialect::{AgentKind, DIALECTS};
 use alongside_discovery::Environment;
-use alongside_discovery::detect::{Detection, Evidence, Finding, detect};
 use alongside_discovery::lookup::{self, Identity, IdentitySource};
 use alongside_discovery::process::SystemProcesses;
+use alongside_install::detect::{Detection, Evidence, Finding, detect};
 use serde_json::{Value, json};
 
 use crate::command_line::Common;
@@ -129,7 +129,7 @@ impl Belief {
 
 #[cfg(test)]
 mod tests {
-    use alongside_discovery::detect::DetectedIde;
+    use alongside_install::detect::DetectedIde;
 
     use super::*;
 

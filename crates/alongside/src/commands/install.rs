@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use alongside_discovery::Environment;
-use alongside_discovery::detect::{DetectedIde, detect};
-use alongside_discovery::install::{
+use alongside_discovery::process::SystemProcesses;
+use alongside_install::detect::{DetectedIde, detect};
+use alongside_install::{
     Action, AgentReport, InstallError, Mode, Outcome, Plugins, Report, Setting, State, Status, Step, SystemRunner,
     connect_agents, installable, installer,
 };
-use alongside_discovery::process::SystemProcesses;
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use serde_json::{Value, json};

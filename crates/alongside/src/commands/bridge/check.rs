@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::{Core, Effect, Insist, Now, Proposal, ReviewId, SessionId};
-use alongside_front::protocol::{
-    Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome,
-};
-use alongside_front::{Desk, FrontEnd, Refusal, stdio};
+use alongside_front::stdio;
+use alongside_protocol::{Desk, FrontEnd, Refusal};
+use alongside_protocol::{Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome};
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde::Serialize;
