@@ -131,7 +131,10 @@ async fn agent_that_stops_reading_is_stopped() {
 async fn an_agent_that_wants_a_login_gets_it_or_says_what_it_offers() {
     let directory = tempfile::tempdir().unwrap();
     let error = connect(options("login", directory.path())).await.unwrap_err();
-    assert_eq!(error.to_string(), "the agent requires you to log in first; it offers Fake Key");
+    assert_eq!(
+        error.to_string(),
+        "the agent requires you to log in first; it offers Fake Key"
+    );
     let options = AcpOptions {
         authentication: Some("key".to_owned()),
         ..options("login", directory.path())

@@ -1,7 +1,23 @@
-//! The chat: what front ends say and hear about the one agent that the companion speaks to directly.
-//!
-//! What the agent says and what is asked of it travel as they are: `AgentEvent`, `AgentCommand` and `AgentReply` in their JSON. This
-//! crate carries them and does not look into them.
+//! The chat: its state, and what front ends and the agent exchange through the companion.
+
+mod command;
+mod content;
+mod event;
+mod permission;
+mod session;
+mod tool;
+
+pub use command::{AgentCommand, AgentReply};
+pub use content::ContentBlock;
+pub use event::{AgentEvent, DisconnectKind, NoticeLevel, TurnEnd};
+pub use permission::{
+    Answers, OptionKind, PermissionDecision, PermissionOption, PermissionRequest, Question, QuestionChoice,
+};
+pub use session::{
+    Abilities, ConnectedSession, Locality, ModeInfo, ModelInfo, Models, Modes, PlanEntry, PreflightCell,
+    SessionSummary, SlashCommand, TokenUsage,
+};
+pub use tool::{Location, ToolCall, ToolContent, ToolStatus};
 
 use std::sync::Arc;
 
@@ -136,3 +152,6 @@ pub struct Hunks {
     /// The places.
     pub hunks: Vec<Hunk>,
 }
+
+#[cfg(test)]
+mod tests;
