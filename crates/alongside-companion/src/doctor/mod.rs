@@ -145,7 +145,7 @@ async fn dial(lookup: &Lookup) -> End {
                 };
             }
             Err(ClientError::Refused { .. }) => {}
-            Err(ClientError::Unauthorised { .. }) => {
+            Err(ClientError::Unauthorized { .. }) => {
                 first_failure.get_or_insert(End::Refuses(lookup.token_refused(target)));
             }
             Err(error) => {
