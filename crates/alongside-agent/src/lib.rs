@@ -30,19 +30,19 @@
 //! across a restart of ours too: each event brings the [`Position`] to go on from.
 
 pub mod acp;
-mod command;
 pub mod conversation;
 pub mod daemon;
-mod event;
+mod error;
 pub mod ide;
 mod manager;
 mod mention;
 pub mod position;
-mod secret;
 pub mod settings;
 
-pub use command::{AgentCommand, AgentError, AgentReply};
-pub use event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
+pub use alongside_core::Secret;
+pub use alongside_protocol::chat::{
+    Abilities, AgentCommand, AgentEvent, AgentReply, ConnectedSession, DisconnectKind, Locality, NoticeLevel,
+};
+pub use error::AgentError;
 pub use manager::{AgentManager, AgentTarget};
 pub use position::{EventReceiver, EventSender, Position, event_channel};
-pub use secret::Secret;

@@ -27,15 +27,14 @@ mod client;
 mod error;
 mod event;
 mod session;
-pub mod sse;
 mod stream;
 mod tls;
 mod transport;
 
 pub use address::{AddressError, DaemonAddress, USUAL_PORT};
 pub use answers::{
-    Capabilities, FileText, NewSession, PendingPrompt, PreflightCell, PromptReceipt, SessionHandle, SessionPage,
-    SessionScope, SessionStatus, SessionSummary, TranscriptPage, Workspace,
+    Capabilities, FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionPage, SessionScope,
+    SessionStatus, TranscriptPage, Workspace,
 };
 pub use backoff::Backoff;
 pub use client::{ClientSettings, DaemonClient, Diagnostics, USUAL_TIMEOUT};

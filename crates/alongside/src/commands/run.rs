@@ -8,13 +8,13 @@ use tokio::process::Command;
 
 use crate::command_line::{Common, Run, Serve};
 use crate::commands::serve;
-use crate::companion::Running;
-use crate::places::Places;
-use crate::running;
+use alongside_companion::Running;
+use alongside_companion::places::Places;
+use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let environment = Environment::current();
-    let serving = running::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
+    let serving = running::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
         return become_agent(&run, terminal_environment(&announcement, &environment)).await;
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
-use alongside_front::protocol::{ChatAgentKind, ChatPhase, Hunks, Nothing, Notification, Request, Texts};
+use alongside_protocol::{ChatAgentKind, ChatPhase, Hunks, Nothing, Notification, Request, Texts};
 use serde_json::{Value, json};
 
 use super::daemon::TalkingDaemon;
@@ -122,7 +122,7 @@ async fn what_cannot_be_done_is_refused_with_a_sentence() {
     let (kind, message) = refused(front.choose("missing").await);
     assert_eq!(kind, "agentFailed");
     assert!(
-        message.contains("could not be started") && message.contains("on the PATH"),
+        message.contains("cannot start") && message.contains("on your PATH"),
         "{message}"
     );
     front.until("it is over", |front| front.phase == ChatPhase::Over).await;
