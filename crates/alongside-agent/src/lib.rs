@@ -30,10 +30,9 @@
 //! across a restart of ours too: each event brings the [`Position`] to go on from.
 
 pub mod acp;
-mod command;
 pub mod conversation;
 pub mod daemon;
-mod event;
+mod error;
 pub mod ide;
 mod manager;
 mod mention;
@@ -41,7 +40,9 @@ pub mod position;
 pub mod settings;
 
 pub use alongside_core::Secret;
-pub use command::{AgentCommand, AgentError, AgentReply};
-pub use event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
+pub use alongside_protocol::chat::{
+    Abilities, AgentCommand, AgentEvent, AgentReply, ConnectedSession, DisconnectKind, Locality, NoticeLevel,
+};
+pub use error::AgentError;
 pub use manager::{AgentManager, AgentTarget};
 pub use position::{EventReceiver, EventSender, Position, event_channel};

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::acp::{AcpConnection, AcpOptions};
-use crate::command::{AgentCommand, AgentError, AgentReply};
-use crate::event::ConnectedSession;
+use crate::error::AgentError;
 use crate::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
 use crate::position::{EventReceiver, event_channel};
+use crate::{AgentCommand, AgentReply};
+use alongside_protocol::chat::ConnectedSession;
 
 /// An agent to connect to. This is the only place where the two ways are told apart.
 #[derive(Clone, Debug)]

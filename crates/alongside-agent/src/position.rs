@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::daemon::Cursor;
-use crate::event::AgentEvent;
+use alongside_protocol::chat::AgentEvent;
 
 /// The place of an event in a session of a daemon. An agent that is our child has none: it ends with us.
 ///

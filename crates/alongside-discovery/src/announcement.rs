@@ -37,7 +37,7 @@ pub struct Announcement {
 /// The JSON of one discovery file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Contents<'a> {
+struct FileContents<'a> {
     port: u16,
     workspace_path: &'a str,
     auth_token: &'a Secret,
@@ -86,7 +86,7 @@ impl Announcement {
         rule: &FileRule,
     ) -> (String, Vec<DiscoveryError>) {
         let (workspace_path, problems) = workspace_path(&self.workspace, agent, environment.platform);
-        let contents = Contents {
+        let contents = FileContents {
             port: self.port,
             workspace_path: &workspace_path,
             auth_token: &self.token,

@@ -14,14 +14,12 @@
 //! Architecture invariant: this crate speaks no HTTP. It names the ports to dial; somebody else dials them.
 
 mod announcement;
-pub mod detect;
 mod directory;
 mod document;
 mod dotenv;
 mod environment;
 mod error;
 mod files;
-pub mod install;
 mod last_use;
 pub mod lookup;
 mod node_path;
@@ -32,7 +30,7 @@ mod terminal;
 
 pub use announcement::Announcement;
 pub use environment::{Environment, Platform};
-pub use error::{DiscoveryError, Problem};
+pub use error::{AnnounceError, DiscoveryError};
 pub use files::DiscoveryFiles;
 pub use last_use::LastUse;
 pub use sweep::sweep;

@@ -14,8 +14,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use crate::protocol::{Hello, Notification, Request, Welcome};
 use crate::{rpc, websocket};
+use alongside_protocol::{Hello, Notification, Request, Welcome};
 
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 const ANSWER_TIME: Duration = Duration::from_secs(30);

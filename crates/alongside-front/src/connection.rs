@@ -8,9 +8,9 @@ use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::desk::{Desk, FrontEnd, Refusal};
-use crate::protocol::{Hello, Nothing, Notification, Request, VERSION};
 use crate::rpc::{self, Message};
+use alongside_protocol::{Desk, FrontEnd, Refusal};
+use alongside_protocol::{Hello, Nothing, Notification, Request, VERSION};
 
 /// How many requests that take their time may be under way for one front end.
 const MOST_SLOW: usize = 64;

@@ -9,11 +9,6 @@
 
 pub mod client;
 pub mod connection;
-mod desk;
-pub mod lsp;
-pub mod protocol;
 mod rpc;
 pub mod stdio;
 pub mod websocket;
-
-pub use desk::{Desk, FrontEnd, Refusal};

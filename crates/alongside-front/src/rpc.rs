@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::desk::Refusal;
-use crate::protocol::{METHODS, Notification, Request};
+use alongside_protocol::Refusal;
+use alongside_protocol::{METHODS, Notification, Request};
 
 /// A message from a front end.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ fn with_version(message: &impl serde::Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{FilePath, Nothing};
+    use alongside_protocol::{FilePath, Nothing};
 
     #[test]
     fn a_request_survives_the_wire() {

@@ -6,7 +6,7 @@ use futures_util::{sink, stream};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::connection;
-use crate::desk::Desk;
+use alongside_protocol::Desk;
 
 /// How long a line may be.
 const LONGEST_LINE: u64 = 96 * 1024 * 1024;

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use crate::connection;
-use crate::desk::Desk;
+use alongside_protocol::Desk;
 
 /// The path of the endpoint.
 pub const PATH: &str = "/front";

@@ -8,8 +8,9 @@ use std::time::Duration;
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
 use alongside_front::client::Client;
-use alongside_front::protocol::{ChatCommand, ChatEvent, Hello, Nothing, Notification, Request, VERSION, Welcome};
-use alongside_front::{Desk, FrontEnd, Refusal, websocket};
+use alongside_front::websocket;
+use alongside_protocol::{ChatCommand, ChatEvent, Hello, Nothing, Notification, Request, VERSION, Welcome};
+use alongside_protocol::{Desk, FrontEnd, Refusal};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use tokio::sync::{mpsc, watch};
 
 use crate::companion::Companion;
@@ -25,7 +25,7 @@ pub(crate) enum SessionEvent {
     StreamClosed(SessionId),
     Ended {
         session: SessionId,
-        undelivered: Vec<Verdict>,
+        undelivered: Vec<Decision>,
     },
 }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use serde::Serialize;
 
 /// Ours have 32; a resumed session may have another origin.
@@ -30,7 +30,7 @@ pub trait Companion: Send + Sync + 'static {
     fn stream_closed(&self, session: &SessionId);
 
     /// `undelivered` are the decisions that were never written to a stream of the session, in order.
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>);
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>);
 
     /// Opens a review of a proposed text. The agent gets the response as soon as the future is ready, so it must not wait
     /// for the decision. An error is shown to the agent. The future is dropped if the agent disconnects.
@@ -70,15 +70,15 @@ pub(crate) fn random_hexadecimal<const LENGTH: usize>() -> Result<String, getran
 }
 
 /// Approximate size in bytes.
-pub(crate) fn size(verdict: &Verdict) -> usize {
-    match verdict {
-        Verdict::Accepted { path, content } => path.len() + content.len(),
-        Verdict::Rejected { path } => path.len(),
+pub(crate) fn size(decision: &Decision) -> usize {
+    match decision {
+        Decision::Accepted { path, content } => path.len() + content.len(),
+        Decision::Rejected { path } => path.len(),
     }
 }
 
 /// The JSON-RPC message for a decision. The path is returned exactly as the agent sent it.
-pub(crate) fn to_json(verdict: &Verdict) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn to_json(decision: &Decision) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Message<'a> {
         jsonrpc: &'static str,
@@ -94,12 +94,12 @@ pub(crate) fn to_json(verdict: &Verdict) -> Result<Vec<u8>, serde_json::Error> {
         content: Option<&'a str>,
     }
 
-    let (method, content) = match verdict {
-        Verdict::Accepted { content, .. } => ("ide/diffAccepted", Some(&**content)),
-        Verdict::Rejected { .. } => ("ide/diffRejected", None),
+    let (method, content) = match decision {
+        Decision::Accepted { content, .. } => ("ide/diffAccepted", Some(&**content)),
+        Decision::Rejected { .. } => ("ide/diffRejected", None),
     };
     let params = Parameters {
-        file_path: verdict.path(),
+        file_path: decision.path(),
         content,
     };
     serde_json::to_vec(&Message {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn rejection_has_no_content() {
-        let rejected = Verdict::Rejected { path: "/a\n".into() };
+        let rejected = Decision::Rejected { path: "/a\n".into() };
         assert_eq!(
             String::from_utf8(to_json(&rejected).unwrap()).unwrap(),
             r#"{"jsonrpc":"2.0","method":"ide/diffRejected","params":{"filePath":"/a\n"}}"#

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 
 use crate::registry::Registry;
 
@@ -45,7 +45,7 @@ impl AgentHub {
     ///
     /// A decision that is still pending when the agent opens a new review of the same path is dropped: it is about the
     /// previous review, which the agent has closed on its own, and would decide the new one unseen.
-    pub fn notify(&self, session: &SessionId, decision: Verdict) -> bool {
+    pub fn notify(&self, session: &SessionId, decision: Decision) -> bool {
         self.0.notify(session, decision)
     }
 

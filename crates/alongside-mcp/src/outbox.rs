@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alongside_core::Verdict;
+use alongside_core::Decision;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::companion;
@@ -25,7 +25,7 @@ pub(crate) struct Outbox {
 }
 
 struct QueuedDecision {
-    verdict: Verdict,
+    decision: Decision,
     /// The number of its event; `None` until it is written.
     number: Option<u64>,
     /// Still to be written, for the first time or again.
@@ -41,7 +41,7 @@ pub(crate) struct Event {
 
 enum Payload {
     Context(Bytes),
-    Decision(Verdict),
+    Decision(Decision),
 }
 
 /// More decisions are pending than the limits allow.
@@ -70,9 +70,9 @@ impl Outbox {
     }
 
     /// Adds a decision, even beyond the limits: then the session has to end, and returns it as undelivered.
-    pub(crate) fn push(&mut self, verdict: Verdict, limits: &Limits) -> Result<(), OutboxFull> {
+    pub(crate) fn push(&mut self, decision: Decision, limits: &Limits) -> Result<(), OutboxFull> {
         self.decisions.push_back(QueuedDecision {
-            verdict,
+            decision,
             number: None,
             due: true,
         });
@@ -87,7 +87,7 @@ impl Outbox {
         let (number, payload) = if let Some(decision) = due {
             decision.due = false;
             let number = *decision.number.get_or_insert(self.next_number);
-            let payload = Payload::Decision(decision.verdict.clone());
+            let payload = Payload::Decision(decision.decision.clone());
             self.forget_oldest(limits);
             (number, payload)
         } else {
@@ -116,25 +116,25 @@ impl Outbox {
     /// The agent closed a review: decisions written about it have arrived or no longer matter.
     pub(crate) fn acknowledge(&mut self, file_path: &str) {
         self.decisions
-            .retain(|decision| decision.due || &**decision.verdict.path() != file_path);
+            .retain(|decision| decision.due || &**decision.decision.path() != file_path);
     }
 
     /// The agent opened a new review of a file. It has closed the previous one on its own, so a decision about that, even a
     /// pending one, would decide the new review unseen.
     pub(crate) fn supersede(&mut self, file_path: &str) {
         self.decisions
-            .retain(|decision| &**decision.verdict.path() != file_path);
+            .retain(|decision| &**decision.decision.path() != file_path);
     }
 
     pub(crate) fn undelivered(&self) -> usize {
         self.measure(|decision| decision.due).0
     }
 
-    pub(crate) fn take_undelivered(&mut self) -> Vec<Verdict> {
+    pub(crate) fn take_undelivered(&mut self) -> Vec<Decision> {
         self.decisions
             .drain(..)
             .filter(|decision| decision.due)
-            .map(|decision| decision.verdict)
+            .map(|decision| decision.decision)
             .collect()
     }
 
@@ -165,7 +165,7 @@ impl Outbox {
             .iter()
             .filter(|decision| which(decision))
             .fold((0, 0), |(count, bytes), decision| {
-                (count + 1, bytes + companion::size(&decision.verdict))
+                (count + 1, bytes + companion::size(&decision.decision))
             })
     }
 }
@@ -181,12 +181,12 @@ impl Event {
 
     /// The event in wire format. The data is one line and never empty: Gemini CLI disconnects on empty data.
     pub(crate) fn encode(&self) -> Result<Bytes, serde_json::Error> {
-        let decision;
+        let message;
         let data: &[u8] = match &self.payload {
-            Payload::Context(message) => message,
-            Payload::Decision(verdict) => {
-                decision = companion::to_json(verdict)?;
-                &decision
+            Payload::Context(context) => context,
+            Payload::Decision(decision) => {
+                message = companion::to_json(decision)?;
+                &message
             }
         };
         let head = format!("id: {}-{}\ndata: ", self.epoch, self.number);
@@ -204,12 +204,12 @@ mod tests {
 
     use super::*;
 
-    fn rejected(file_path: &str) -> Verdict {
-        Verdict::Rejected { path: file_path.into() }
+    fn rejected(file_path: &str) -> Decision {
+        Decision::Rejected { path: file_path.into() }
     }
 
-    fn accepted(file_path: &str, length: usize) -> Verdict {
-        Verdict::Accepted {
+    fn accepted(file_path: &str, length: usize) -> Decision {
+        Decision::Accepted {
             path: file_path.into(),
             content: "x".repeat(length).into(),
         }
@@ -228,7 +228,7 @@ mod tests {
 
     fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
         let path = |event: Event| match event.payload {
-            Payload::Decision(verdict) => verdict.path().to_string(),
+            Payload::Decision(decision) => decision.path().to_string(),
             Payload::Context(_) => "context".to_owned(),
         };
         std::iter::from_fn(|| outbox.next_event(limits)).map(path).collect()

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -164,7 +164,7 @@ impl Registry {
     }
 
     /// Queues a decision for one session. `false` if it is unknown.
-    pub(crate) fn notify(&self, id: &SessionId, decision: Verdict) -> bool {
+    pub(crate) fn notify(&self, id: &SessionId, decision: Decision) -> bool {
         let Some(waker) = self.table.lock().notify(id, decision) else {
             return false;
         };
@@ -197,7 +197,7 @@ impl Registry {
     }
 
     /// Removes all sessions and returns the decisions that they never received.
-    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Verdict>)> {
+    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Decision>)> {
         let sessions = std::mem::take(&mut self.table.lock().sessions);
         sessions
             .into_iter()

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use alongside_loopback::{Guard, HttpLimits, Listener, OriginPolicy, Policy, serve_http};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ pub struct Server {
 }
 
 /// Decisions that a session never received.
-pub type Undelivered = (SessionId, Vec<Verdict>);
+pub type Undelivered = (SessionId, Vec<Decision>);
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use bytes::Bytes;
 use tokio::time::Instant;
 
@@ -252,7 +252,7 @@ impl SessionTable {
     }
 
     /// Queues a decision; returns the stream to wake, if any. `None` if the session is unknown.
-    pub(crate) fn notify(&mut self, id: &SessionId, decision: Verdict) -> Option<Vec<Waker>> {
+    pub(crate) fn notify(&mut self, id: &SessionId, decision: Decision) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
         if let Err(OutboxFull) = session.outbox.push(decision, &self.limits) {
             tracing::warn!(session = %id, "session dropped: too many undelivered decisions");

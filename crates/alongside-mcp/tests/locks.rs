@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
 use alongside_mcp::{AgentHub, Companion, Config, Server};
 use common::{gemini, rejected, soon, start_session, token};
@@ -58,7 +58,7 @@ impl Companion for Locked {
         self.speak(session);
     }
 
-    fn session_ended(&self, session: &SessionId, _: Vec<Verdict>) {
+    fn session_ended(&self, session: &SessionId, _: Vec<Decision>) {
         self.speak(session);
     }
 

@@ -5,15 +5,9 @@
 
 mod command_line;
 mod commands;
-mod companion;
-mod doctor;
 mod output;
-mod places;
 mod printable;
-mod running;
-mod settings;
 mod signals;
-mod who;
 
 use std::process::ExitCode;
 

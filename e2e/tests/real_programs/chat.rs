@@ -7,7 +7,7 @@ use alongside_e2e::{
     Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_command_lines,
 };
 use alongside_front::client::{Client, ClientError};
-use alongside_front::protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Request};
+use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Request};
 use serde_json::{Value, json};
 
 fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {

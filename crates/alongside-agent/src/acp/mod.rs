@@ -23,12 +23,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::command::{AgentCommand, AgentError, AgentReply};
 use crate::conversation::{ContentBlock, PermissionDecision};
-use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
+use crate::error::AgentError;
 use crate::ide::OpenSession;
 use crate::mention::Query;
 use crate::position::{EventReceiver, EventSender, event_channel};
+use crate::{AgentCommand, AgentReply};
+use alongside_protocol::chat::{AgentEvent, ConnectedSession, DisconnectKind};
 use running::Running;
 
 pub use child::AgentProcess;

@@ -13,13 +13,13 @@ use super::error::AcpError;
 use super::rpc::{Message, Speaker, read_messages, write_lines};
 use super::talk::Talk;
 use super::{AcpOptions, Shared, files};
-use crate::command::AgentError;
 use crate::conversation::{list_of, text_of};
 use crate::daemon::SessionPage;
-use crate::event::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
+use crate::error::AgentError;
 use crate::ide::{OpenSession, Source};
 use crate::mention::{self, Query};
 use crate::position::EventSender;
+use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 
 /// How long an agent may take to start. Node programs that check for updates take their time.
 const START: Duration = Duration::from_mins(1);

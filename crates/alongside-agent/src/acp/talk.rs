@@ -5,9 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use crate::conversation::{ContentBlock, SessionUpdate, TurnEnd, read_models, read_modes};
-use crate::event::AgentEvent;
 use crate::ide::{Source, Translator};
 use crate::position::EventSender;
+use alongside_protocol::chat::AgentEvent;
 
 /// How many prompts may wait. The daemon has the same limit.
 pub(super) const MOST_QUEUED: usize = 5;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::error::AcpError;
 use super::running::Running;
 use super::talk::{MOST_QUEUED, Talk};
-use crate::conversation::{ContentBlock, PermissionDecision, PermissionRequest, TurnEnd, Vote, text_of};
-use crate::event::{AgentEvent, NoticeLevel};
+use crate::conversation::{ContentBlock, PermissionDecision, TurnEnd, Vote, read_permission_request, text_of};
+use alongside_protocol::chat::{AgentEvent, NoticeLevel};
 
 impl Running {
     /// Says something, now or when its turn comes.
@@ -82,7 +82,7 @@ impl Running {
     /// Answers an approval; `None` if there is no such.
     pub(super) fn answer_permission(&self, request_id: &str, decision: &PermissionDecision) -> Option<bool> {
         let mut talk = self.talk.lock();
-        let vote = talk.translator.open.get(request_id)?.vote(decision);
+        let vote = Vote::new(talk.translator.open.get(request_id)?, decision);
         let option_id = match &vote {
             Vote::Selected { option_id, .. } | Vote::Rejected { option_id } => Some(option_id.clone()),
             Vote::Cancelled => None,
@@ -126,7 +126,7 @@ impl Running {
         let mut talk = self.talk.lock();
         let request_id = talk.next_id("approval");
         let prompt_id = talk.running.as_ref().map(|(_, prompt_id)| prompt_id.clone());
-        let request = PermissionRequest::read(&request_id, prompt_id.as_deref(), params);
+        let request = read_permission_request(&request_id, prompt_id.as_deref(), params);
         let (Some(request), false) = (request, talk.cancelling) else {
             self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
             if !talk.cancelling {

@@ -4,40 +4,19 @@
 //! permission. These are read here, once, and leniently: agents are ahead of their specification, and an update
 //! that is not understood is kept with its name instead of being dropped.
 
-mod content;
 mod permission;
 mod tool;
 mod update;
 
-pub use content::ContentBlock;
-pub use permission::{
-    Answers, OptionKind, PermissionDecision, PermissionOption, PermissionRequest, Question, QuestionChoice, Vote,
+pub use alongside_protocol::chat::{
+    Answers, ContentBlock, ModeInfo, ModelInfo, Models, Modes, OptionKind, PermissionDecision, PermissionOption,
+    PermissionRequest, PlanEntry, Question, QuestionChoice, SlashCommand, TokenUsage, ToolCall, ToolContent, TurnEnd,
 };
-pub use tool::{Location, ToolCall, ToolCallPatch, ToolCards, ToolContent, ToolStatus};
-pub use update::{
-    ModeInfo, ModelInfo, Models, Modes, PlanEntry, SessionUpdate, SlashCommand, TokenUsage, read_models, read_modes,
-};
+pub use permission::{Vote, read_pending_interaction, read_permission_request};
+pub use tool::{ToolCallPatch, ToolCards};
+pub use update::{SessionUpdate, read_models, read_modes};
 
-use serde::Serialize;
 use serde_json::Value;
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum TurnEnd {
-    /// The agent has nothing more to say.
-    Completed {
-        /// `end_turn`, `cancelled`, `max_tokens` and so on.
-        stop_reason: String,
-    },
-    /// The agent could not go on.
-    Failed {
-        /// What went wrong.
-        message: String,
-        /// The agent's code for it.
-        code: Option<String>,
-    },
-}
 
 /// A text field, if it is there and is a text.
 pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {

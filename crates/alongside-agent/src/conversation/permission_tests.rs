@@ -15,17 +15,17 @@ fn edit() -> PermissionRequest {
             {"optionId": "never", "name": "Never", "kind": "reject_always"},
         ],
     });
-    PermissionRequest::read("r", Some("p"), &data).unwrap()
+    read_permission_request("r", Some("p"), &data).unwrap()
 }
 
 fn question(call: &Value) -> Option<PermissionRequest> {
     let options = json!([{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}]);
-    PermissionRequest::read("r", None, &json!({"toolCall": call, "options": options}))
+    read_permission_request("r", None, &json!({"toolCall": call, "options": options}))
 }
 
 #[test]
 fn an_offered_option_is_what_is_sent() {
-    let vote = edit().vote(&PermissionDecision::select("proceed_once"));
+    let vote = Vote::new(&edit(), &PermissionDecision::select("proceed_once"));
     assert_eq!(
         vote.to_daemon(),
         json!({"outcome": {"outcome": "selected", "optionId": "proceed_once"}})
@@ -37,10 +37,10 @@ fn an_offered_option_is_what_is_sent() {
 fn no_preference_a_refusal_or_a_stale_option_is_cancelled() {
     let cancelled = json!({"outcome": {"outcome": "cancelled"}});
     for id in ["", "cancel", "reject_once", "reject", "reject_always", "gone"] {
-        let vote = edit().vote(&PermissionDecision::select(id));
+        let vote = Vote::new(&edit(), &PermissionDecision::select(id));
         assert_eq!(vote.to_daemon(), cancelled, "{id}");
     }
-    assert_eq!(edit().vote(&PermissionDecision::Cancel).to_daemon(), cancelled);
+    assert_eq!(Vote::new(&edit(), &PermissionDecision::Cancel).to_daemon(), cancelled);
     assert_eq!(
         PermissionDecision::from_preference::<()>(Ok(None)),
         PermissionDecision::Cancel
@@ -59,18 +59,18 @@ fn a_handler_that_fails_has_decided_nothing() {
 
 #[test]
 fn never_is_more_than_no_and_arrives_as_it_is() {
-    let vote = edit().vote(&PermissionDecision::select("never"));
+    let vote = Vote::new(&edit(), &PermissionDecision::select("never"));
     assert_eq!(vote.to_daemon()["outcome"]["optionId"], "never");
 }
 
 #[test]
 fn an_acp_agent_hears_no_as_the_option_it_offered() {
-    let vote = edit().vote(&PermissionDecision::select("cancel"));
+    let vote = Vote::new(&edit(), &PermissionDecision::select("cancel"));
     assert_eq!(
         vote.to_acp(),
         json!({"outcome": {"outcome": "selected", "optionId": "cancel"}})
     );
-    let vote = edit().vote(&PermissionDecision::Cancel);
+    let vote = Vote::new(&edit(), &PermissionDecision::Cancel);
     assert_eq!(vote.to_acp(), json!({"outcome": {"outcome": "cancelled"}}));
 }
 
@@ -101,7 +101,7 @@ fn a_request_that_is_no_question_is_not_shown_as_one() {
         option_id: "proceed_once".to_owned(),
         answers: Answers::from([("0".to_owned(), "x".to_owned())]),
     };
-    assert_eq!(request.vote(&with_answers).to_daemon().get("answers"), None);
+    assert_eq!(Vote::new(&request, &with_answers).to_daemon().get("answers"), None);
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn answers_travel_beside_the_outcome() {
     };
     let request = question(&call).unwrap();
     assert_eq!(
-        request.vote(&decision("proceed_once")).to_daemon(),
+        Vote::new(&request, &decision("proceed_once")).to_daemon(),
         json!({"outcome": {"outcome": "selected", "optionId": "proceed_once"}, "answers": {"0": "Blue"}})
     );
     for id in ["", "stale"] {
         assert_eq!(
-            request.vote(&decision(id)).to_daemon(),
+            Vote::new(&request, &decision(id)).to_daemon(),
             json!({"outcome": {"outcome": "cancelled"}})
         );
     }
@@ -134,7 +134,7 @@ fn a_request_without_what_it_takes_to_answer_is_none() {
         json!({"toolCall": {}}),
         json!(null),
     ] {
-        assert_eq!(PermissionRequest::read("r", None, &data), None, "{data}");
+        assert_eq!(read_permission_request("r", None, &data), None, "{data}");
     }
 }
 
@@ -143,7 +143,7 @@ fn an_open_request_is_found_in_the_status_of_a_session() {
     let permission = json!({"requestId": "r", "kind": "permission", "action": {"type": "edit", "title": "Writing to a",
         "content": [{"type": "diff", "path": "/w/a", "oldText": "", "newText": "x"}], "locations": [{"path": "/w/a"}],
         "input": {"file_path": "/w/a"}}, "options": [{"optionId": "proceed_once", "label": "Allow", "kind": "allow_once"}]});
-    let request = PermissionRequest::read_interaction(&permission).unwrap();
+    let request = read_pending_interaction(&permission).unwrap();
     assert_eq!(
         (request.tool_call.title.as_str(), request.tool_call.kind.as_str()),
         ("Writing to a", "edit")
@@ -152,6 +152,6 @@ fn an_open_request_is_found_in_the_status_of_a_session() {
     assert!(!request.is_question());
     let question = json!({"requestId": "q", "kind": "user_question", "title": "Ask user 1 question",
         "questions": [{"question": "Which?", "answerKey": "k", "options": []}], "options": []});
-    let request = PermissionRequest::read_interaction(&question).unwrap();
+    let request = read_pending_interaction(&question).unwrap();
     assert_eq!(request.questions[0].answer_key, "k");
 }

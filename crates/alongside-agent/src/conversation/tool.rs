@@ -5,84 +5,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{ContentBlock, list_of, owned_text, text_of};
+use alongside_protocol::chat::{ContentBlock, Location, ToolCall, ToolContent, ToolStatus};
 
-/// A call of a tool as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolCall {
-    /// Its identity within the session.
-    pub id: String,
-    /// What a person reads.
-    pub title: String,
-    /// `read`, `edit`, `execute`, `think` and so on.
-    pub kind: String,
-    /// How far it is.
-    pub status: ToolStatus,
-    /// The name of the tool as the model knows it.
-    pub tool_name: Option<String>,
-    /// The arguments.
-    pub input: Value,
-    /// The result as the tool gave it.
-    pub output: Value,
-    /// The files that it touches.
-    pub locations: Vec<Location>,
-    /// What there is to show: texts and differences.
-    pub content: Vec<ToolContent>,
-}
-
-/// How far a call is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ToolStatus {
-    /// Not begun; it may wait for permission.
-    #[default]
-    Pending,
-    /// At work.
-    InProgress,
-    /// Done.
-    Completed,
-    /// Failed, refused or cancelled.
-    Failed,
-    /// Something that this program does not know.
-    Other(String),
-}
-
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Location {
-    /// The file, as a path of the machine where the agent runs.
-    pub path: String,
-    /// The line, counted from one.
-    pub line: Option<u64>,
-}
-
-/// Something to show with a call.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum ToolContent {
-    /// A piece of text or the like.
-    Content {
-        /// The piece.
-        content: ContentBlock,
-    },
-    /// A change of a file.
-    Diff {
-        /// The file.
-        path: String,
-        /// What it held; `None` for a new file.
-        old_text: Option<String>,
-        /// What it shall hold.
-        new_text: String,
-    },
-    /// Anything else, as it came.
-    Other {
-        /// The content in the protocol's JSON.
-        value: Value,
-    },
-}
+use super::{list_of, owned_text, text_of};
 
 /// One thing that was said about a call. What it does not mention stays as it was.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,7 +56,7 @@ impl ToolCards {
             id: patch.id.clone(),
             ..ToolCall::default()
         });
-        call.apply(patch);
+        patch.apply_to(call);
         call.clone()
     }
 
@@ -160,37 +87,35 @@ impl ToolCards {
     }
 }
 
-impl ToolCall {
-    fn apply(&mut self, patch: ToolCallPatch) {
+impl ToolCallPatch {
+    fn apply_to(self, call: &mut ToolCall) {
         let text = |own: &mut String, new: Option<String>| {
             if let Some(new) = new.filter(|new| !new.is_empty()) {
                 *own = new;
             }
         };
-        text(&mut self.title, patch.title);
-        text(&mut self.kind, patch.kind);
-        if let Some(status) = patch.status {
-            self.status = status;
+        text(&mut call.title, self.title);
+        text(&mut call.kind, self.kind);
+        if let Some(status) = self.status {
+            call.status = status;
         }
-        if patch.tool_name.is_some() {
-            self.tool_name = patch.tool_name;
+        if self.tool_name.is_some() {
+            call.tool_name = self.tool_name;
         }
-        if let Some(input) = patch.input {
-            self.input = input;
+        if let Some(input) = self.input {
+            call.input = input;
         }
-        if let Some(output) = patch.output {
-            self.output = output;
+        if let Some(output) = self.output {
+            call.output = output;
         }
-        if !patch.locations.is_empty() {
-            self.locations = patch.locations;
+        if !self.locations.is_empty() {
+            call.locations = self.locations;
         }
-        if !patch.content.is_empty() {
-            self.content = patch.content;
+        if !self.content.is_empty() {
+            call.content = self.content;
         }
     }
-}
 
-impl ToolCallPatch {
     /// Reads a call in the protocol's JSON; `None` without its id.
     pub fn read(value: &Value) -> Option<Self> {
         let text = |name: &str| text_of(value, name).map(str::to_owned);
@@ -200,15 +125,15 @@ impl ToolCallPatch {
             id: text("toolCallId")?,
             title: text("title"),
             kind: text("kind"),
-            status: text_of(value, "status").map(ToolStatus::read),
+            status: text_of(value, "status").map(ToolStatus::from),
             tool_name: value
                 .get("_meta")
                 .and_then(|meta| text_of(meta, "toolName"))
                 .map(str::to_owned),
             input: known("rawInput"),
             output: known("rawOutput"),
-            locations: list_of(value, "locations").iter().filter_map(Location::read).collect(),
-            content: list_of(value, "content").iter().map(ToolContent::read).collect(),
+            locations: list_of(value, "locations").iter().filter_map(read_location).collect(),
+            content: list_of(value, "content").iter().map(read_content).collect(),
         })
     }
 }
@@ -222,57 +147,24 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-impl ToolStatus {
-    fn read(text: &str) -> Self {
-        match text {
-            "pending" => Self::Pending,
-            "in_progress" => Self::InProgress,
-            "completed" => Self::Completed,
-            "failed" => Self::Failed,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-
-    /// The protocol's word for it.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Other(other) => other,
-        }
-    }
+fn read_location(value: &Value) -> Option<Location> {
+    Some(Location {
+        path: text_of(value, "path")?.to_owned(),
+        line: value.get("line").and_then(Value::as_u64),
+    })
 }
 
-impl Serialize for ToolStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl Location {
-    fn read(value: &Value) -> Option<Self> {
-        Some(Self {
-            path: text_of(value, "path")?.to_owned(),
-            line: value.get("line").and_then(Value::as_u64),
-        })
-    }
-}
-
-impl ToolContent {
-    fn read(value: &Value) -> Self {
-        match text_of(value, "type") {
-            Some("content") => Self::Content {
-                content: ContentBlock::read(value.get("content").unwrap_or(&Value::Null)),
-            },
-            Some("diff") => Self::Diff {
-                path: owned_text(value, "path"),
-                old_text: text_of(value, "oldText").map(str::to_owned),
-                new_text: owned_text(value, "newText"),
-            },
-            _ => Self::Other { value: value.clone() },
-        }
+fn read_content(value: &Value) -> ToolContent {
+    match text_of(value, "type") {
+        Some("content") => ToolContent::Content {
+            content: ContentBlock::from(value.get("content").unwrap_or(&Value::Null)),
+        },
+        Some("diff") => ToolContent::Diff {
+            path: owned_text(value, "path"),
+            old_text: text_of(value, "oldText").map(str::to_owned),
+            new_text: owned_text(value, "newText"),
+        },
+        _ => ToolContent::Other { value: value.clone() },
     }
 }
 

@@ -1,9 +1,11 @@
 //! Updates of a session: `session/update` of an ACP agent, `session_update` of the daemon.
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::{ContentBlock, ToolCallPatch, list_of, owned_text, text_of};
+use super::{
+    ContentBlock, ModeInfo, ModelInfo, Models, Modes, PlanEntry, SlashCommand, TokenUsage, ToolCallPatch, list_of,
+    owned_text, text_of,
+};
 
 /// One update.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,87 +54,6 @@ pub enum SessionUpdate {
     },
 }
 
-/// One step of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PlanEntry {
-    /// What is to be done.
-    pub content: String,
-    /// `high`, `medium` or `low`.
-    pub priority: String,
-    /// `pending`, `in_progress` or `completed`.
-    pub status: String,
-}
-
-/// A command of the agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SlashCommand {
-    /// What is typed, without the slash.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// What is typed after it.
-    pub hint: Option<String>,
-}
-
-/// What an answer has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TokenUsage {
-    /// Tokens that went in.
-    pub input_tokens: u64,
-    /// Tokens that came out.
-    pub output_tokens: u64,
-    /// All of them.
-    pub total_tokens: u64,
-    /// Tokens of thought.
-    pub thought_tokens: u64,
-    /// Tokens that went in for less.
-    pub cached_read_tokens: u64,
-}
-
-/// The models of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Models {
-    /// The one in use.
-    pub current: Option<String>,
-    /// All that may be used.
-    pub available: Vec<ModelInfo>,
-}
-
-/// One model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ModelInfo {
-    /// What goes back to choose it.
-    pub id: String,
-    /// What a person reads.
-    pub name: String,
-    /// What it is good for.
-    pub description: Option<String>,
-    /// How many tokens fit.
-    pub context_limit: Option<u64>,
-}
-
-/// The modes of a session: how much an agent may do without asking.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Modes {
-    /// The one in force.
-    pub current: Option<String>,
-    /// All that may be chosen.
-    pub available: Vec<ModeInfo>,
-}
-
-/// One mode.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ModeInfo {
-    /// What goes back to choose it.
-    pub id: String,
-    /// What a person reads.
-    pub name: String,
-    /// What it allows.
-    pub description: Option<String>,
-}
-
 impl SessionUpdate {
     /// Reads an update, whether it comes wrapped in `{sessionId, update}` or by itself.
     pub fn read(data: &Value) -> Self {
@@ -145,7 +66,7 @@ impl SessionUpdate {
     }
 
     fn read_known(name: &str, update: &Value) -> Option<Self> {
-        let content = || update.get("content").map(ContentBlock::read);
+        let content = || update.get("content").map(ContentBlock::from);
         Some(match name {
             "user_message_chunk" => Self::UserMessage(content()?),
             "agent_message_chunk" => Self::AgentMessage {
@@ -153,11 +74,11 @@ impl SessionUpdate {
                 usage: update
                     .get("_meta")
                     .and_then(|meta| meta.get("usage"))
-                    .map(TokenUsage::read),
+                    .map(read_token_usage),
             },
             "agent_thought_chunk" => Self::AgentThought(content()?),
             "tool_call" | "tool_call_update" => Self::ToolCall(ToolCallPatch::read(update)?),
-            "plan" => Self::Plan(update.get("entries")?.as_array()?.iter().map(PlanEntry::read).collect()),
+            "plan" => Self::Plan(update.get("entries")?.as_array()?.iter().map(read_plan_entry).collect()),
             "usage_update" => Self::ContextUsage {
                 used: update.get("used")?.as_u64()?,
                 size: update.get("size")?.as_u64()?,
@@ -168,7 +89,7 @@ impl SessionUpdate {
                     .get("_meta")
                     .map_or(&[][..], |meta| list_of(meta, "availableSkills"));
                 Self::Commands {
-                    commands: commands.iter().filter_map(SlashCommand::read).collect(),
+                    commands: commands.iter().filter_map(read_slash_command).collect(),
                     skills: skills.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
                 }
             }
@@ -183,37 +104,31 @@ impl SessionUpdate {
     }
 }
 
-impl PlanEntry {
-    fn read(value: &Value) -> Self {
-        Self {
-            content: owned_text(value, "content"),
-            priority: owned_text(value, "priority"),
-            status: owned_text(value, "status"),
-        }
+fn read_plan_entry(value: &Value) -> PlanEntry {
+    PlanEntry {
+        content: owned_text(value, "content"),
+        priority: owned_text(value, "priority"),
+        status: owned_text(value, "status"),
     }
 }
 
-impl SlashCommand {
-    fn read(value: &Value) -> Option<Self> {
-        let hint = value.get("input").and_then(|input| text_of(input, "hint"));
-        Some(Self {
-            name: text_of(value, "name")?.to_owned(),
-            description: owned_text(value, "description"),
-            hint: hint.filter(|hint| !hint.is_empty()).map(str::to_owned),
-        })
-    }
+fn read_slash_command(value: &Value) -> Option<SlashCommand> {
+    let hint = value.get("input").and_then(|input| text_of(input, "hint"));
+    Some(SlashCommand {
+        name: text_of(value, "name")?.to_owned(),
+        description: owned_text(value, "description"),
+        hint: hint.filter(|hint| !hint.is_empty()).map(str::to_owned),
+    })
 }
 
-impl TokenUsage {
-    fn read(value: &Value) -> Self {
-        let number = |name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
-        Self {
-            input_tokens: number("inputTokens"),
-            output_tokens: number("outputTokens"),
-            total_tokens: number("totalTokens"),
-            thought_tokens: number("thoughtTokens"),
-            cached_read_tokens: number("cachedReadTokens"),
-        }
+fn read_token_usage(value: &Value) -> TokenUsage {
+    let number = |name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
+    TokenUsage {
+        input_tokens: number("inputTokens"),
+        output_tokens: number("outputTokens"),
+        total_tokens: number("totalTokens"),
+        thought_tokens: number("thoughtTokens"),
+        cached_read_tokens: number("cachedReadTokens"),
     }
 }
 

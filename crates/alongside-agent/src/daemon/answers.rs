@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::error::ErrorCode;
 use super::event::DaemonEvent;
 use crate::conversation::{TurnEnd, text_of};
+use alongside_protocol::chat::SessionSummary;
 
 /// What a daemon can do: `GET /capabilities`.
 #[derive(Clone, Debug, Deserialize)]
@@ -185,30 +186,6 @@ pub struct PromptReceipt {
     pub event_epoch: Option<String>,
 }
 
-/// A session in a list.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionSummary {
-    /// Its id.
-    pub session_id: String,
-    /// The directory that it works in.
-    #[serde(default, alias = "cwd")]
-    pub workspace_cwd: String,
-    /// What people call it.
-    #[serde(alias = "title")]
-    pub display_name: Option<String>,
-    /// When it began.
-    pub created_at: Option<String>,
-    /// When something happened last.
-    pub updated_at: Option<String>,
-    /// Whether a turn is going on.
-    #[serde(default)]
-    pub has_active_prompt: bool,
-    /// How many clients are in it; none if it is only remembered.
-    #[serde(default)]
-    pub client_count: u64,
-}
-
 /// A cursor is a text, or a number in some versions.
 fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
@@ -251,7 +228,7 @@ impl SessionStatus {
     pub fn open_requests(&self) -> Vec<crate::conversation::PermissionRequest> {
         let interactions = self.pending_interactions.iter();
         interactions
-            .filter_map(crate::conversation::PermissionRequest::read_interaction)
+            .filter_map(crate::conversation::read_pending_interaction)
             .collect()
     }
 }
@@ -298,22 +275,4 @@ pub struct FileText {
     pub hash: Option<String>,
     /// What to ask for the rest with.
     pub next_cursor: Option<String>,
-}
-
-/// Something that the daemon found out about the machine it runs on.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PreflightCell {
-    /// What it is about: `node_version`, `auth`, `mcp_discovery` and so on.
-    pub kind: String,
-    /// `ok`, `warning`, `error` and so on.
-    #[serde(default)]
-    pub status: String,
-    /// `daemon` or `acp`: which process it is true of.
-    pub locality: Option<String>,
-    /// What is wrong.
-    pub error: Option<String>,
-    /// What there is to know.
-    #[serde(default)]
-    pub detail: Value,
 }

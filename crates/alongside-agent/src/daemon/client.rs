@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 
 use super::address::DaemonAddress;
 use super::answers::{
-    Capabilities, FileText, NewSession, PendingPrompt, PreflightCell, PromptReceipt, SessionHandle, SessionPage,
-    SessionStatus, TranscriptPage, read_events,
+    Capabilities, FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionPage, SessionStatus,
+    TranscriptPage, read_events,
 };
 use super::error::DaemonError;
 use super::transport::{Call, Transport, encoded};
 use crate::conversation::{ContentBlock, Vote};
 use alongside_core::Secret;
+use alongside_protocol::chat::PreflightCell;
 
 /// How long a request may take. Until its runtime is up a daemon lets requests wait instead of refusing them, and a
 /// session that is created for nobody stays: so this is generous.

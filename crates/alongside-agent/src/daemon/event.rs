@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
-use crate::conversation::{PermissionRequest, SessionUpdate, owned_text, text_of};
+use crate::conversation::{PermissionRequest, SessionUpdate, owned_text, read_permission_request, text_of};
 
 /// The largest id that JavaScript can count to.
 const LARGEST_ID: u64 = (1 << 53) - 1;
@@ -218,7 +218,7 @@ impl EventKind {
                 state: owned_text(data, "state"),
             },
             "permission_request" => {
-                let request = PermissionRequest::read(text_of(data, "requestId")?, prompt_id, data)?;
+                let request = read_permission_request(text_of(data, "requestId")?, prompt_id, data)?;
                 Self::PermissionRequest(Box::new(request))
             }
             "permission_resolved" => Self::PermissionResolved {

@@ -34,8 +34,8 @@ mod transport;
 
 pub use address::{AddressError, DaemonAddress, USUAL_PORT};
 pub use answers::{
-    Capabilities, FileText, NewSession, PendingPrompt, PreflightCell, PromptReceipt, SessionHandle, SessionPage,
-    SessionScope, SessionStatus, SessionSummary, TranscriptPage, Workspace,
+    Capabilities, FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionPage, SessionScope,
+    SessionStatus, TranscriptPage, Workspace,
 };
 pub use backoff::Backoff;
 pub use client::{ClientSettings, DaemonClient, Diagnostics, USUAL_TIMEOUT};

@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::command::{AgentCommand, AgentError, AgentReply};
-use crate::conversation::{ContentBlock, PermissionDecision};
+use crate::conversation::{ContentBlock, PermissionDecision, Vote};
 use crate::daemon::{Cursor, DaemonAddress, DaemonSessionClient, SessionScope};
-use crate::event::{AgentEvent, ConnectedSession, DisconnectKind};
+use crate::error::AgentError;
 use crate::mention::Query;
 use crate::position::{EventReceiver, EventSender, Position, event_channel};
+use crate::{AgentCommand, AgentReply};
 use alongside_core::Secret;
+use alongside_protocol::chat::{AgentEvent, ConnectedSession, DisconnectKind};
 use pump::Pump;
 use talk::Talk;
 
@@ -237,11 +238,8 @@ impl DaemonIdeConnection {
         let (session, talk) = self.shared.session_and_talk().ok_or(AgentError::NotConnected)?;
         let vote = {
             let talk = talk.lock();
-            talk.translator
-                .open
-                .get(request_id)
-                .ok_or(AgentError::NoSuchRequest)?
-                .vote(decision)
+            let request = talk.translator.open.get(request_id).ok_or(AgentError::NoSuchRequest)?;
+            Vote::new(request, decision)
         };
         let in_time = session.respond_to_permission(request_id, &vote).await?;
         if !in_time {

@@ -10,8 +10,8 @@ use crate::daemon::{
     Capabilities, ClientSettings, DaemonClient, DaemonError, DaemonEvent, DaemonSessionClient, NewSession,
     PendingPrompt, SessionHandle,
 };
-use crate::event::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
 use crate::position::Position;
+use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
 
 /// What there is no conversation without. Its name, and the tag that says so.
 const NEEDED: [&str; 5] = [

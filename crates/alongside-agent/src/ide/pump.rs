@@ -11,7 +11,7 @@ use super::Shared;
 use super::open::{Opened, Past, State, state_of};
 use super::talk::Talk;
 use crate::daemon::{Cursor, DaemonError, DaemonEvent, DaemonSessionClient, EventKind, EventStream, StreamItem};
-use crate::event::{AgentEvent, DisconnectKind, NoticeLevel};
+use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel};
 
 /// How often the daemon is told that we are still here.
 const HEARTBEAT: Duration = Duration::from_secs(30);

@@ -3,8 +3,8 @@
 use super::translator::{Source, Translator};
 use crate::conversation::PermissionRequest;
 use crate::daemon::{Cursor, DaemonEvent, DaemonSessionClient, EventKind};
-use crate::event::{AgentEvent, NoticeLevel};
 use crate::position::{EventSender, Position};
+use alongside_protocol::chat::{AgentEvent, NoticeLevel};
 
 /// How many ids of ours are remembered. The daemon issues another one when it was restarted.
 const MOST_CLIENTS: usize = 8;

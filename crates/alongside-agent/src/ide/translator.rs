@@ -23,7 +23,7 @@ use crate::conversation::{
     ContentBlock, PermissionRequest, SessionUpdate, ToolCall, ToolCallPatch, ToolCards, TurnEnd, list_of,
 };
 use crate::daemon::{DaemonEvent, EventKind};
-use crate::event::{AgentEvent, NoticeLevel};
+use alongside_protocol::chat::{AgentEvent, NoticeLevel};
 
 /// Where an event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

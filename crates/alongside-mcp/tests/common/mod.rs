@@ -11,7 +11,7 @@ use std::time::Duration;
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
 use alongside_mcp::{Companion, Config, Server};
 use parking_lot::Mutex;
@@ -33,7 +33,7 @@ pub(crate) enum Told {
     Started(String, Option<ClientInfo>),
     Opened(String),
     Closed(String),
-    Ended(String, Vec<Verdict>),
+    Ended(String, Vec<Decision>),
     OpenDiff(String, String, String),
     CloseDiff(String, String),
 }
@@ -70,7 +70,7 @@ impl Companion for TestCompanion {
         self.tell(Told::Closed(session.to_string()));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>) {
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
         self.tell(Told::Ended(session.to_string(), undelivered));
     }
 
@@ -123,12 +123,12 @@ pub(crate) fn inspector() -> ClientInfo {
     }
 }
 
-pub(crate) fn rejected(file_path: &str) -> Verdict {
-    Verdict::Rejected { path: file_path.into() }
+pub(crate) fn rejected(file_path: &str) -> Decision {
+    Decision::Rejected { path: file_path.into() }
 }
 
-pub(crate) fn accepted(file_path: &str, content: &str) -> Verdict {
-    Verdict::Accepted {
+pub(crate) fn accepted(file_path: &str, content: &str) -> Decision {
+    Decision::Accepted {
         path: file_path.into(),
         content: content.into(),
     }

@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use alongside_discovery::{Announcement, Environment, terminal_environment};
-use alongside_front::protocol::{Notification, Request, Variables};
-use alongside_front::{Desk, FrontEnd, Refusal, stdio};
+use alongside_front::stdio;
+use alongside_protocol::{Desk, FrontEnd, Refusal};
+use alongside_protocol::{Notification, Request, Variables};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use tokio::io::BufReader;
@@ -18,8 +19,8 @@ use tokio::sync::broadcast;
 
 use crate::command_line::{Bridge, Common, Serve};
 use crate::commands::serve;
-use crate::companion::{Companion, Running};
 use crate::signals::EndSignals;
+use alongside_companion::{Companion, Running};
 
 pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
     if bridge.check {

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use alongside_core::context::Cursor;
-use alongside_front::protocol::{FilePath, Focus, Nothing, Request, ShownContext};
+use alongside_protocol::{FilePath, Focus, Nothing, Request, ShownContext};
 use anyhow::{Context as _, Result, anyhow};
 
 use crate::command_line::{Common, Context};
 use crate::printable::printable_line;
-use crate::running;
+use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
     let mut companion = running::connect_nearest(&common.directory()).await?;

@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::command_line::{Common, Serve};
 use crate::commands::serve;
-use crate::companion::Running;
-use crate::places::Places;
-use crate::running;
 use crate::signals::EndSignals;
+use alongside_companion::Running;
+use alongside_companion::places::Places;
+use alongside_companion::running;
 
 const BEFORE: &str = "# Shopping\n\n- bread\n- milk\n- apples\n";
 const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, which you always forget\n";

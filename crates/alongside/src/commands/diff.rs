@@ -10,7 +10,7 @@ use alongside_core::ReviewId;
 use alongside_core::difference::unified;
 use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
-use alongside_front::protocol::{
+use alongside_protocol::{
     Accept, Decided, Edit, HunkChoice, HunkDecision, Nothing, OfAgent, Request, ReviewRef, ReviewSummary, ReviewTexts,
     Version,
 };
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::command_line::{Common, Diff, HunkWord};
 use crate::printable::{ago, printable_difference, printable_line};
-use crate::running;
+use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
     let mut companion = running::connect_nearest(&common.directory()).await?;

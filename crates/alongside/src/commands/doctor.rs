@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::command_line::Common;
-use crate::doctor;
+use alongside_companion::doctor;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let diagnosis = doctor::examine(&common.directory()).await?;

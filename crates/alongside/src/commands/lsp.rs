@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
-use alongside_front::lsp::{self, Client, Ending, Greeting, Scratch, Wire};
+use alongside_lsp::{Client, Ending, Greeting, Scratch, Wire};
 use anyhow::{Context, Result};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::io::BufReader;
 use tokio::sync::Notify;
 
 use crate::command_line::{Common, Lsp};
-use crate::companion::{Options, Running};
-use crate::places::Places;
 use crate::signals::EndSignals;
+use alongside_companion::places::Places;
+use alongside_companion::{Options, Running};
 
 /// How long a file must not have changed to count as written.
 const QUIET: Duration = Duration::from_millis(80);
@@ -33,7 +33,7 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     }
     let mut wire = Wire::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let greeting = tokio::select! {
-        greeting = lsp::greet(&mut wire) => greeting,
+        greeting = alongside_lsp::greet(&mut wire) => greeting,
         () = signals.received() => None,
     };
     let Some(mut greeting) = greeting else {
@@ -42,7 +42,7 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     let (running, scratch) = match start(common, lsp, &mut greeting).await {
         Ok(started) => started,
         Err(error) => {
-            lsp::refuse(wire, greeting, &format!("{error:#}")).await;
+            alongside_lsp::refuse(wire, greeting, &format!("{error:#}")).await;
             return Err(error);
         }
     };
@@ -51,7 +51,7 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     let settling = tokio::spawn(settle(written, changes.clone()));
     // A task of its own, so that the editor hears of the end too.
     let desk = running.companion().clone();
-    let mut conversation = tokio::spawn(lsp::serve(desk, wire, greeting, scratch, changes));
+    let mut conversation = tokio::spawn(alongside_lsp::serve(desk, wire, greeting, scratch, changes));
     let ending = tokio::select! {
         () = signals.received() => None,
         () = running.stopped() => None,

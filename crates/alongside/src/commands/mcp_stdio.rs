@@ -6,8 +6,8 @@ use alongside_mcp::client::{Client, stdio};
 use anyhow::{Context, Result, anyhow};
 
 use crate::command_line::Common;
-use crate::places::Places;
-use crate::running;
+use alongside_companion::places::Places;
+use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let directory = common.directory();

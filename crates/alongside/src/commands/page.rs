@@ -2,11 +2,11 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
-use alongside_front::protocol::{Nothing, PageLink, Request};
+use alongside_protocol::{Nothing, PageLink, Request};
 use anyhow::{Context, Result, bail};
 
 use crate::command_line::Common;
-use crate::running;
+use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common, open: bool) -> Result<ExitCode> {
     let mut companion = running::connect_nearest(&common.directory()).await?;

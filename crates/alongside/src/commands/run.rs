@@ -8,9 +8,9 @@ use tokio::process::Command;
 
 use crate::command_line::{Common, Run, Serve};
 use crate::commands::serve;
-use crate::companion::Running;
-use crate::places::Places;
-use crate::running;
+use alongside_companion::Running;
+use alongside_companion::places::Places;
+use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let environment = Environment::current();

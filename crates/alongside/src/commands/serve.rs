@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 
-use alongside_core::{Outcome, ReviewId};
+use alongside_core::{ReviewId, ReviewOutcome};
 use alongside_discovery::{Environment, dials_the_containers_host};
-use alongside_front::protocol::{AgentSummary, Notification, ReviewSummary};
+use alongside_protocol::{AgentSummary, Notification, ReviewSummary};
 use anyhow::{Context, Result};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::command_line::{Common, Serve};
 use crate::commands::page::open_in_browser;
-use crate::companion::{Options, Running};
 use crate::output::Output;
-use crate::places::Places;
 use crate::printable::printable_line;
-use crate::running::{self, Record};
 use crate::signals::EndSignals;
+use alongside_companion::places::Places;
+use alongside_companion::running::{self, Record};
+use alongside_companion::{Options, Running};
 
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
@@ -157,7 +157,7 @@ impl Narrator {
                 let path = self.short(&closed.path);
                 self.output
                     .news(&format!("Review {} ({path}) was {}.", closed.review, closed.outcome));
-                if closed.outcome == Outcome::Accepted {
+                if closed.outcome == ReviewOutcome::Accepted {
                     self.output.news("  The agent is writing the file.");
                 }
             }

@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-use alongside_front::protocol::{Nothing, Request, Status};
+use alongside_protocol::{Nothing, Request, Status};
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::command_line::Common;
-use crate::doctor;
-use crate::places::Places;
 use crate::printable::printable_line;
-use crate::running;
-use crate::who::Found;
+use alongside_companion::doctor;
+use alongside_companion::places::Places;
+use alongside_companion::running;
+use alongside_companion::who::Found;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let places = Places::of_user()?;

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
-use alongside_front::protocol::{Nothing, Request};
+use alongside_protocol::{Nothing, Request};
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 
 use crate::command_line::{Common, Stop};
-use crate::companion::process_ended;
-use crate::places::Places;
-use crate::running::{self, Record};
+use alongside_companion::places::Places;
+use alongside_companion::process_ended;
+use alongside_companion::running::{self, Record};
 
 /// A companion tells its agents before it ends, which takes them a moment.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 
 use alongside_front::client::{Client, ClientError};
-use alongside_front::protocol::{Nothing, Request};
+use alongside_protocol::{Nothing, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use alongside_core::{ReviewId, TextChange};
 use alongside_front::client::ClientError;
-use alongside_front::protocol::{Buffer, Change, Edit, Notification, Request};
+use alongside_protocol::{Buffer, Change, Edit, Notification, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, Sandbox, wait_for};

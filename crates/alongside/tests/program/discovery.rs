@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpStream;
 use std::process::Command;
 
-use alongside_front::protocol::{Folders, Request};
+use alongside_protocol::{Folders, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, wait_for};

@@ -35,11 +35,7 @@ fn a_library_depends_on_the_core_and_on_no_other_crate_of_ours() {
                 .keys()
                 .filter(|dependency| crates.contains_key(*dependency))
             {
-                let allowed = match dependency.as_str() {
-                    "alongside-core" => name != "alongside-core",
-                    "alongside-loopback" => ["alongside-mcp", "alongside-front", "alongside-ui"].contains(&name.as_str()),
-                    _ => false,
-                };
+                let allowed = dependency == "alongside-core" && name != "alongside-core";
                 assert!(allowed, "{name} must not depend on {dependency}");
             }
         }

@@ -3,8 +3,8 @@
 use super::{Translator, patch_of, take_out};
 use crate::conversation::{PermissionRequest, SessionUpdate, ToolCallPatch};
 use crate::daemon::{DaemonEvent, EventKind, PendingPrompt};
-use crate::event::AgentEvent;
 use crate::position::Told;
+use alongside_protocol::chat::AgentEvent;
 
 /// How many prompts of ours are remembered.
 const MOST_ACCEPTED: usize = 64;

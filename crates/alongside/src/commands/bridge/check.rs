@@ -9,11 +9,10 @@ use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{Core, Effect, Insist, Now, Proposal, ReviewId, SessionId};
-use alongside_front::protocol::{
-    Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome,
-};
-use alongside_front::{Desk, FrontEnd, Refusal, stdio};
+use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, SessionId};
+use alongside_front::stdio;
+use alongside_protocol::{Desk, FrontEnd, Refusal};
+use alongside_protocol::{Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome};
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -449,7 +448,7 @@ impl CheckingDesk {
                 Ok::<_, alongside_core::DecideError>(Version { version })
             })),
             Request::ReviewAccept(accept) => {
-                answer(self.with_core(|core| core.accept(accept.review, accept.content, Insist::No)))
+                answer(self.with_core(|core| core.accept(accept.review, accept.content, EmptyDraft::Refuse)))
             }
             Request::ReviewReject(asked) => answer(self.with_core(|core| core.reject(asked.review))),
             Request::TerminalEnvironment(_) => Ok(json!({ "variables": {} })),

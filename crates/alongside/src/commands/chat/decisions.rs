@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 
 use alongside_core::ReviewId;
 use alongside_front::client::{Client, ClientError};
-use alongside_front::protocol::{Accept, Request, ReviewRef, ReviewSummary};
+use alongside_protocol::{Accept, Request, ReviewRef, ReviewSummary};
 use anyhow::Result;
 use serde_json::{Value, json};
 

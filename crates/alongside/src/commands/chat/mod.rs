@@ -7,17 +7,17 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use alongside_front::client::Client;
-use alongside_front::protocol::{ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, PageLink, Request};
+use alongside_protocol::{ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, PageLink, Request};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::command_line::{Chat, Common, Serve};
 use crate::commands::page::open_in_browser;
 use crate::commands::serve;
-use crate::companion::Running;
-use crate::places::Places;
-use crate::running;
 use crate::signals::EndSignals;
+use alongside_companion::Running;
+use alongside_companion::places::Places;
+use alongside_companion::running;
 use decisions::Decisions;
 use turn::Turn;
 

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use alongside_front::client::{Client, ClientError};
-use alongside_front::protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Notification, Request, ReviewSummary};
+use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Notification, Request, ReviewSummary};
 use anyhow::Result;
 use serde_json::{Value, json};
 

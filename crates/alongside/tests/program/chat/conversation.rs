@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
-use alongside_front::protocol::{ChatAgentKind, ChatPhase, Hunks, Nothing, Notification, Request, Texts};
+use alongside_protocol::{ChatAgentKind, ChatPhase, Hunks, Nothing, Notification, Request, Texts};
 use serde_json::{Value, json};
 
 use super::daemon::TalkingDaemon;

@@ -2,9 +2,7 @@
 
 use alongside_core::Secret;
 use alongside_front::client::{Client, ClientError};
-use alongside_front::protocol::{
-    ChatCommand, ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, Request,
-};
+use alongside_protocol::{ChatCommand, ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{PATIENCE, Sandbox, Serving};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
-use alongside_front::protocol::ChatPhase;
+use alongside_protocol::ChatPhase;
 use serde_json::json;
 
 use super::daemon::{TalkingDaemon, words};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alongside_front::protocol::ChatPhase;
+use alongside_protocol::ChatPhase;
 use serde_json::json;
 
 use super::daemon::TalkingDaemon;

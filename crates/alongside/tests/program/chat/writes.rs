@@ -1,6 +1,6 @@
 //! What a child writes is reviewed like the change of any other agent.
 
-use alongside_front::protocol::{
+use alongside_protocol::{
     Buffer, ChatPhase, ChatWrites, ChatWritesChoice, Nothing, Notification, Request, ReviewSummary,
 };
 use serde_json::{Value, json};

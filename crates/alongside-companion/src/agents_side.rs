@@ -1,0 +1,56 @@
+//! What agents do.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use alongside_core::dialect::ClientInfo;
+use alongside_core::{Decision, Proposal, SessionId};
+
+use super::{Companion, base};
+
+impl alongside_mcp::Companion for Companion {
+    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
+        if let Some(client) = client {
+            self.store.remember_client(session, client);
+        }
+        self.with_core(|core, now| core.session_started(now, session, client.cloned()));
+    }
+
+    fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
+        self.store.known_client(session)
+    }
+
+    fn stream_opened(&self, session: &SessionId) {
+        self.with_core(|core, _| core.stream_opened(session));
+    }
+
+    fn stream_closed(&self, session: &SessionId) {
+        self.with_core(|core, _| core.stream_closed(session));
+    }
+
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
+        let paths = undelivered.iter().map(|decision| decision.path().clone()).collect();
+        self.with_core(|core, _| core.session_ended(session, paths));
+    }
+
+    async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
+        let workspace = self.workspace();
+        let outside_workspace = self.settings.lock().outside_workspace;
+        let buffer = self.buffers.get(Path::new(&*file_path));
+        // Reading and comparing take time that other agents should not have to wait for.
+        let proposal = tokio::task::spawn_blocking(move || {
+            base::check(&file_path, &workspace, outside_workspace)?;
+            let base = base::read(&file_path, buffer)?;
+            Ok::<_, String>(Proposal::new(file_path, base, new_content))
+        })
+        .await
+        .map_err(|_| "The change could not be processed; try again.".to_owned())??;
+        self.with_core(|core, now| core.open_review(now, session, proposal))
+            .map(|_| ())
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
+        self.with_core(|core, _| core.close_review(session, file_path))
+    }
+}

@@ -1,0 +1,163 @@
+//! What stands between a child and the files: a review, like that of any other agent.
+//!
+//! A child that wants to write a file is a session of the core, and what it wants to write a proposal of that session. So every front end
+//! shows it, and the decision comes back as [`alongside_core::Effect::SendDecision`], which ends up in [`Waiting::tell`].
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use alongside_agent::ConnectedSession;
+use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
+use alongside_core::dialect::ClientInfo;
+use alongside_core::{Base, Decision, Proposal, SessionId};
+use alongside_protocol::ChatWrites;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::{Companion, base};
+
+/// How the sessions of agents that are spoken to directly are told from those of command lines.
+const PREFIX: &str = "chat-";
+
+/// The session of the core that an agent's session is.
+pub(super) fn core_session(session: &str) -> SessionId {
+    SessionId::new(format!("{PREFIX}{session}"))
+}
+
+/// Whether a session is one of an agent that was spoken to directly. Such an agent ends with its companion.
+pub(crate) fn is_of_chat(session: &SessionId) -> bool {
+    session.as_str().starts_with(PREFIX)
+}
+
+/// Who an agent is, as the core knows agents.
+pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
+    let (name, version) = session.agent.rsplit_once(' ').unwrap_or((&session.agent, ""));
+    ClientInfo {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    }
+}
+
+/// What a write is known by: its session and its path.
+type Write = (SessionId, Arc<str>);
+
+/// The writes that wait for a decision.
+#[derive(Default)]
+pub(crate) struct Waiting(Mutex<HashMap<Write, oneshot::Sender<Decision>>>);
+
+impl Waiting {
+    /// Waits from now on. Who waited for the same before is told that it is over.
+    fn wait(&self, session: &SessionId, path: &Arc<str>) -> oneshot::Receiver<Decision> {
+        let (sender, receiver) = oneshot::channel();
+        self.0.lock().insert((session.clone(), Arc::clone(path)), sender);
+        receiver
+    }
+
+    fn forget(&self, session: &SessionId, path: &Arc<str>) {
+        self.0.lock().remove(&(session.clone(), Arc::clone(path)));
+    }
+
+    /// Passes a decision on.
+    pub(crate) fn tell(&self, session: &SessionId, decision: Decision) {
+        let waiting = self.0.lock().remove(&(session.clone(), Arc::clone(decision.path())));
+        if let Some(waiting) = waiting {
+            // It may have been cancelled this very moment.
+            let _ = waiting.send(decision);
+        }
+    }
+}
+
+/// The gate of a companion.
+pub(super) struct Gate(pub(super) Weak<Companion>);
+
+impl ReviewGate for Gate {
+    fn unsaved_text(&self, path: &Path) -> Option<String> {
+        let companion = self.0.upgrade()?;
+        companion.buffers.get(path).map(|text| text.as_ref().to_owned())
+    }
+
+    fn review(&self, write: ProposedWrite) -> BoxFuture<'static, WriteDecision> {
+        let companion = self.0.clone();
+        Box::pin(async move {
+            match companion.upgrade() {
+                Some(companion) => review(companion, write).await,
+                None => refuse("the companion is shutting down"),
+            }
+        })
+    }
+}
+
+fn refuse(reason: impl Into<String>) -> WriteDecision {
+    WriteDecision::Refuse { reason: reason.into() }
+}
+
+async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecision {
+    if companion.chat.writes() == ChatWrites::Allow {
+        return WriteDecision::Write(write.text);
+    }
+    let Some(path) = write.path.to_str().map(Arc::<str>::from) else {
+        return refuse("the path is not valid UTF-8, so the change cannot be reviewed");
+    };
+    let text: Arc<str> = write.text.into();
+    let proposal = match propose(&companion, write.path, Arc::clone(&path), Arc::clone(&text)).await {
+        Ok(Some(proposal)) => proposal,
+        Ok(None) => return WriteDecision::Write(text.as_ref().to_owned()),
+        Err(reason) => return refuse(reason),
+    };
+    let session = core_session(&write.session_id);
+    let decision = companion.chat.waiting.wait(&session, &path);
+    if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
+        return refuse(refusal.to_string());
+    }
+    let mut withdrawal = Withdrawal {
+        companion: Arc::downgrade(&companion),
+        session,
+        path,
+    };
+    // The companion must be able to end while somebody thinks.
+    drop(companion);
+    let decision = decision.await;
+    // It was decided, or a newer one has taken its place, which is not to be taken back.
+    withdrawal.companion = Weak::new();
+    match decision {
+        Ok(Decision::Accepted { content, .. }) => WriteDecision::Write(content.as_ref().to_owned()),
+        Ok(Decision::Rejected { .. }) => refuse("the user rejected this change"),
+        Err(_) => refuse("replaced by a newer change to the same file"),
+    }
+}
+
+/// What is to be reviewed; `None` if nothing would change.
+async fn propose(
+    companion: &Companion,
+    file: PathBuf,
+    path: Arc<str>,
+    text: Arc<str>,
+) -> Result<Option<Proposal>, String> {
+    let buffer = companion.buffers.get(&file);
+    let compare = move || {
+        let base = base::read(&path, buffer)?;
+        let same = matches!(&base, Base::Text(base) if *base == text);
+        Ok((!same).then(|| Proposal::new(path, base, text)))
+    };
+    tokio::task::spawn_blocking(compare)
+        .await
+        .map_err(|_| "The change could not be processed; try again.".to_owned())?
+}
+
+/// Takes a review back when nobody waits for it any more: the turn was cancelled, or the agent is gone.
+struct Withdrawal {
+    companion: Weak<Companion>,
+    session: SessionId,
+    path: Arc<str>,
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        if let Some(companion) = self.companion.upgrade() {
+            companion.chat.waiting.forget(&self.session, &self.path);
+            companion.with_core(|core, _| core.close_review(&self.session, &self.path));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Noticing that the editor is gone, so that its companion ends with it.
+
+/// Waits until a process ends.
+#[cfg(target_os = "linux")]
+pub async fn ended(pid: u32) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    match pidfd_open(raw, PidfdFlags::empty()) {
+        Ok(descriptor) => {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            // The descriptor becomes readable when the process ends. A thread that waits costs nothing, and ends with us.
+            let waiting = std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
+                let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
+                while poll(&mut descriptors, None) == Err(rustix::io::Errno::INTR) {}
+                // Nobody may care any more.
+                let _ = tell.send(());
+            });
+            if waiting.is_err() || told.await.is_err() {
+                look_now_and_then(pid).await;
+            }
+        }
+        Err(rustix::io::Errno::SRCH) => {}
+        // An old kernel.
+        Err(_) => look_now_and_then(pid).await,
+    }
+}
+
+/// Waits until a process ends.
+#[cfg(not(target_os = "linux"))]
+pub async fn ended(pid: u32) {
+    look_now_and_then(pid).await;
+}
+
+/// For systems that do not tell.
+async fn look_now_and_then(pid: u32) {
+    use std::time::Duration;
+
+    use alongside_discovery::process::{Alive, Processes, SystemProcesses};
+
+    while SystemProcesses::default().is_alive(pid) != Alive::No {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_a_process_is_noticed() {
+        let mut child = tokio::process::Command::new("sleep")
+            .arg("600")
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let pid = child.id().unwrap();
+        let waiting = tokio::spawn(ended(pid));
+        child.kill().await.unwrap();
+        tokio::time::timeout(std::time::Duration::from_secs(30), waiting)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_process_that_does_not_exist_has_ended() {
+        ended(0x3fff_fffe).await;
+    }
+}

@@ -1,0 +1,330 @@
+//! The companion: the core with the world around it.
+//!
+//! Every input, from an agent, a person or a timer, goes through [`Companion::with_core`], which carries the effects out
+//! in their order before anybody else gets to the core. Nothing that happens in there waits: agents and front ends have
+//! outboxes of their own, and files are written by a thread of their own.
+
+mod agents_side;
+mod base;
+mod buffers;
+mod chat;
+mod clock;
+pub mod doctor;
+mod editor;
+mod kept_reviews;
+mod lifecycle;
+mod people_side;
+pub mod places;
+pub mod running;
+pub mod settings;
+mod standing;
+mod store;
+mod watcher;
+pub mod who;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+
+use alongside_core::dialect::DIALECTS;
+use alongside_core::draft::DraftChange;
+use alongside_core::{Core, Effect, Now, Review, ReviewId};
+use alongside_page::LoginLinks;
+use alongside_protocol::{
+    AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+};
+use anyhow::Context;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, broadcast};
+
+use crate::places::Places;
+use crate::settings::Settings;
+use buffers::Buffers;
+use clock::Clock;
+use standing::Standing;
+use store::Store;
+
+pub use editor::ended as process_ended;
+pub use lifecycle::{Options, Running};
+
+/// How many notifications a front end may be behind before it has to ask again.
+const NEWS_KEPT: usize = 128;
+/// An edit with more bytes than this is not told.
+const LARGEST_NEWS: usize = 1024 * 1024;
+
+/// One running companion.
+pub struct Companion {
+    /// Ourselves, for those that we start.
+    me: Weak<Companion>,
+    core: Mutex<Core>,
+    clock: Clock,
+    /// Set once the agents' port listens, before anybody can connect.
+    agents: OnceLock<alongside_mcp::AgentHub>,
+    news: broadcast::Sender<Notification>,
+    /// Makes links to the page; set once the page is served.
+    page_links: OnceLock<LoginLinks>,
+    store: Store,
+    buffers: Buffers,
+    places: Places,
+    chat: chat::Chat,
+    settings: Mutex<Settings>,
+    identity: Identity,
+    /// What `status` says about the outside; filled in when the companion is announced.
+    announced: Mutex<Announced>,
+    standing: Standing,
+    wake: Wake,
+}
+
+/// Who the companion is for.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The short name that agents are given.
+    pub name: String,
+    /// The name that agents show.
+    pub display_name: String,
+    /// The editor's process, or our own.
+    pub pid: u32,
+}
+
+impl Identity {
+    /// Whether there is an editor at all.
+    fn has_editor(&self) -> bool {
+        self.pid != std::process::id()
+    }
+}
+
+/// What was announced, and what could not be.
+#[derive(Clone, Debug, Default)]
+pub struct Announced {
+    pub port: u16,
+    pub files: Vec<PathBuf>,
+    pub problems: Vec<String>,
+}
+
+/// What the housekeeping tasks wait for.
+#[derive(Default)]
+struct Wake {
+    /// The next deadline of the core may be another one now.
+    deadline: Notify,
+    /// The folders of the workspace changed.
+    workspace: Notify,
+    /// The editor was used, though another companion is found before it.
+    used: Notify,
+    /// Reviews came or went, so that other files must be watched.
+    reviews: Notify,
+    /// The file of a review may hold something else.
+    bases: Notify,
+    /// Somebody asked the companion to end.
+    stop: Notify,
+}
+
+impl Companion {
+    fn new(
+        me: Weak<Self>,
+        workspace: Vec<PathBuf>,
+        places: Places,
+        settings: Settings,
+        identity: Identity,
+        store: Store,
+    ) -> Self {
+        Self {
+            me,
+            chat: chat::Chat::new(&places, &workspace, store.slot()),
+            core: Mutex::new(Core::new(workspace, Box::new(real_file))),
+            clock: Clock::start(),
+            agents: OnceLock::new(),
+            news: broadcast::channel(NEWS_KEPT).0,
+            page_links: OnceLock::new(),
+            store,
+            buffers: Buffers::default(),
+            places,
+            settings: Mutex::new(settings),
+            standing: Standing::new(identity.has_editor()),
+            identity,
+            announced: Mutex::default(),
+            wake: Wake::default(),
+        }
+    }
+
+    /// What happens from now on, for front ends and the terminal.
+    pub fn news(&self) -> broadcast::Receiver<Notification> {
+        self.news.subscribe()
+    }
+
+    /// Whether the person wants the page to be opened at the start.
+    pub fn opens_page(&self) -> bool {
+        self.settings.lock().open_page
+    }
+
+    /// A link that opens the page in a browser, once.
+    pub fn page_link(&self) -> anyhow::Result<String> {
+        let links = self.page_links.get().context("this companion does not serve a page")?;
+        links.create().context("cannot create a link to the page")
+    }
+
+    pub fn announced(&self) -> Announced {
+        self.announced.lock().clone()
+    }
+
+    pub fn workspace(&self) -> Vec<PathBuf> {
+        self.core.lock().workspace().to_vec()
+    }
+
+    /// Gives the core an input and carries out what follows from it.
+    fn with_core<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> R {
+        let mut core = self.core.lock();
+        let before = core.next_deadline();
+        let result = input(&mut core, self.clock.now());
+        for effect in core.take_effects() {
+            self.carry_out(&core, effect);
+        }
+        if core.next_deadline() != before {
+            self.wake.deadline.notify_one();
+        }
+        result
+    }
+
+    fn carry_out(&self, core: &Core, effect: Effect) {
+        match effect {
+            Effect::PublishContext(context) => {
+                if let Some(agents) = self.agents.get() {
+                    agents.publish_context(&context);
+                }
+                self.tell_people(Notification::ContextChanged(context));
+            }
+            Effect::SendDecision { session, decision } if chat::is_of_chat(&session) => {
+                self.chat.waiting.tell(&session, decision);
+            }
+            Effect::SendDecision { session, decision } => {
+                let known = self
+                    .agents
+                    .get()
+                    .is_some_and(|agents| agents.notify(&session, decision));
+                if !known {
+                    tracing::warn!(%session, "dropping a decision: its session no longer exists");
+                }
+            }
+            Effect::ReviewOpened(id) => {
+                if let Ok(review) = core.review(id) {
+                    self.store.save(review.clone());
+                    self.wake.reviews.notify_one();
+                    self.tell_people(Notification::ReviewOpened(ReviewSummary::of(review)));
+                }
+            }
+            Effect::ReviewChanged(id) => {
+                if let Ok(review) = core.review(id) {
+                    self.store.save(review.clone());
+                    self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
+                }
+            }
+            Effect::ReviewEdited { id, change } => {
+                if let Ok(review) = core.review(id) {
+                    self.store.save(review.clone());
+                    self.tell_people(edited(review, change));
+                }
+            }
+            Effect::ReviewRebased { id, conflicts } => {
+                self.tell_people(Notification::ReviewRebased(ReviewRebased { review: id, conflicts }));
+            }
+            Effect::ReviewClosed { id, path, outcome } => {
+                self.store.forget(id);
+                self.wake.reviews.notify_one();
+                self.tell_people(Notification::ReviewClosed(ReviewClosed {
+                    review: id,
+                    path,
+                    outcome,
+                }));
+            }
+            Effect::AgentsChanged => {
+                self.tell_people(Notification::AgentsChanged(Agents {
+                    agents: summaries(core),
+                }));
+            }
+            Effect::WorkspaceChanged => self.wake.workspace.notify_one(),
+        }
+    }
+
+    /// Compares every review with what its file holds now.
+    async fn refresh_bases(&self) {
+        let reviews: Vec<(ReviewId, Arc<str>)> = self
+            .core
+            .lock()
+            .reviews()
+            .map(|review| (review.id, review.path.clone()))
+            .collect();
+        let buffered: Vec<_> = reviews
+            .into_iter()
+            .map(|(id, path)| (id, self.buffers.get(Path::new(&*path)), path))
+            .collect();
+        let read = tokio::task::spawn_blocking(move || {
+            // A file that cannot be read as text now leaves its review as it is; the agent will say what is wrong.
+            let read = buffered
+                .into_iter()
+                .filter_map(|(id, buffer, path)| Some((id, base::read(&path, buffer).ok()?)));
+            read.collect::<Vec<_>>()
+        });
+        for (id, base) in read.await.unwrap_or_default() {
+            self.with_core(|core, _| core.base_changed(id, base));
+        }
+    }
+
+    fn tell_people(&self, notification: Notification) {
+        // Nobody listens while no front end is there.
+        let _ = self.news.send(notification);
+    }
+
+    /// Reads settings and ignore files again; what is wrong with them is logged and the former rules stay.
+    fn refresh_privacy(&self) {
+        let workspace = self.workspace();
+        let settings = match Settings::load(&self.places.settings(), &workspace) {
+            Ok(settings) => settings,
+            Err(error) => return tracing::error!(%error, "invalid settings; keeping the previous ones"),
+        };
+        match settings.privacy(&workspace, &ignore_files()) {
+            Ok(privacy) => self.with_core(|core, _| core.set_privacy(privacy)),
+            Err(error) => return tracing::error!(%error, "invalid settings; keeping the previous ones"),
+        }
+        *self.settings.lock() = settings;
+    }
+}
+
+fn summaries(core: &Core) -> Vec<AgentSummary> {
+    core.agents()
+        .map(|agent| AgentSummary {
+            name: agent.display_name(),
+            session: agent.session.to_string(),
+            listening: agent.listening,
+            since: agent.since_unix_milliseconds,
+        })
+        .collect()
+}
+
+/// How people hear of an edit. Every front end that is behind keeps a copy, so a very large one is not told but asked for.
+fn edited(review: &Review, change: DraftChange) -> Notification {
+    if change
+        .text
+        .as_ref()
+        .is_some_and(|text| text.insert.len() > LARGEST_NEWS)
+    {
+        return Notification::Resync(Nothing {});
+    }
+    Notification::ReviewEdited(ReviewEdited {
+        review: review.id,
+        version: review.version,
+        changes: change.text.into_iter().collect(),
+        hunks: change.hunks,
+    })
+}
+
+/// The names of the files in which a workspace says what agents shall not see.
+fn ignore_files() -> [&'static str; DIALECTS.len()] {
+    DIALECTS.map(|dialect| dialect.ignore_file)
+}
+
+/// The file that a path leads to, if there is one.
+fn real_file(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    real.is_file().then_some(real)
+}
+
+/// What `Arc<Companion>` is called where it is shared.
+pub type Shared = Arc<Companion>;

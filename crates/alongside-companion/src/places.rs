@@ -1,0 +1,105 @@
+//! Where the companion keeps its own files.
+//!
+//! Everything lies below one state directory, and not below the runtime directory, because terminals of one user differ
+//! in whether they have the latter, and then a command would not find the companion that a person sees running.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use etcetera::{BaseStrategy, choose_base_strategy};
+
+/// The directories of the user.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Settings.
+    pub configuration: PathBuf,
+    /// What outlives the process.
+    pub state: PathBuf,
+}
+
+impl Places {
+    pub fn of_user() -> Result<Self> {
+        let strategy = choose_base_strategy().context("cannot find your home directory; set HOME")?;
+        let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+        Ok(Self {
+            configuration: strategy.config_dir().join("alongside"),
+            state: state.join("alongside"),
+        })
+    }
+
+    /// The records of running companions.
+    pub fn companions(&self) -> PathBuf {
+        self.state.join("companions")
+    }
+
+    /// Ports and tokens to be taken again after a restart.
+    pub fn resume(&self) -> PathBuf {
+        self.state.join("resume")
+    }
+
+    /// Open reviews.
+    pub fn reviews(&self) -> PathBuf {
+        self.state.join("reviews")
+    }
+
+    /// What is kept of the chat.
+    pub fn chat(&self) -> PathBuf {
+        self.state.join("chat")
+    }
+
+    /// Drafts that editors edit as files.
+    pub fn drafts(&self) -> PathBuf {
+        self.state.join("drafts")
+    }
+
+    /// The user's settings.
+    pub fn settings(&self) -> PathBuf {
+        self.configuration.join("config.toml")
+    }
+}
+
+/// Makes a directory that only this user can enter.
+pub fn private_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Writes a file that only this user can read, whole or not at all.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    private_directory(directory)?;
+    // A temporary file is created with mode 0600.
+    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+    file.write_all(content)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_kept_is_for_this_user_only() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("one/two/file.json");
+        write_private(&file, b"first").unwrap();
+        write_private(&file, b"second").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        assert_eq!(fs::read(&file).unwrap(), b"second");
+        assert_eq!(
+            fs::read_dir(file.parent().unwrap()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! The discovery matrix: what the real command lines were seen to do, case by case.
+
+use alongside_core::dialect::AgentKind;
+use serde_json::json;
+
+use super::fixture::{
+    BOTH, DEAD, FOREIGN, Fixture, display_name, failure, is_not_supported, ports, shown, tokens, with, without,
+};
+use super::{CandidateStatus, LookupFailure};
+use crate::{Announcement, DiscoveryFiles, LastUse};
+
+/// Difference 8 and difference 24: no editor has to be known to the agents; `ideInfo` settles who it is.
+#[test]
+fn a_file_with_an_identity_connects_in_a_plain_terminal() {
+    for agent in BOTH {
+        let scene = Fixture::new();
+        scene.put(agent, 4321, 500, &scene.file(4321, 500));
+        let lookup = scene.look_from(agent, "project/src");
+        assert_eq!(ports(&lookup), [4321]);
+        assert_eq!(tokens(&lookup), [Some("token-4321")]);
+        assert_eq!(display_name(&lookup), Some("Neovim"));
+        let target = lookup.targets().next().unwrap();
+        assert_eq!((target.host, target.pid), ("127.0.0.1", Some(500)));
+    }
+}
+
+/// What we write is what they find: all rules of writing and of looking up meet here.
+#[test]
+fn both_agents_find_what_we_announce() {
+    let scene = Fixture::new();
+    let announcement = Announcement {
+        port: 4321,
+        token: alongside_core::Secret::from_bytes([7; 32]),
+        workspace: vec![scene.path("other"), scene.path("project")],
+        name: "neovim".to_owned(),
+        display_name: "Neovim".to_owned(),
+        pid: 500,
+        last_use: LastUse::default(),
+        is_first: true,
+    };
+    let files = DiscoveryFiles::write(&scene.environment, &announcement).unwrap();
+    assert!(files.problems().is_empty());
+    for agent in BOTH {
+        let lookup = scene.look(agent);
+        assert_eq!(ports(&lookup), [4321]);
+        assert_eq!(tokens(&lookup), [Some(announcement.token.reveal())]);
+        assert_eq!(lookup.candidates.len(), 1);
+        let fields = lookup.candidates[0].fields.as_ref().unwrap();
+        assert_eq!(fields.companion.as_deref(), Some("alongside"));
+    }
+}
+
+#[test]
+fn a_multi_root_lock_survives_qwens_cleaning() {
+    let scene = Fixture::new();
+    let roots = format!("{}:{}", scene.path("project").display(), scene.path("other").display());
+    let file = with(scene.file(4321, 500), "workspacePath", roots);
+    scene.put(AgentKind::Qwen, 4321, 500, &file);
+    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [4321]);
+    // Without `ppid`, which the specification does not ask for, it is deleted.
+    let path = scene.put(AgentKind::Qwen, 4321, 500, &without(file, "ppid"));
+    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedWorkspaceGone);
+    assert!(is_not_supported(&lookup));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_port_may_be_a_number_or_a_text() {
+    for agent in BOTH {
+        let scene = Fixture::new();
+        scene.put(agent, 4321, 500, &with(scene.file(4321, 500), "port", "4321"));
+        assert_eq!(ports(&scene.look(agent)), [4321]);
+    }
+}
+
+#[test]
+fn a_file_without_an_identity_is_not_supported_in_a_plain_terminal() {
+    for agent in BOTH {
+        let scene = Fixture::new();
+        let path = scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
+        let lookup = scene.look(agent);
+        assert_eq!(*failure(&lookup), LookupFailure::NoIdentity { agent, path });
+        assert!(is_not_supported(&lookup));
+    }
+}
+
+#[test]
+fn a_file_without_an_identity_connects_in_vs_codes_terminal() {
+    for agent in BOTH {
+        let scene = Fixture::new().with("TERM_PROGRAM", "vscode");
+        let scene = Fixture {
+            processes: scene.processes.clone().with(30, 1, "/usr/share/code/code"),
+            ..scene
+        };
+        scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
+        let lookup = scene.look(agent);
+        assert_eq!(ports(&lookup), [4321]);
+        assert_eq!(lookup.ide_process.pid, 30);
+        assert_eq!(display_name(&lookup), Some("VS Code"));
+    }
+}
+
+#[test]
+fn a_file_without_an_identity_connects_in_zeds_terminal_for_gemini_only() {
+    for agent in BOTH {
+        let scene = Fixture::new().with("ZED_SESSION_ID", "1");
+        scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
+        let lookup = scene.look(agent);
+        match agent {
+            AgentKind::Gemini => assert_eq!(display_name(&lookup), Some("Zed")),
+            AgentKind::Qwen => assert!(is_not_supported(&lookup)),
+        }
+    }
+}
+
+/// Difference 3: the process id in Gemini's file name is only a sort key. Difference 22: Qwen Code sweeps hard.
+#[test]
+fn a_dead_process_id_is_a_sort_key_for_gemini_and_death_for_qwens_lock() {
+    let scene = Fixture::new();
+    for agent in BOTH {
+        scene.put(agent, 4321, DEAD, &scene.file(4321, DEAD));
+    }
+    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [4321]);
+    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedParentGone);
+    assert!(matches!(failure(&lookup), LookupFailure::FileDeleted { .. }));
+    assert!(is_not_supported(&lookup));
+    assert!(lookup.candidates[0].path.exists());
+}
+
+/// Difference 2: `ppid` must be a process of the same user; Qwen Code takes "not permitted" for dead.
+#[test]
+fn a_parent_of_another_user_is_death_for_qwens_lock() {
+    let scene = Fixture::new();
+    scene.put(AgentKind::Qwen, 4321, FOREIGN, &scene.file(4321, FOREIGN));
+    assert_eq!(
+        scene.look(AgentKind::Qwen).candidates[0].verdict,
+        CandidateStatus::DeletedParentForeign
+    );
+    scene.put(AgentKind::Gemini, 4321, DEAD, &with(scene.file(4321, 0), "port", 1));
+    scene.put(AgentKind::Gemini, 4321, FOREIGN, &scene.file(4321, 0));
+    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [4321]);
+}
+
+#[test]
+fn variables_alone_are_not_supported_in_a_plain_terminal() {
+    let scene = Fixture::new()
+        .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
+        .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
+        .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
+    let lookup = scene.look(AgentKind::Gemini);
+    assert!(matches!(failure(&lookup), LookupFailure::NoDiscoveryFile { .. }));
+    assert!(is_not_supported(&lookup));
+}
+
+/// Difference 4, difference 6 and difference 7: in a known terminal Gemini CLI connects by its variables alone.
+#[test]
+fn variables_alone_connect_gemini_in_a_known_terminal() {
+    let scene = Fixture::new()
+        .with("TERM_PROGRAM", "vscode")
+        .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
+        .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
+        .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
+    let lookup = scene.look(AgentKind::Gemini);
+    assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![Some("secret")]));
+}
+
+/// Difference 4: Qwen Code has a variable for the port and none for the token.
+#[test]
+fn variables_alone_bring_qwen_no_token() {
+    let scene = Fixture::new()
+        .with("TERM_PROGRAM", "vscode")
+        .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
+        .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
+    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
+    let refused = lookup.token_refused(lookup.targets().next().unwrap());
+    assert!(refused.to_string().contains("missing token"), "{refused}");
+    assert!(refused.agent_message().unwrap().ends_with("Unauthorized"));
+}
+
+/// Difference 4: for Qwen Code the port variable is the first look-up.
+#[test]
+fn qwens_port_variable_names_its_file_without_any_cleaning() {
+    let scene = Fixture::new().with("QWEN_CODE_IDE_SERVER_PORT", "4321");
+    scene.put(AgentKind::Qwen, 4321, DEAD, &scene.file(4321, DEAD));
+    assert_eq!(ports(&scene.look(AgentKind::Qwen)).first(), Some(&4321));
+}
+
+#[test]
+fn naming_the_editors_process_does_not_replace_an_identity() {
+    let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "424242");
+    scene.put(AgentKind::Gemini, 4321, DEAD, &without(scene.file(4321, 0), "ideInfo"));
+    assert!(is_not_supported(&scene.look(AgentKind::Gemini)));
+}
+
+#[test]
+fn of_two_companions_gemini_takes_the_larger_process_id_and_qwen_the_newer_file() {
+    let scene = Fixture::new();
+    for agent in BOTH {
+        scene.put(agent, 1111, 700, &scene.file(1111, 700));
+        scene.put(agent, 2222, 500, &scene.file(2222, 500));
+    }
+    let lookup = scene.look(AgentKind::Gemini);
+    assert_eq!(ports(&lookup), [1111]);
+    assert_eq!(lookup.candidates[1].verdict, CandidateStatus::LostTie);
+    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(ports(&lookup), [2222, 1111]);
+    assert_eq!(tokens(&lookup), [Some("token-2222"), Some("token-1111")]);
+    assert_eq!(lookup.candidates[1].verdict, CandidateStatus::TriedLater);
+}
+
+#[test]
+fn of_two_companions_the_port_variable_names_one() {
+    let scene = Fixture::new()
+        .with("GEMINI_CLI_IDE_SERVER_PORT", "2222")
+        .with("QWEN_CODE_IDE_SERVER_PORT", "1111");
+    for agent in BOTH {
+        scene.put(agent, 1111, 700, &scene.file(1111, 700));
+        scene.put(agent, 2222, 500, &scene.file(2222, 500));
+    }
+    assert_eq!(ports(&scene.look(AgentKind::Gemini))[0], 2222);
+    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(ports(&lookup), [1111, 2222, 1111]);
+}
+
+#[test]
+fn geminis_variable_for_the_process_breaks_the_tie() {
+    let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "500");
+    scene.put(AgentKind::Gemini, 1111, 700, &scene.file(1111, 700));
+    scene.put(AgentKind::Gemini, 2222, 500, &scene.file(2222, 500));
+    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [2222]);
+}
+
+#[test]
+fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
+    let scene = Fixture::new();
+    let stale = with(
+        scene.file(1111, 700),
+        "ideInfo",
+        json!({ "name": "stale", "displayName": "Stale" }),
+    );
+    for agent in BOTH {
+        scene.put(agent, 2222, 500, &scene.file(2222, 500));
+        scene.put(agent, 1111, 700, &stale);
+    }
+    let lookup = scene.look(AgentKind::Gemini);
+    assert_eq!(ports(&lookup), [1111]);
+    let stopped = lookup.nobody_answered();
+    let path = lookup.chosen().unwrap().path.display().to_string();
+    assert!(stopped.to_string().starts_with("a stale file of Stale"), "{stopped}");
+    assert!(stopped.hint().contains(&path));
+    assert!(
+        stopped
+            .agent_message()
+            .unwrap()
+            .starts_with("Failed to connect to IDE companion extension in Stale.")
+    );
+    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(ports(&lookup), [1111, 2222]);
+    assert_eq!(lookup.targets().last().unwrap().display_name, "Stale");
+}
+
+#[test]
+fn a_stale_file_of_a_dead_process_hides_nothing() {
+    let scene = Fixture::new();
+    for agent in BOTH {
+        scene.put(agent, 2222, 500, &scene.file(2222, 500));
+        scene.put(agent, 1111, DEAD, &scene.file(1111, DEAD));
+        assert_eq!(ports(&scene.look(agent)), [2222]);
+    }
+}
+
+#[test]
+fn a_workspace_elsewhere_is_told_by_gemini_and_hidden_by_qwen() {
+    let scene = Fixture::new();
+    for agent in BOTH {
+        scene.put(agent, 4321, 500, &scene.file(4321, 500));
+    }
+    let project = scene.path("project");
+    let lookup = scene.look_from(AgentKind::Gemini, "other");
+    assert_eq!(lookup.candidates[0].verdict, CandidateStatus::ChosenDespiteMismatch);
+    assert_eq!(
+        shown(&lookup),
+        format!(
+            "Directory mismatch. Gemini CLI is running in a different location than the open workspace in the IDE. Please \
+             run the CLI from one of the following directories: {}",
+            project.display()
+        )
+    );
+    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    assert!(matches!(failure(&lookup), LookupFailure::WorkspaceElsewhere { roots, .. } if *roots == [project]));
+    assert!(is_not_supported(&lookup));
+}

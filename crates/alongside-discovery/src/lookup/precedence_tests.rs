@@ -1,0 +1,126 @@
+//! Which of several companions of ours each agent finds.
+
+use std::time::{Duration, SystemTime};
+
+use alongside_core::Secret;
+
+use super::fixture::{ALIVE, BOTH, Fixture, ports};
+use crate::process::ProcessTable;
+use crate::{Announcement, DiscoveryFiles, LastUse, Platform};
+
+const OLDEST: At = At(1_700_000_000);
+const OLDER: At = At(1_700_000_500);
+const LATEST: At = At(1_700_000_900);
+
+#[derive(Clone, Copy)]
+struct At(u64);
+
+impl At {
+    fn moment(self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.0)
+    }
+}
+
+fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastUse) -> Announcement {
+    Announcement {
+        port,
+        token: Secret::from_bytes([7; 32]),
+        workspace: vec![scene.path(folder)],
+        name: "neovim".to_owned(),
+        display_name: "Neovim".to_owned(),
+        pid,
+        last_use,
+        is_first: false,
+    }
+}
+
+/// Announces companions, of which the one that was used last knows that it is the first.
+fn announce(scene: &Fixture, mut companions: Vec<Announcement>) -> Vec<DiscoveryFiles> {
+    if let Some(first) = companions.iter_mut().max_by_key(|companion| companion.last_use) {
+        first.is_first = true;
+    }
+    let write = |companion: &Announcement| DiscoveryFiles::write(&scene.environment, companion).unwrap();
+    companions.iter().map(write).collect()
+}
+
+/// Three editors on one directory, in every order of process ids.
+fn three(scene: &Fixture, pids: [u32; 3]) -> Vec<Announcement> {
+    let editor = |port, pid, at: At| companion(scene, port, pid, "project", LastUse::of_editor(at.moment()));
+    vec![
+        editor(4001, pids[0], OLDEST),
+        editor(4002, pids[1], LATEST),
+        editor(4003, pids[2], OLDER),
+    ]
+}
+
+#[test]
+fn the_editor_that_was_used_last_is_found_whichever_process_is_younger() {
+    for pids in [[500, 600, 700], [700, 500, 600], [600, 700, 500]] {
+        for agent in BOTH {
+            let scene = Fixture::new();
+            let _files = announce(&scene, three(&scene, pids));
+            assert_eq!(ports(&scene.look(agent))[0], 4002, "{agent:?} {pids:?}");
+            assert_eq!(ports(&scene.look_from(agent, "project/src"))[0], 4002);
+        }
+    }
+}
+
+#[test]
+fn when_the_editor_in_use_is_killed_the_one_that_was_used_before_it_is_found() {
+    for agent in BOTH {
+        let mut scene = Fixture::new();
+        let _files = announce(&scene, three(&scene, [500, 600, 700]));
+        let survivors = ALIVE.iter().filter(|pid| **pid != 600);
+        scene.processes = survivors.fold(ProcessTable::default(), |table, pid| table.with(*pid, 1, "editor"));
+        assert_eq!(ports(&scene.look(agent))[0], 4003, "{agent:?}");
+    }
+}
+
+#[test]
+fn an_agent_in_an_editors_own_terminal_finds_that_editor_whoever_was_used_last() {
+    for (agent, variable) in BOTH
+        .into_iter()
+        .zip(["GEMINI_CLI_IDE_SERVER_PORT", "QWEN_CODE_IDE_SERVER_PORT"])
+    {
+        let scene = Fixture::new().with(variable, "4001");
+        let _files = announce(&scene, three(&scene, [500, 600, 700]));
+        assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
+    }
+}
+
+#[test]
+fn a_companion_without_an_editor_yields_to_an_editor_that_was_used_before_it() {
+    for agent in BOTH {
+        let scene = Fixture::new();
+        let editor = companion(&scene, 4001, 500, "project", LastUse::of_editor(OLDEST.moment()));
+        let alone = companion(&scene, 4002, 700, "project", LastUse::without_editor(LATEST.moment()));
+        let mut files = announce(&scene, vec![alone, editor]);
+        assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
+        files.pop();
+        assert_eq!(ports(&scene.look(agent)), [4002], "{agent:?}");
+    }
+}
+
+/// The inner one is found in the inner folder only, the outer one everywhere else, though it was used before.
+#[test]
+fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be() {
+    for agent in BOTH {
+        for (inner_use, outer_use, inside) in [(LATEST, OLDEST, 4002), (OLDEST, LATEST, 4001)] {
+            let scene = Fixture::new();
+            let outer = companion(&scene, 4001, 700, "project", LastUse::of_editor(outer_use.moment()));
+            let inner = companion(&scene, 4002, 500, "project/src", LastUse::of_editor(inner_use.moment()));
+            let _files = announce(&scene, vec![outer, inner]);
+            assert_eq!(ports(&scene.look_from(agent, "project/src"))[0], inside, "{agent:?}");
+            assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
+        }
+    }
+}
+
+#[test]
+fn on_windows_where_every_process_counts_as_alive_the_one_in_use_has_the_largest_number() {
+    let scene = Fixture::new();
+    let mut companions = three(&scene, [500, 600, 700]);
+    companions[1].is_first = true;
+    let number = |companion: &Announcement| companion.number(Platform::Windows);
+    assert_eq!(companions.iter().map(number).collect::<Vec<_>>(), [1, 600, 1]);
+}

@@ -1,0 +1,210 @@
+//! Agents that connect to an editor by themselves.
+//!
+//! A command line looks for a companion only if its settings say so, and out of the box they do not: a person would have to
+//! type `/ide enable` once, if they knew of it. So whoever installs a plugin has that said too, in the settings of every
+//! command line that is there. What a person has decided stays decided, and what they wrote stays as they wrote it.
+
+use std::path::PathBuf;
+
+use alongside_core::dialect::{AgentKind, DIALECTS, Dialect};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use serde::Serialize;
+
+use super::plan::{Change, read};
+use super::{InstallContext, InstallError, InstallOutcome, Messages, Mode, Plan, RunResult, Step, machine, run_plan};
+use alongside_discovery::Environment;
+
+/// What became of the settings of one command line.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentReport {
+    /// The command line.
+    pub agent: AgentKind,
+    /// How it went.
+    pub outcome: InstallOutcome,
+    /// The same in a sentence.
+    pub sentence: String,
+    /// What was done, or would be.
+    pub steps: Vec<Step>,
+    /// What a person should know besides.
+    pub remarks: Vec<String>,
+}
+
+/// Has every command line that is there connect by itself.
+pub fn connect_agents(setting: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
+    let there = DIALECTS.iter().filter(|dialect| is_there(dialect, setting));
+    there.map(|dialect| connect(dialect, setting, mode)).collect()
+}
+
+fn connect(dialect: &Dialect, setting: &InstallContext<'_>, mode: Mode) -> AgentReport {
+    let name = dialect.display_name;
+    let words = Messages {
+        done: format!("{name} will now connect to your editor automatically."),
+        planned: format!("{name} would be set to connect to your editor automatically."),
+        unchanged: format!("{name} already connects to your editor automatically."),
+    };
+    let (plan, words) = match plan(dialect, setting.environment) {
+        Ok(Some(plan)) => (Ok(plan), words),
+        Ok(None) => {
+            let unchanged = format!(
+                "{name} is configured not to connect to editors; that setting was left alone. Run `/ide enable` in it to change this."
+            );
+            (Ok(Plan::default()), Messages { unchanged, ..words })
+        }
+        Err(error) => (Err(error), words),
+    };
+    let RunResult {
+        outcome,
+        sentence,
+        steps,
+        mut remarks,
+    } = run_plan(plan, mode, setting.runner, words);
+    if outcome == InstallOutcome::Refused {
+        remarks.push(format!(
+            "Run `/ide enable` in {name} once; after that it connects automatically."
+        ));
+    }
+    AgentReport {
+        agent: dialect.kind,
+        outcome,
+        sentence,
+        steps,
+        remarks,
+    }
+}
+
+fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
+    match kind {
+        AgentKind::Gemini => {
+            let home = environment.variable("GEMINI_CLI_HOME").filter(|home| !home.is_empty());
+            let home = home.map(PathBuf::from).or_else(|| environment.home.clone());
+            Some(home?.join(".gemini"))
+        }
+        AgentKind::Qwen => Some(environment.qwen_home()),
+    }
+}
+
+/// Nobody wants settings for a program that they do not have.
+fn is_there(dialect: &Dialect, setting: &InstallContext<'_>) -> bool {
+    let has_run = directory(dialect.kind, setting.environment).is_some_and(|directory| directory.is_dir());
+    has_run || machine(setting).on_path(dialect.command).is_some()
+}
+
+/// What is to be changed; `None` if the person does not want it.
+fn plan(dialect: &Dialect, environment: &Environment) -> Result<Option<Plan>, InstallError> {
+    let directory = directory(dialect.kind, environment).ok_or(InstallError::NoHome)?;
+    let path = directory.join("settings.json");
+    let text = match read(&path)? {
+        Some(bytes) => String::from_utf8(bytes).map_err(|_| InstallError::NotText { path: path.clone() })?,
+        None => String::new(),
+    };
+    match enabled(&text) {
+        Enabled::Already => Ok(Some(Plan::default())),
+        Enabled::NotWanted => Ok(None),
+        Enabled::Now(text) => {
+            let change = Change::write(path, text.into_bytes(), true)?;
+            Ok(Some(Plan {
+                changes: change.into_iter().collect(),
+                remarks: Vec::new(),
+            }))
+        }
+        Enabled::NotUnderstood(reason) => Err(InstallError::Configuration { path, reason }),
+    }
+}
+
+/// What settings say about editors, and how they look once they say yes.
+#[derive(Debug, PartialEq, Eq)]
+enum Enabled {
+    Already,
+    NotWanted,
+    Now(String),
+    NotUnderstood(String),
+}
+
+/// Settings are JSON with comments. Everything in them stays where it is.
+fn enabled(text: &str) -> Enabled {
+    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+    let root = match CstRootNode::parse(text, &ParseOptions::default()) {
+        Ok(root) => root,
+        Err(error) => return Enabled::NotUnderstood(error.to_string()),
+    };
+    let not_an_object = |what: &str| Enabled::NotUnderstood(format!("{what} is not an object"));
+    let Some(settings) = root.object_value() else {
+        return not_an_object("it");
+    };
+    if settings.get("ide").is_some() && settings.object_value("ide").is_none() {
+        return not_an_object("its `ide`");
+    }
+    let ide = settings.object_value_or_set("ide");
+    let said = ide.get("enabled").and_then(|property| property.value());
+    match said.map(|value| value.as_boolean_lit().map(|literal| literal.value())) {
+        None => {
+            ide.append("enabled", CstInputValue::Bool(true));
+            Enabled::Now(root.to_string())
+        }
+        Some(Some(true)) => Enabled::Already,
+        Some(Some(false)) => Enabled::NotWanted,
+        Some(None) => Enabled::NotUnderstood("its `ide.enabled` is not true or false".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::fixture::Fixture;
+    use alongside_discovery::Platform;
+
+    #[test]
+    fn settings_are_told_to_connect_and_keep_all_else_comments_included() {
+        for (before, after) in [
+            ("", "{\n  \"ide\": {\n    \"enabled\": true\n  }\n}\n"),
+            ("{}", "{\n  \"ide\": {\n    \"enabled\": true\n  }\n}"),
+            (
+                "{\n  // mine\n  \"ui\": {\"theme\": \"x\"} /* last */\n}\n",
+                "{\n  // mine\n  \"ui\": {\"theme\": \"x\"}, /* last */\n  \"ide\": {\n    \"enabled\": true\n  }\n}\n",
+            ),
+            (
+                "{\n  \"ide\": {\n    \"hasSeenNudge\": true\n  },\n  \"a\": 1\n}\n",
+                "{\n  \"ide\": {\n    \"hasSeenNudge\": true,\n    \"enabled\": true\n  },\n  \"a\": 1\n}\n",
+            ),
+        ] {
+            assert_eq!(enabled(before), Enabled::Now(after.to_owned()), "{before}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_has_decided_or_what_is_not_understood_is_left_alone() {
+        assert_eq!(enabled(r#"{"ide": {"enabled": true}}"#), Enabled::Already);
+        assert_eq!(enabled(r#"{"ide": {"enabled": false}}"#), Enabled::NotWanted);
+        for strange in ["[]", r#"{"ide": 1}"#, r#"{"ide": {"enabled": "yes"}}"#, "{"] {
+            assert!(matches!(enabled(strange), Enabled::NotUnderstood(_)), "{strange}");
+        }
+    }
+
+    #[test]
+    fn only_agents_that_are_there_are_told_and_only_once() {
+        let scene = Fixture::on(Platform::Unix);
+        assert!(connect_agents(&scene.setting(), Mode::Real).is_empty());
+        let settings = scene.home().join(".gemini/settings.json");
+        fs::create_dir_all(scene.home().join(".gemini")).unwrap();
+        let outcome = |mode| {
+            let reports = connect_agents(&scene.setting(), mode);
+            reports
+                .into_iter()
+                .map(|report| (report.agent, report.outcome))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(outcome(Mode::DryRun), [(AgentKind::Gemini, InstallOutcome::Planned)]);
+        assert!(!settings.exists());
+        assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Done)]);
+        assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Unchanged)]);
+        fs::write(&settings, "{").unwrap();
+        let report = connect_agents(&scene.setting(), Mode::Real).remove(0);
+        assert_eq!(report.outcome, InstallOutcome::Refused);
+        assert!(report.remarks[0].contains("/ide enable"), "{report:?}");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "{");
+    }
+}

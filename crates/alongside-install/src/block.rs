@@ -1,0 +1,307 @@
+//! A marked block in a configuration file that a person writes.
+//!
+//! Everything between the two marks is ours and everything else is not. The opening mark carries a digest of the block, so
+//! that a block somebody has edited is known, and kept, before it is replaced.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::plan::{self, Change, Plan};
+use super::{InstallError, InstallState, digest};
+
+/// The block and the file it belongs in.
+#[derive(Clone, Debug)]
+pub(super) struct ConfigurationBlock {
+    pub(super) path: PathBuf,
+    /// What begins a comment in this file.
+    pub(super) comment: &'static str,
+    /// The lines, without marks.
+    pub(super) body: String,
+}
+
+/// A block that was found: where it is, with its marks.
+struct BlockMatch {
+    start: usize,
+    end: usize,
+    is_edited: bool,
+}
+
+impl ConfigurationBlock {
+    /// Puts the block at the end, or in the place where it is.
+    pub(super) fn plan_install(&self) -> Result<Plan, InstallError> {
+        let text = self.read()?;
+        let new = self.with_block(&text)?;
+        let change = Change::write(self.path.clone(), new.into_bytes(), true)?;
+        let mut plan = Plan {
+            changes: change.into_iter().collect(),
+            remarks: Vec::new(),
+        };
+        if !plan.is_empty() && self.find(&text)?.is_some_and(|found| found.is_edited) {
+            plan.remarks.push(self.edited_remark());
+        }
+        Ok(plan)
+    }
+
+    /// Takes the block out; the file too if there is nothing else in it.
+    pub(super) fn plan_uninstall(&self) -> Result<Plan, InstallError> {
+        let text = self.read()?;
+        let Some(found) = self.find(&text)? else {
+            return Ok(Plan::default());
+        };
+        let new = without(&text, &found);
+        let path = self.path.clone();
+        let mut plan = Plan::default();
+        // A link leads to where somebody keeps their configuration; it must not be taken away from there.
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+        if new.trim().is_empty() && !is_link {
+            plan.changes.push(Change::Remove {
+                path,
+                before: text.clone().into_bytes(),
+                keep: found.is_edited,
+            });
+        } else {
+            plan.changes
+                .extend(Change::write(path, new.into_bytes(), found.is_edited)?);
+        }
+        if found.is_edited {
+            plan.remarks.push(self.edited_remark());
+        }
+        Ok(plan)
+    }
+
+    /// Whether the block is there, and as it should be.
+    pub(super) fn state(&self) -> Result<InstallState, InstallError> {
+        let text = self.read()?;
+        Ok(match self.find(&text)? {
+            None => InstallState::Absent,
+            Some(found) if found.is_edited => InstallState::Edited,
+            Some(_) if self.with_block(&text)? == text => InstallState::Installed,
+            Some(_) => InstallState::Outdated,
+        })
+    }
+
+    /// The file without the block: what a person wrote.
+    pub(super) fn foreign_text(&self) -> Result<String, InstallError> {
+        let text = self.read()?;
+        Ok(match self.find(&text)? {
+            Some(found) => without(&text, &found),
+            None => text,
+        })
+    }
+
+    /// The file as it would be with the block.
+    pub(super) fn text_with_block(&self) -> Result<String, InstallError> {
+        self.with_block(&self.read()?)
+    }
+
+    fn edited_remark(&self) -> String {
+        format!(
+            "The block in {} had been edited; a backup of the file is next to it.",
+            self.path.display()
+        )
+    }
+
+    fn read(&self) -> Result<String, InstallError> {
+        let content = plan::read(&self.path)?.unwrap_or_default();
+        String::from_utf8(content).map_err(|_| InstallError::NotText {
+            path: self.path.clone(),
+        })
+    }
+
+    fn with_block(&self, text: &str) -> Result<String, InstallError> {
+        let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let block = self.block().replace('\n', line_end);
+        Ok(match self.find(text)? {
+            Some(found) => format!("{}{block}{}", &text[..found.start], &text[found.end..]),
+            None if text.is_empty() => block,
+            None if text.ends_with('\n') => format!("{text}{line_end}{block}"),
+            None => format!("{text}{line_end}{line_end}{block}"),
+        })
+    }
+
+    fn block(&self) -> String {
+        let comment = self.comment;
+        let body = format!(
+            "{comment} Managed by `alongside install`; `alongside uninstall` removes it.\n{}\n",
+            self.body.trim_end()
+        );
+        format!(
+            "{comment} >>> alongside {} >>>\n{body}{}\n",
+            digest(body.as_bytes()),
+            self.closing()
+        )
+    }
+
+    fn closing(&self) -> String {
+        format!("{} <<< alongside <<<", self.comment)
+    }
+
+    fn find(&self, text: &str) -> Result<Option<BlockMatch>, InstallError> {
+        let torn = || InstallError::TornBlock {
+            path: self.path.clone(),
+        };
+        let opening = format!("{} >>> alongside ", self.comment);
+        let (mut starts, mut ends) = (Vec::new(), Vec::new());
+        let mut position = 0;
+        for line in text.split_inclusive('\n') {
+            if line.starts_with(&opening) {
+                starts.push((position, position + line.len(), line));
+            } else if line.trim_end() == self.closing() {
+                ends.push((position, position + line.len()));
+            }
+            position += line.len();
+        }
+        match (starts.as_slice(), ends.as_slice()) {
+            ([], []) => Ok(None),
+            ([(start, body_start, line)], [(body_end, end)]) if body_start <= body_end => {
+                let noted = line[opening.len()..].split_whitespace().next().unwrap_or_default();
+                let body = text[*body_start..*body_end].replace("\r\n", "\n");
+                Ok(Some(BlockMatch {
+                    start: *start,
+                    end: *end,
+                    is_edited: noted != digest(body.as_bytes()),
+                }))
+            }
+            _ => Err(torn()),
+        }
+    }
+}
+
+/// The text without the block and without the empty line that was put before it.
+fn without(text: &str, found: &BlockMatch) -> String {
+    let before = &text[..found.start];
+    let shortened = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
+    // Only an empty line goes: what is left must still end its last line.
+    let before = shortened
+        .filter(|shortened| shortened.ends_with('\n'))
+        .unwrap_or(before);
+    format!("{before}{}", &text[found.end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::NoRunner;
+
+    fn block(directory: &tempfile::TempDir) -> ConfigurationBlock {
+        ConfigurationBlock {
+            path: directory.path().join("init.el"),
+            comment: ";;",
+            body: "(require 'alongside)".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_block_comes_and_goes_and_the_rest_stays() {
+        for text in [
+            "",
+            "(one)\n",
+            "(one)\n\n",
+            "\n\n(one)\n;; two\n",
+            "(one)\r\n(two)\r\n",
+            "\u{feff}(one)\n",
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let block = block(&directory);
+            fs::write(&block.path, text).unwrap();
+            assert_eq!(block.state().unwrap(), InstallState::Absent);
+            block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+            assert_eq!(block.state().unwrap(), InstallState::Installed);
+            assert!(block.plan_install().unwrap().is_empty(), "{text:?} twice");
+            let with_block = fs::read_to_string(&block.path).unwrap();
+            assert!(with_block.starts_with(text));
+            if text.contains("\r\n") {
+                assert_eq!(with_block.matches('\n').count(), with_block.matches("\r\n").count());
+            }
+            assert_eq!(block.foreign_text().unwrap(), text);
+            block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
+            assert_eq!(fs::read_to_string(&block.path).unwrap_or_default(), text);
+            assert!(block.plan_uninstall().unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn text_after_the_block_and_a_missing_last_line_end_survive() {
+        let directory = tempfile::tempdir().unwrap();
+        let block = block(&directory);
+        fs::write(&block.path, "(one)").unwrap();
+        block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+        let text = fs::read_to_string(&block.path).unwrap();
+        fs::write(&block.path, format!("{text}(two)\n")).unwrap();
+        assert_eq!(block.state().unwrap(), InstallState::Installed);
+        block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
+        assert_eq!(fs::read_to_string(&block.path).unwrap(), "(one)\n(two)\n");
+    }
+
+    #[test]
+    fn an_edited_block_is_kept_before_it_is_replaced_or_removed() {
+        for uninstall in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let block = block(&directory);
+            block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+            let edited = fs::read_to_string(&block.path).unwrap().replace("'alongside", "'mine");
+            fs::write(&block.path, &edited).unwrap();
+            assert_eq!(block.state().unwrap(), InstallState::Edited);
+            let plan = if uninstall {
+                block.plan_uninstall().unwrap()
+            } else {
+                block.plan_install().unwrap()
+            };
+            assert!(plan.remarks[0].contains("had edited the block"));
+            let steps = plan.carry_out(&NoRunner).unwrap();
+            assert_eq!(fs::read_to_string(steps[0].backup.as_ref().unwrap()).unwrap(), edited);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_linked_file_loses_the_block_and_not_the_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let block = block(&directory);
+        let real = directory.path().join("dotfiles.el");
+        fs::write(&real, "").unwrap();
+        std::os::unix::fs::symlink(&real, &block.path).unwrap();
+        block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+        assert!(fs::read_to_string(&real).unwrap().contains("(require"));
+        block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "");
+        assert!(fs::symlink_metadata(&block.path).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn an_older_block_is_outdated_and_replaced_in_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let block = block(&directory);
+        let older = ConfigurationBlock {
+            body: "(old)".to_owned(),
+            ..block.clone()
+        };
+        older.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+        let text = fs::read_to_string(&block.path).unwrap();
+        fs::write(&block.path, format!("{text}(after)\n")).unwrap();
+        assert_eq!(block.state().unwrap(), InstallState::Outdated);
+        block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+        let text = fs::read_to_string(&block.path).unwrap();
+        assert!(!text.contains("(old)") && text.ends_with("<<<\n(after)\n"), "{text}");
+    }
+
+    #[test]
+    fn marks_that_do_not_pair_up_and_foreign_encodings_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let block = block(&directory);
+        for text in [
+            ";; >>> alongside 1 >>>\n(one)\n",
+            ";; <<< alongside <<<\n",
+            ";; <<< alongside <<<\n;; >>> alongside 1 >>>\n",
+        ] {
+            fs::write(&block.path, text).unwrap();
+            assert!(
+                matches!(block.plan_install(), Err(InstallError::TornBlock { .. })),
+                "{text}"
+            );
+            assert!(matches!(block.plan_uninstall(), Err(InstallError::TornBlock { .. })));
+        }
+        fs::write(&block.path, b"caf\xe9\n").unwrap();
+        assert!(matches!(block.plan_install(), Err(InstallError::NotText { .. })));
+    }
+}

@@ -1,0 +1,139 @@
+//! A command line, taken apart as far as it says which program runs.
+
+use super::DetectedIde;
+use super::rules::{PROCESSES, ProcessMatch};
+
+/// The program of a command line, in lower case and with `/` between the parts of its path.
+struct Program {
+    path: String,
+    name: String,
+    /// The macOS application it lies in.
+    bundle: Option<String>,
+    command: String,
+}
+
+/// The editor that a process is, going by its command line.
+pub(super) fn editor(command: &str) -> Option<DetectedIde> {
+    let program = Program::of(command);
+    let fits = |mark: &ProcessMatch| program.has(*mark);
+    let rule = PROCESSES.iter().find(|rule| rule.marks.iter().any(fits));
+    rule.map(|rule| rule.ide)
+}
+
+impl Program {
+    fn of(command: &str) -> Self {
+        let command = command.trim().to_lowercase().replace('\\', "/");
+        let path = path(&command).to_owned();
+        let file = path.rsplit('/').next().unwrap_or_default();
+        // A login shell's dash is no part of its name, and an editor may be started as one too.
+        let file = file.strip_prefix('-').unwrap_or(file);
+        let endings = [".exe", ".cmd", ".bat", ".sh"];
+        let name = endings
+            .iter()
+            .find_map(|ending| file.strip_suffix(ending))
+            .unwrap_or(file);
+        let bundle = bundle(&command).map(str::to_owned);
+        Self {
+            name: name.to_owned(),
+            bundle,
+            path,
+            command,
+        }
+    }
+
+    fn has(&self, mark: ProcessMatch) -> bool {
+        match mark {
+            ProcessMatch::Name(name) => self.name == name,
+            ProcessMatch::Prefix(prefix) => self.name.starts_with(prefix),
+            ProcessMatch::Bundle(bundle) => self.bundle.as_deref() == Some(bundle),
+            ProcessMatch::Path(part) => self.path.contains(part),
+            ProcessMatch::JavaArgument(argument) => {
+                matches!(self.name.as_str(), "java" | "javaw") && self.command.contains(argument)
+            }
+        }
+    }
+}
+
+/// The path of the program: in quotes, or up to `.exe`, or the first word.
+///
+/// Command lines come joined by spaces, so a path with spaces is known only where something marks its end.
+fn path(command: &str) -> &str {
+    if let Some(quoted) = command.strip_prefix('"') {
+        return quoted.split('"').next().unwrap_or(quoted);
+    }
+    let is_drive = command.as_bytes().get(1) == Some(&b':');
+    if let Some(end) = command.find(".exe").filter(|_| is_drive) {
+        return &command[..end + ".exe".len()];
+    }
+    command.split(' ').next().unwrap_or_default()
+}
+
+/// `visual studio code` of `/applications/visual studio code.app/contents/macos/electron`.
+///
+/// Only the outermost application counts, since the helpers of one lie inside it; and only that of the program, not one
+/// that an argument speaks of.
+fn bundle(command: &str) -> Option<&str> {
+    let (before, after) = command.split_once(".app/contents/")?;
+    let starts_with_the_path = before.starts_with('/') && !before.contains(" /") && !before.contains(" -");
+    let name = before.rsplit('/').next()?;
+    // `code - insiders` has a dash of its own.
+    let is_insiders = name.ends_with("code - insiders") && before.starts_with('/');
+    ((starts_with_the_path || is_insiders) && !after.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_of_every_editor_is_found() {
+        for rule in PROCESSES {
+            for mark in rule.marks {
+                let commands = match mark {
+                    ProcessMatch::Name(name) => vec![
+                        format!("/opt/some/bin/{name} --flag /a/file"),
+                        format!("\"C:\\Program Files\\Some\\{name}.exe\" --type=x"),
+                        format!("C:\\Program Files\\Some\\{name}.EXE"),
+                    ],
+                    ProcessMatch::Prefix(prefix) => vec![format!("{prefix}x11 -nw")],
+                    ProcessMatch::Bundle(name) => vec![
+                        format!("/Applications/{name}.app/FileContents/MacOS/main"),
+                        format!(
+                            "/Users/ada/Applications/{name}.app/FileContents/Frameworks/{name} Helper.app/FileContents/MacOS/x"
+                        ),
+                    ],
+                    ProcessMatch::Path(part) => vec![format!("/home/ada{part}bin/0/node /home/ada/server.js")],
+                    ProcessMatch::JavaArgument(argument) => {
+                        vec![format!("/opt/jbr/bin/java -Xmx2g -D{argument}2026.1 Main")]
+                    }
+                };
+                for command in commands {
+                    // The name of Insiders has a space and a dash in it, which only Windows can show.
+                    if command.starts_with("/opt") && command.contains("code - insiders") {
+                        continue;
+                    }
+                    assert_eq!(editor(&command), Some(rule.ide), "{command}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_speaks_of_an_editor_is_none() {
+        for command in [
+            "/bin/bash -c nvim",
+            "less /usr/share/vim/vimrc",
+            "node /usr/lib/node_modules/gemini/index.js --editor code",
+            "java -jar app.jar",
+            "grep idea.paths.selector=IntelliJIdea",
+            "open /Applications/Cursor.app/FileContents/MacOS/Cursor",
+            "vimdiffer",
+            "emacsclient -n file",
+            "tmux",
+            "-zsh",
+            "",
+        ] {
+            assert_eq!(editor(command), None, "{command}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What editors' commands are called, and where they are when they are not on the path.
+
+use crate::detect::DetectedIde;
+
+/// Where an editor's command may be.
+pub(super) struct Executable {
+    pub(super) ide: DetectedIde,
+    /// Its names on the path, the usual one first.
+    pub(super) names: &'static [&'static str],
+    /// Where else it is on Linux, macOS and Windows. `~` is the home; `%NAME%` a variable.
+    pub(super) unix: &'static [&'static str],
+    pub(super) macos: &'static [&'static str],
+    pub(super) windows: &'static [&'static str],
+}
+
+const fn executable(
+    ide: DetectedIde,
+    names: &'static [&'static str],
+    unix: &'static [&'static str],
+    macos: &'static [&'static str],
+    windows: &'static [&'static str],
+) -> Executable {
+    Executable {
+        ide,
+        names,
+        unix,
+        macos,
+        windows,
+    }
+}
+
+/// Every editor that is looked for.
+pub(super) const EXECUTABLES: &[Executable] = &[
+    executable(
+        DetectedIde::Neovim,
+        &["nvim"],
+        &["/snap/bin/nvim", "~/.local/bin/nvim"],
+        &["/opt/homebrew/bin/nvim", "/usr/local/bin/nvim"],
+        &["%PROGRAMFILES%/Neovim/bin/nvim.exe"],
+    ),
+    executable(
+        DetectedIde::Vim,
+        &["vim", "gvim"],
+        &[],
+        &[
+            "/Applications/MacVim.app/FileContents/bin/vim",
+            "/opt/homebrew/bin/vim",
+            "/usr/bin/vim",
+        ],
+        &["%PROGRAMFILES%/Vim/vim91/vim.exe", "%PROGRAMFILES%/Vim/vim90/vim.exe"],
+    ),
+    executable(
+        DetectedIde::Emacs,
+        &["emacs"],
+        &["/snap/bin/emacs"],
+        &[
+            "/Applications/Emacs.app/FileContents/MacOS/Emacs",
+            "/opt/homebrew/bin/emacs",
+        ],
+        &["%PROGRAMFILES%/Emacs/emacs-30.1/bin/emacs.exe"],
+    ),
+    executable(
+        DetectedIde::Helix,
+        &["hx", "helix"],
+        &["~/.cargo/bin/hx"],
+        &["/opt/homebrew/bin/hx"],
+        &[],
+    ),
+    executable(DetectedIde::Kakoune, &["kak"], &[], &["/opt/homebrew/bin/kak"], &[]),
+    executable(
+        DetectedIde::VsCode,
+        &["code"],
+        &[
+            "/usr/share/code/bin/code",
+            "/snap/bin/code",
+            "~/.local/share/code/bin/code",
+        ],
+        &[
+            "/Applications/Visual Studio Code.app/FileContents/Resources/app/bin/code",
+            "~/Applications/Visual Studio Code.app/FileContents/Resources/app/bin/code",
+        ],
+        &[
+            "%PROGRAMFILES%/Microsoft VS Code/bin/code.cmd",
+            "%LOCALAPPDATA%/Programs/Microsoft VS Code/bin/code.cmd",
+        ],
+    ),
+    executable(
+        DetectedIde::VsCodeInsiders,
+        &["code-insiders"],
+        &["/usr/share/code-insiders/bin/code-insiders", "/snap/bin/code-insiders"],
+        &["/Applications/Visual Studio Code - Insiders.app/FileContents/Resources/app/bin/code-insiders"],
+        &["%LOCALAPPDATA%/Programs/Microsoft VS Code Insiders/bin/code-insiders.cmd"],
+    ),
+    executable(
+        DetectedIde::VsCodium,
+        &["codium", "vscodium"],
+        &["/usr/share/codium/bin/codium", "/snap/bin/codium"],
+        &["/Applications/VSCodium.app/FileContents/Resources/app/bin/codium"],
+        &[
+            "%PROGRAMFILES%/VSCodium/bin/codium.cmd",
+            "%LOCALAPPDATA%/Programs/VSCodium/bin/codium.cmd",
+        ],
+    ),
+    executable(
+        DetectedIde::CodeServer,
+        &["code-server"],
+        &["~/.local/bin/code-server"],
+        &[],
+        &[],
+    ),
+    executable(
+        DetectedIde::Cursor,
+        &["cursor"],
+        &["/usr/share/cursor/bin/cursor"],
+        &["/Applications/Cursor.app/FileContents/Resources/app/bin/cursor"],
+        &["%LOCALAPPDATA%/Programs/cursor/resources/app/bin/cursor.cmd"],
+    ),
+    executable(
+        DetectedIde::Windsurf,
+        &["windsurf"],
+        &["/usr/share/windsurf/bin/windsurf"],
+        &["/Applications/Windsurf.app/FileContents/Resources/app/bin/windsurf"],
+        &["%LOCALAPPDATA%/Programs/Windsurf/bin/windsurf.cmd"],
+    ),
+    executable(
+        DetectedIde::Trae,
+        &["trae"],
+        &["/usr/share/trae/bin/trae"],
+        &["/Applications/Trae.app/FileContents/Resources/app/bin/trae"],
+        &["%LOCALAPPDATA%/Programs/Trae/bin/trae.cmd"],
+    ),
+    executable(
+        DetectedIde::Kiro,
+        &["kiro"],
+        &["/usr/share/kiro/bin/kiro"],
+        &["/Applications/Kiro.app/FileContents/Resources/app/bin/code"],
+        &["%LOCALAPPDATA%/Programs/Kiro/bin/kiro.cmd"],
+    ),
+    executable(
+        DetectedIde::Positron,
+        &["positron"],
+        &["/usr/share/positron/bin/positron"],
+        &["/Applications/Positron.app/FileContents/Resources/app/bin/positron"],
+        &[
+            "%PROGRAMFILES%/Positron/bin/positron.cmd",
+            "%LOCALAPPDATA%/Programs/Positron/bin/positron.cmd",
+        ],
+    ),
+    executable(
+        DetectedIde::Antigravity,
+        &["agy", "antigravity"],
+        &["/usr/share/antigravity/bin/antigravity"],
+        &["/Applications/Antigravity.app/FileContents/Resources/app/bin/antigravity"],
+        &["%LOCALAPPDATA%/Programs/Antigravity/bin/antigravity.cmd"],
+    ),
+    executable(DetectedIde::Codespaces, &["code"], &[], &[], &[]),
+    executable(DetectedIde::FirebaseStudio, &["code"], &[], &[], &[]),
+];
+
+/// The command that starts an editor, for sentences.
+pub(super) fn usual_name(ide: DetectedIde) -> &'static str {
+    let rule = EXECUTABLES.iter().find(|rule| rule.ide == ide);
+    rule.and_then(|rule| rule.names.first()).copied().unwrap_or(ide.id())
+}

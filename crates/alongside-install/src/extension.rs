@@ -1,0 +1,217 @@
+//! VS Code and its makes: the agents' official companions, by the editor's own command.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::{Change, Plan};
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executables, machine};
+use crate::detect::DetectedIde;
+
+/// The agents' commands and the extensions that their makers publish.
+const COMPANIONS: [(&str, &str); 2] = [
+    ("gemini", "google.gemini-cli-vscode-ide-companion"),
+    ("qwen", "qwenlm.qwen-code-vscode-ide-companion"),
+];
+
+/// Installs the official companions.
+pub(super) struct Extension<'a> {
+    ide: DetectedIde,
+    setting: &'a InstallContext<'a>,
+    executable: Option<PathBuf>,
+    /// Those of the agents that are installed; all if none is.
+    wanted: Vec<&'static str>,
+}
+
+impl<'a> Extension<'a> {
+    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Self {
+        let machine = machine(setting);
+        // Antigravity tells its terminals what its command is called. It is looked up like any other name, so it must be one.
+        let alias = setting.environment.variable("ANTIGRAVITY_CLI_ALIAS");
+        let alias = alias.filter(|alias| ide == DetectedIde::Antigravity && is_plain_name(alias));
+        let executable = alias
+            .and_then(|alias| machine.on_path(alias))
+            .or_else(|| machine.executable(ide));
+        let is_present = |(command, _): &&(&str, &str)| machine.on_path(command).is_some();
+        let mut wanted: Vec<&str> = COMPANIONS.iter().filter(is_present).map(|(_, id)| *id).collect();
+        if wanted.is_empty() {
+            wanted = COMPANIONS.iter().map(|(_, id)| *id).collect();
+        }
+        Self {
+            ide,
+            setting,
+            executable,
+            wanted,
+        }
+    }
+
+    fn program(&self) -> Result<PathBuf, InstallError> {
+        self.executable.clone().ok_or_else(|| InstallError::NoExecutable {
+            editor: self.ide.display_name(),
+            command: executables::usual_name(self.ide),
+        })
+    }
+
+    /// The companions that the editor has.
+    fn present(&self, program: &Path) -> Result<Vec<&'static str>, InstallError> {
+        let arguments = ["--list-extensions".to_owned()];
+        let listed = self
+            .setting
+            .runner
+            .run(program, &arguments)
+            .map_err(|output| InstallError::Command {
+                command: format!("{} --list-extensions", program.display()),
+                output,
+            })?;
+        let has = |id: &&str| listed.lines().any(|line| line.trim().eq_ignore_ascii_case(id));
+        Ok(COMPANIONS.iter().map(|(_, id)| *id).filter(has).collect())
+    }
+}
+
+impl Installer for Extension<'_> {
+    fn editor(&self) -> DetectedIde {
+        self.ide
+    }
+
+    fn executable(&self) -> Option<PathBuf> {
+        self.executable.clone()
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn obstacle(&self) -> Option<InstallError> {
+        self.program().err()
+    }
+
+    fn state(&self) -> Result<InstallState, InstallError> {
+        let Ok(program) = self.program() else {
+            return Ok(InstallState::Absent);
+        };
+        let present = self.present(&program)?;
+        let count = self.wanted.iter().filter(|id| present.contains(id)).count();
+        Ok(match count {
+            0 => InstallState::Absent,
+            _ if count == self.wanted.len() => InstallState::Installed,
+            _ => InstallState::Outdated,
+        })
+    }
+
+    fn plan_install(&self) -> Result<Plan, InstallError> {
+        let program = self.program()?;
+        let present = self.present(&program)?;
+        let missing = self.wanted.iter().filter(|id| !present.contains(id));
+        let changes = missing.map(|id| Change::Run {
+            program: program.clone(),
+            arguments: vec!["--install-extension".to_owned(), (*id).to_owned(), "--force".to_owned()],
+        });
+        let changes: Vec<Change> = changes.collect();
+        let mut remarks = Vec::new();
+        if !changes.is_empty() {
+            remarks.push(format!(
+                "These are the agents' official companion extensions; you do not need alongside in {}.",
+                self.ide.display_name()
+            ));
+        }
+        Ok(Plan { changes, remarks })
+    }
+
+    fn plan_uninstall(&self) -> Result<Plan, InstallError> {
+        let program = self.program()?;
+        let present = self.present(&program)?;
+        let changes = present.into_iter().map(|id| Change::Run {
+            program: program.clone(),
+            arguments: vec!["--uninstall-extension".to_owned(), id.to_owned()],
+        });
+        Ok(Plan {
+            changes: changes.collect(),
+            remarks: Vec::new(),
+        })
+    }
+
+    fn runner(&self) -> &dyn Runner {
+        self.setting.runner
+    }
+}
+
+fn is_plain_name(name: &str) -> bool {
+    !name.starts_with('-')
+        && name
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || "._-".contains(character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
+    use alongside_discovery::Platform;
+
+    #[test]
+    fn both_companions_come_and_go_by_the_editors_own_command() {
+        let scene = Fixture::on(Platform::Unix).with_program("codium");
+        let setting = scene.setting();
+        let installer = installer(DetectedIde::VsCodium, &setting).unwrap();
+        assert_eq!(installer.status().state, InstallState::Absent);
+        assert_eq!(installer.install(Mode::DryRun).steps.len(), 2);
+        assert!(scene.ran().iter().all(|command| command.ends_with("--list-extensions")));
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
+        assert!(
+            scene
+                .ran()
+                .iter()
+                .any(|command| command.ends_with("--install-extension qwenlm.qwen-code-vscode-ide-companion --force"))
+        );
+        assert_eq!(installer.status().state, InstallState::Installed);
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+        assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
+        assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Unchanged);
+    }
+
+    #[test]
+    fn only_the_companions_of_agents_that_are_there_are_installed() {
+        let scene = Fixture::on(Platform::Unix).with_program("code").with_program("gemini");
+        let setting = scene.setting();
+        let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
+        assert_eq!(report.steps.len(), 1);
+        assert!(report.steps[0].subject.contains("google.gemini-cli"), "{report:?}");
+    }
+
+    #[test]
+    fn an_editor_that_is_not_there_is_named_with_its_command() {
+        let scene = Fixture::on(Platform::Unix);
+        let setting = scene.setting();
+        let report = installer(DetectedIde::Windsurf, &setting).unwrap().install(Mode::Real);
+        assert_eq!(report.outcome, InstallOutcome::Refused);
+        assert!(
+            report
+                .sentence
+                .starts_with("Cannot find Windsurf: `windsurf` is neither"),
+            "{}",
+            report.sentence
+        );
+    }
+
+    #[test]
+    fn what_the_editors_command_says_on_failure_is_passed_on() {
+        let scene = Fixture::on(Platform::Unix)
+            .with_program("code")
+            .with_failing_commands("no network");
+        let setting = scene.setting();
+        let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
+        assert!(report.sentence.contains("failed: no network"), "{}", report.sentence);
+    }
+
+    #[test]
+    fn an_alias_that_is_a_path_or_an_option_is_not_run() {
+        assert!(is_plain_name("agy-nightly"));
+        for alias in ["../agy", "-x", "/bin/agy", "a b", "a;b"] {
+            assert!(!is_plain_name(alias), "{alias}");
+        }
+        let scene = Fixture::on(Platform::Unix).with_program("agy-nightly");
+        let scene = scene.with_variable("ANTIGRAVITY_CLI_ALIAS", "agy-nightly");
+        let setting = scene.setting();
+        let status = installer(DetectedIde::Antigravity, &setting).unwrap().status();
+        assert!(status.executable.unwrap().ends_with("agy-nightly"));
+    }
+}

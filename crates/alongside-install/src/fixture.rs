@@ -1,0 +1,128 @@
+//! A scratch home with editors in it, for tests.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{InstallContext, Plugins, Runner};
+use alongside_discovery::{Environment, Platform};
+
+/// Nothing is run.
+pub(super) struct NoRunner;
+
+impl Runner for NoRunner {
+    fn run(&self, program: &Path, _arguments: &[String]) -> Result<String, String> {
+        Err(format!("{} must not be run", program.display()))
+    }
+}
+
+/// A pretend editor's command, which remembers what it was told to install.
+#[derive(Default)]
+struct PretendRunner {
+    ran: RefCell<Vec<String>>,
+    extensions: RefCell<Vec<String>>,
+    failure: Option<String>,
+}
+
+impl Runner for PretendRunner {
+    fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String> {
+        self.ran
+            .borrow_mut()
+            .push(format!("{} {}", program.display(), arguments.join(" ")));
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let mut extensions = self.extensions.borrow_mut();
+        match arguments {
+            [option, id, ..] if option == "--install-extension" => extensions.push(id.clone()),
+            [option, id] if option == "--uninstall-extension" => extensions.retain(|other| other != id),
+            _ => return Ok(extensions.join("\n")),
+        }
+        Ok(String::new())
+    }
+}
+
+/// A home, a path and plugins.
+pub(super) struct Fixture {
+    scratch: tempfile::TempDir,
+    environment: Environment,
+    plugins: Plugins,
+    runner: PretendRunner,
+}
+
+impl Fixture {
+    pub(super) fn on(platform: Platform) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().join("home");
+        let bin = scratch.path().join("bin");
+        fs::create_dir(&home).unwrap();
+        fs::create_dir(&bin).unwrap();
+        let environment = Environment {
+            platform,
+            ..Environment::new(&home, scratch.path())
+        };
+        let environment = environment.with("PATH", bin.to_str().unwrap());
+        let environment = match platform {
+            Platform::Windows => environment.with("APPDATA", home.join("AppData/Roaming").to_str().unwrap()),
+            Platform::Unix | Platform::MacOs => environment,
+        };
+        Self {
+            scratch,
+            environment,
+            plugins: Plugins::default(),
+            runner: PretendRunner::default(),
+        }
+    }
+
+    pub(super) fn with_plugin(mut self, plugin: &str, file: &str, content: &str) -> Self {
+        self.plugins = self.plugins.with(plugin, file, content);
+        self
+    }
+
+    pub(super) fn with_program(self, name: &str) -> Self {
+        fs::write(self.scratch.path().join("bin").join(name), "").unwrap();
+        self
+    }
+
+    pub(super) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment = self.environment.with(name, value);
+        self
+    }
+
+    /// What the pretend editor prints when it is asked anything.
+    pub(super) fn with_answer(self, answer: &str) -> Self {
+        self.runner.extensions.borrow_mut().push(answer.to_owned());
+        self
+    }
+
+    pub(super) fn with_failing_commands(mut self, failure: &str) -> Self {
+        self.runner.failure = Some(failure.to_owned());
+        self
+    }
+
+    pub(super) fn setting(&self) -> InstallContext<'_> {
+        InstallContext {
+            environment: &self.environment,
+            plugins: &self.plugins,
+            program: PathBuf::from("/opt/alongside/bin/alongside"),
+            runner: &self.runner,
+        }
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.scratch.path().join("home")
+    }
+
+    pub(super) fn ran(&self) -> Vec<String> {
+        self.runner.ran.borrow().clone()
+    }
+
+    /// How many files there are in the home.
+    pub(super) fn count_files(&self) -> usize {
+        fn count(directory: &Path) -> usize {
+            let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+            entries.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+        }
+        count(&self.home())
+    }
+}

@@ -1,0 +1,337 @@
+//! Helix and Kakoune: a block in their configuration that starts `alongside lsp`.
+//!
+//! Helix wants every language's servers listed by name, and a list replaces the built-in one. So the block repeats Helix's
+//! own list for the common languages, with alongside behind it, and leaves out a language whose servers the user has chosen:
+//! that choice must win, and only the user can add to it.
+
+use std::path::PathBuf;
+
+use toml::{Table, Value};
+
+use super::block::ConfigurationBlock;
+use super::plan::Plan;
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, program_name};
+use crate::detect::DetectedIde;
+use alongside_discovery::Platform;
+
+/// Helix's languages and their servers, as of Helix 25.01. It passes over servers that are not installed.
+const HELIX_LANGUAGES: [(&str, &[&str]); 20] = [
+    ("bash", &["bash-language-server"]),
+    ("c", &["clangd"]),
+    ("cpp", &["clangd"]),
+    ("css", &["vscode-css-language-server"]),
+    // For the changes that this server shows.
+    ("diff", &[]),
+    ("go", &["gopls", "golangci-lint-lsp"]),
+    ("html", &["vscode-html-language-server"]),
+    ("java", &["jdtls"]),
+    ("javascript", &["typescript-language-server"]),
+    ("json", &["vscode-json-language-server"]),
+    ("jsx", &["typescript-language-server"]),
+    ("lua", &["lua-language-server"]),
+    ("markdown", &["marksman"]),
+    ("python", &["ruff", "jedi", "pylsp"]),
+    ("ruby", &["solargraph"]),
+    ("rust", &["rust-analyzer"]),
+    ("toml", &["taplo"]),
+    ("tsx", &["typescript-language-server"]),
+    ("typescript", &["typescript-language-server"]),
+    ("yaml", &["yaml-language-server"]),
+];
+
+/// Installs the block.
+pub(super) struct LanguageServer<'a> {
+    ide: DetectedIde,
+    setting: &'a InstallContext<'a>,
+    block: ConfigurationBlock,
+    /// Languages whose servers the user has chosen.
+    chosen: Vec<String>,
+    executable: Option<PathBuf>,
+}
+
+impl<'a> LanguageServer<'a> {
+    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(setting);
+        let program = program_name(setting);
+        let path = match ide {
+            DetectedIde::Helix => machine.helix_languages(),
+            _ => machine.kakrc(),
+        };
+        let mut block = ConfigurationBlock {
+            path: path.ok_or(InstallError::NoHome)?,
+            comment: "#",
+            body: String::new(),
+        };
+        // A file that cannot be read or understood is reported when somebody installs, not while merely looking.
+        let chosen = match ide {
+            DetectedIde::Helix => block
+                .foreign_text()
+                .map(|text| chosen_languages(&text))
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        block.body = match ide {
+            DetectedIde::Helix => helix_body(&program, &chosen),
+            _ => kakoune_body(&program),
+        };
+        Ok(Self {
+            ide,
+            setting,
+            block,
+            chosen,
+            executable: machine.executable(ide),
+        })
+    }
+
+    /// Makes sure that Helix can read the file with the block in it, because it starts with nothing if it cannot.
+    fn check_helix(&self) -> Result<(), InstallError> {
+        let refuse = |reason: String| InstallError::Configuration {
+            path: self.block.path.clone(),
+            reason,
+        };
+        if let Err(error) = self.block.foreign_text()?.parse::<Table>() {
+            return Err(refuse(format!("it is not valid TOML: {}", error.message())));
+        }
+        if let Err(error) = self.block.text_with_block()?.parse::<Table>() {
+            return Err(refuse(format!(
+                "its contents conflict with the block ({}); merge this by hand:\n{}",
+                error.message(),
+                self.block.body
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The languages for which a user has chosen servers.
+fn chosen_languages(text: &str) -> Vec<String> {
+    let table: Table = text.parse().unwrap_or_default();
+    let languages = table
+        .get("language")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let chosen = languages
+        .iter()
+        .filter(|language| language.get("language-servers").is_some());
+    chosen
+        .filter_map(|language| Some(language.get("name")?.as_str()?.to_owned()))
+        .collect()
+}
+
+fn helix_body(program: &str, chosen: &[String]) -> String {
+    let command = Value::from(program).to_string();
+    let mut body = format!("[language-server.alongside]\ncommand = {command}\nargs = [\"lsp\"]\n");
+    for (language, servers) in HELIX_LANGUAGES {
+        if chosen.iter().any(|name| name == language) {
+            continue;
+        }
+        let servers: Vec<String> = servers
+            .iter()
+            .chain(&["alongside"])
+            .map(|server| format!("{server:?}"))
+            .collect();
+        body.push_str(&format!(
+            "\n[[language]]\nname = {language:?}\nlanguage-servers = [{}]\n",
+            servers.join(", ")
+        ));
+    }
+    body
+}
+
+/// kakoune-lsp says `LSPDefaultConfig` when it looks for servers. Its own hooks come first, and set servers only where none
+/// are set; so ours adds to what is there. Without kakoune-lsp nothing ever says it.
+const KAKOUNE_BODY: &str = r#"remove-hooks global alongside
+hook -group alongside global User LSPDefaultConfig=.* %{
+    # kakoune-lsp gives up on a buffer if any of its servers is missing; in that case use only this one.
+    evaluate-commands %sh{
+        printf '%s\n' "$kak_opt_lsp_servers" | awk '
+            /^ *\[[^].]+\] *$/ { if (server) print server; gsub(/[][ ]/, ""); server = $0 }
+            /^ *command *=/ { split($0, parts, "\""); server = parts[2] }
+            END { if (server) print server }
+        ' | while read -r server; do
+            command -v "$server" >/dev/null || { echo 'set-option buffer lsp_servers ""'; break; }
+        done
+    }
+    set-option -add buffer lsp_servers %{
+        [alongside]
+        command = COMMAND
+        args = ["lsp"]
+        root_globs = [".git", ".hg", ".jj", ".svn"]
+    }
+}"#;
+
+fn kakoune_body(program: &str) -> String {
+    KAKOUNE_BODY.replace("COMMAND", &Value::from(program).to_string())
+}
+
+impl Installer for LanguageServer<'_> {
+    fn editor(&self) -> DetectedIde {
+        self.ide
+    }
+
+    fn executable(&self) -> Option<PathBuf> {
+        self.executable.clone()
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        Some(self.block.path.clone())
+    }
+
+    fn obstacle(&self) -> Option<InstallError> {
+        let is_windows = self.setting.environment.platform == Platform::Windows;
+        (self.ide == DetectedIde::Kakoune && is_windows).then_some(InstallError::NotOnWindows("Kakoune"))
+    }
+
+    fn state(&self) -> Result<InstallState, InstallError> {
+        self.block.state()
+    }
+
+    fn plan_install(&self) -> Result<Plan, InstallError> {
+        if self.ide == DetectedIde::Helix {
+            self.check_helix()?;
+        }
+        let mut plan = self.block.plan_install()?;
+        plan.remarks
+            .extend(executable_remark(self.ide, self.executable.as_ref()));
+        if !self.chosen.is_empty() {
+            plan.remarks.push(format!(
+                "You configured the language servers for {} yourself; add \"alongside\" to them by hand.",
+                self.chosen.join(", ")
+            ));
+        }
+        if self.ide == DetectedIde::Kakoune && machine(self.setting).on_path("kak-lsp").is_none() {
+            plan.remarks
+                .push("This needs kakoune-lsp, but `kak-lsp` is not on your PATH.".to_owned());
+        }
+        Ok(plan)
+    }
+
+    fn plan_uninstall(&self) -> Result<Plan, InstallError> {
+        self.block.plan_uninstall()
+    }
+
+    fn runner(&self) -> &dyn Runner {
+        self.setting.runner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
+
+    fn put(path: &Path, content: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    #[test]
+    fn a_block_comes_and_goes_on_every_kind_of_machine() {
+        let rows = [
+            (DetectedIde::Helix, Platform::Unix, ".config/helix/languages.toml"),
+            (DetectedIde::Helix, Platform::MacOs, ".config/helix/languages.toml"),
+            (
+                DetectedIde::Helix,
+                Platform::Windows,
+                "AppData/Roaming/helix/languages.toml",
+            ),
+            (DetectedIde::Kakoune, Platform::Unix, ".config/kak/kakrc"),
+            (DetectedIde::Kakoune, Platform::MacOs, ".config/kak/kakrc"),
+        ];
+        for (ide, platform, below) in rows {
+            let scene = Fixture::on(platform);
+            let file = scene.home().join(below);
+            let mine = "# my own\n";
+            put(&file, mine);
+            let setting = scene.setting();
+            let installer = installer(ide, &setting).unwrap();
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
+            assert!(fs::read_to_string(&file).unwrap().starts_with(mine));
+            assert_eq!(installer.status().state, InstallState::Installed);
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
+            assert_eq!(fs::read_to_string(&file).unwrap(), mine);
+        }
+    }
+
+    #[test]
+    fn a_users_own_choice_of_servers_wins_and_a_remark_says_so() {
+        let scene = Fixture::on(Platform::Unix);
+        let file = scene.home().join(".config/helix/languages.toml");
+        put(
+            &file,
+            "[[language]]\nname = \"rust\"\nlanguage-servers = [\"mine\"]\n\n[[language]]\nname = \"go\"\nauto-format = false\n",
+        );
+        let setting = scene.setting();
+        let installer = installer(DetectedIde::Helix, &setting).unwrap();
+        let report = installer.install(Mode::Real);
+        assert!(
+            report
+                .remarks
+                .iter()
+                .any(|remark| remark.contains("servers of rust; add")),
+            "{report:?}"
+        );
+        let table: Table = fs::read_to_string(&file).unwrap().parse().unwrap();
+        let languages = table["language"].as_array().unwrap();
+        let of = |name: &str| {
+            languages
+                .iter()
+                .filter(|language| language["name"].as_str() == Some(name))
+                .count()
+        };
+        assert_eq!((of("rust"), of("go"), of("python")), (1, 2, 1));
+        let command = table["language-server"]["alongside"]["command"].as_str();
+        assert_eq!(command, setting.program.to_str());
+    }
+
+    #[test]
+    fn a_file_that_helix_could_not_read_any_more_is_left_alone() {
+        for text in [
+            "not toml at all [",
+            "language = []\n",
+            "[language-server.alongside]\ncommand = \"other\"\n",
+        ] {
+            let scene = Fixture::on(Platform::Unix);
+            let file = scene.home().join(".config/helix/languages.toml");
+            put(&file, text);
+            let setting = scene.setting();
+            let report = installer(DetectedIde::Helix, &setting).unwrap().install(Mode::Real);
+            assert_eq!(report.outcome, InstallOutcome::Refused, "{text}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn the_documentation_shows_exactly_what_is_installed() {
+        let documentation = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/EDITORS.md");
+        let documentation = fs::read_to_string(documentation).unwrap();
+        for (mark, body) in [
+            ("toml", helix_body("alongside", &[])),
+            ("kak", kakoune_body("alongside")),
+        ] {
+            let snippet = format!("```{mark}\n{}\n```", body.trim_end());
+            assert!(
+                documentation.contains(&snippet),
+                "docs/EDITORS.md should have:\n{snippet}"
+            );
+        }
+    }
+
+    #[test]
+    fn there_is_no_kakoune_on_windows() {
+        let scene = Fixture::on(Platform::Windows);
+        let setting = scene.setting();
+        let report = installer(DetectedIde::Kakoune, &setting).unwrap().install(Mode::Real);
+        assert!(
+            report.sentence.contains("does not run on Windows"),
+            "{}",
+            report.sentence
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! Neovim and Vim: a native package, which both load at their start without being told.
+
+use std::path::PathBuf;
+
+use super::package::Package;
+use super::plan::Plan;
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, plugins};
+use crate::detect::DetectedIde;
+
+/// Installs a native package.
+pub(super) struct Native<'a> {
+    ide: DetectedIde,
+    setting: &'a InstallContext<'a>,
+    has_plugin: bool,
+    package: Package,
+    executable: Option<PathBuf>,
+    /// Neovim's data directory, where plugin managers keep their things.
+    base: PathBuf,
+}
+
+impl<'a> Native<'a> {
+    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(setting);
+        let base = match ide {
+            DetectedIde::Neovim => machine.neovim_data(),
+            _ => machine.vim_directory(),
+        };
+        let base = base.ok_or(InstallError::NoHome)?;
+        let packages = match ide {
+            DetectedIde::Neovim => base.join("site/pack"),
+            _ => base.join("pack"),
+        };
+        let files = setting.plugins.files(ide.id());
+        let has_plugin = files.is_some();
+        let mut files = files.cloned().unwrap_or_default();
+        if let Some(tags) = plugins::help_tags(&files) {
+            files.insert("doc/tags".to_owned(), tags);
+        }
+        Ok(Self {
+            ide,
+            setting,
+            has_plugin,
+            package: Package {
+                directory: packages.join("alongside/start/alongside"),
+                own_parents: 2,
+                program: setting.program.clone(),
+                files,
+            },
+            executable: machine.executable(ide),
+            base,
+        })
+    }
+
+    /// A plugin for a newer editor fails in ways that nobody would guess the reason of.
+    fn version_remark(&self) -> Option<String> {
+        let minimum = match self.ide {
+            DetectedIde::Neovim => (0, 10),
+            _ => (9, 0),
+        };
+        let printed = self
+            .setting
+            .runner
+            .run(self.executable.as_ref()?, &["--version".to_owned()]);
+        let version = version(&printed.ok()?)?;
+        (version < minimum).then(|| {
+            let name = self.ide.display_name();
+            format!(
+                "You have {name} {}.{}; the plugin needs {}.{} or newer.",
+                version.0, version.1, minimum.0, minimum.1
+            )
+        })
+    }
+
+    /// The plugin calls this program by its name, and where that does not work by its place, which an update may change.
+    fn path_remark(&self) -> Option<String> {
+        machine(self.setting).on_path("alongside").is_none().then(|| {
+            format!(
+                "`alongside` is not on your PATH, so the plugin will run {}; reinstall the plugin if you move it.",
+                self.setting.program.display()
+            )
+        })
+    }
+
+    /// lazy.nvim takes native packages off the list that Neovim loads, so its users must name ours.
+    fn plugin_manager_remark(&self) -> Option<String> {
+        let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
+        is_lazy.then(|| {
+            format!(
+                "lazy.nvim prevents Neovim from loading native packages; add `{{ dir = {:?} }}` to your plugin specs.",
+                self.package.directory.to_string_lossy()
+            )
+        })
+    }
+}
+
+impl Installer for Native<'_> {
+    fn editor(&self) -> DetectedIde {
+        self.ide
+    }
+
+    fn executable(&self) -> Option<PathBuf> {
+        self.executable.clone()
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        Some(self.package.directory.clone())
+    }
+
+    fn obstacle(&self) -> Option<InstallError> {
+        (!self.has_plugin).then(|| InstallError::NoPlugin(self.ide.display_name()))
+    }
+
+    fn state(&self) -> Result<InstallState, InstallError> {
+        self.package.state()
+    }
+
+    fn plan_install(&self) -> Result<Plan, InstallError> {
+        let mut plan = self.package.plan_install()?;
+        plan.remarks
+            .extend(executable_remark(self.ide, self.executable.as_ref()));
+        plan.remarks.extend(self.version_remark());
+        plan.remarks.extend(self.path_remark());
+        plan.remarks.extend(self.plugin_manager_remark());
+        Ok(plan)
+    }
+
+    fn plan_uninstall(&self) -> Result<Plan, InstallError> {
+        self.package.plan_uninstall()
+    }
+
+    fn runner(&self) -> &dyn Runner {
+        self.setting.runner
+    }
+}
+
+/// The first two numbers of a version: `NVIM v0.10.4`, `VIM - Vi IMproved 9.1 (2024 Jan 02, …)`.
+fn version(printed: &str) -> Option<(u32, u32)> {
+    printed.lines().next()?.split_whitespace().find_map(|word| {
+        let (major, rest) = word.strip_prefix('v').unwrap_or(word).split_once('.')?;
+        let minor = rest.split(|character: char| !character.is_ascii_digit()).next()?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
+    use alongside_discovery::Platform;
+
+    #[test]
+    fn a_package_lands_where_each_editor_looks_on_each_kind_of_machine() {
+        let rows = [
+            (
+                DetectedIde::Neovim,
+                Platform::Unix,
+                ".local/share/nvim/site/pack/alongside/start/alongside",
+            ),
+            (
+                DetectedIde::Neovim,
+                Platform::MacOs,
+                ".local/share/nvim/site/pack/alongside/start/alongside",
+            ),
+            (
+                DetectedIde::Neovim,
+                Platform::Windows,
+                "AppData/Local/nvim-data/site/pack/alongside/start/alongside",
+            ),
+            (DetectedIde::Vim, Platform::Unix, ".vim/pack/alongside/start/alongside"),
+            (DetectedIde::Vim, Platform::MacOs, ".vim/pack/alongside/start/alongside"),
+            (
+                DetectedIde::Vim,
+                Platform::Windows,
+                "vimfiles/pack/alongside/start/alongside",
+            ),
+        ];
+        for (ide, platform, below) in rows {
+            let scene = Fixture::on(platform).with_plugin(ide.id(), "plugin/alongside.vim", "plugin");
+            let scene = scene.with_plugin(ide.id(), "doc/alongside.txt", "*alongside*");
+            let setting = scene.setting();
+            let installer = installer(ide, &setting).unwrap();
+            assert_eq!(installer.status().state, InstallState::Absent);
+            let planned = installer.install(Mode::DryRun);
+            assert_eq!(planned.outcome, InstallOutcome::Planned);
+            assert_eq!(scene.count_files(), 0, "a dry run writes nothing");
+            let report = installer.install(Mode::Real);
+            assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
+            assert_eq!(report.steps, planned.steps);
+            let directory = scene.home().join(below);
+            assert_eq!(
+                fs::read_to_string(directory.join("plugin/alongside.vim")).unwrap(),
+                "plugin"
+            );
+            assert!(directory.join("doc/tags").exists());
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+            assert_eq!(installer.status().state, InstallState::Installed);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
+            assert_eq!(scene.count_files(), 0);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Unchanged);
+        }
+    }
+
+    #[test]
+    fn a_build_without_the_plugin_says_so() {
+        let scene = Fixture::on(Platform::Unix);
+        let setting = scene.setting();
+        let installer = installer(DetectedIde::Neovim, &setting).unwrap();
+        let report = installer.install(Mode::Real);
+        assert_eq!(report.outcome, InstallOutcome::Refused);
+        assert_eq!(report.sentence, "This build of alongside has no plugin for Neovim.");
+        assert_eq!(installer.status().state, InstallState::Unavailable);
+        assert_eq!(scene.count_files(), 0);
+    }
+
+    #[test]
+    fn versions_are_read_as_the_editors_print_them() {
+        assert_eq!(version("NVIM v0.10.4\nBuild type: Release\n"), Some((0, 10)));
+        assert_eq!(version("NVIM v0.12.0-dev-123+gabc\n"), Some((0, 12)));
+        assert_eq!(version("VIM - Vi IMproved 9.0 (2022 Jun 28, compiled)\n"), Some((9, 0)));
+        assert_eq!(version("no version.\n"), None);
+        assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn an_editor_that_is_too_old_is_named() {
+        let scene = Fixture::on(Platform::Unix)
+            .with_plugin("neovim", "plugin/alongside.lua", "x")
+            .with_program("nvim")
+            .with_answer("NVIM v0.7.2");
+        let setting = scene.setting();
+        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        assert!(
+            report.remarks[0].contains("Neovim 0.7, and the plugin needs 0.10"),
+            "{report:?}"
+        );
+    }
+
+    #[test]
+    fn people_learn_what_would_keep_the_plugin_from_working() {
+        let scene = Fixture::on(Platform::Unix).with_plugin("neovim", "plugin/alongside.lua", "x");
+        fs::create_dir_all(scene.home().join(".local/share/nvim/lazy/lazy.nvim")).unwrap();
+        let setting = scene.setting();
+        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        let remarks = report.remarks.join("\n");
+        for part in [
+            "Neovim itself was not found",
+            "`alongside` is not on the PATH",
+            "lazy.nvim",
+        ] {
+            assert!(remarks.contains(part), "{part}: {remarks}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Where editors and their directories are, on each kind of machine.
+//!
+//! Each rule is the editor's own, as its manual has it. What exists is asked through [`SystemPaths`], so that every rule can
+//! be tried for every kind of machine on one.
+
+use std::path::{Path, PathBuf};
+
+use super::executables::EXECUTABLES;
+use crate::detect::DetectedIde;
+use alongside_discovery::{Environment, Platform};
+
+/// A machine to look for editors on.
+#[derive(Clone, Copy)]
+pub(super) struct SystemPaths<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) exists: &'a dyn Fn(&Path) -> bool,
+}
+
+impl SystemPaths<'_> {
+    /// The command of an editor, on the path or where it is usually installed.
+    pub(super) fn executable(&self, ide: DetectedIde) -> Option<PathBuf> {
+        let rule = EXECUTABLES.iter().find(|rule| rule.ide == ide)?;
+        if let Some(found) = rule.names.iter().find_map(|name| self.on_path(name)) {
+            return Some(found);
+        }
+        let places = match self.environment.platform {
+            Platform::Unix => rule.unix,
+            Platform::MacOs => rule.macos,
+            Platform::Windows => rule.windows,
+        };
+        let mut places = places.iter().filter_map(|place| self.expand(place));
+        places.find(|place| (self.exists)(place))
+    }
+
+    /// A command on the path.
+    pub(super) fn on_path(&self, name: &str) -> Option<PathBuf> {
+        let platform = self.environment.platform;
+        let path = self.environment.variable("PATH")?;
+        let endings: Vec<String> = match platform {
+            Platform::Unix | Platform::MacOs => vec![String::new()],
+            Platform::Windows => {
+                let endings = self.environment.variable("PATHEXT").unwrap_or(".COM;.EXE;.BAT;.CMD");
+                endings.split(';').map(str::to_lowercase).collect()
+            }
+        };
+        // An empty or relative entry means the working directory, where anybody may have put a program of that name.
+        let directories = path
+            .split(platform.path_delimiter())
+            .filter(|entry| is_absolute(platform, entry));
+        let mut candidates = directories.flat_map(|directory| {
+            endings
+                .iter()
+                .map(move |ending| Path::new(directory).join(format!("{name}{ending}")))
+        });
+        candidates.find(|candidate| (self.exists)(candidate))
+    }
+
+    /// Neovim's `stdpath("data")`.
+    pub(super) fn neovim_data(&self) -> Option<PathBuf> {
+        let name = self.environment.variable("NVIM_APPNAME").unwrap_or("nvim");
+        Some(match self.environment.platform {
+            Platform::Windows => {
+                let base = self
+                    .directory("XDG_DATA_HOME")
+                    .or_else(|| self.directory("LOCALAPPDATA"));
+                base.or_else(|| self.home("AppData/Local"))?
+                    .join(format!("{name}-data"))
+            }
+            Platform::Unix | Platform::MacOs => {
+                let base = self.directory("XDG_DATA_HOME").or_else(|| self.home(".local/share"));
+                base?.join(name)
+            }
+        })
+    }
+
+    /// The first directory of Vim's `runtimepath`.
+    pub(super) fn vim_directory(&self) -> Option<PathBuf> {
+        if self.environment.platform == Platform::Windows {
+            return self.home("vimfiles");
+        }
+        let usual = self.home(".vim")?;
+        let has_usual = [usual.clone(), self.home(".vimrc")?]
+            .iter()
+            .any(|path| (self.exists)(path));
+        // Vim 9.1.0327 and newer, and only if there is nothing in the usual place.
+        let modern = self.configuration()?.join("vim");
+        let is_modern = !has_usual && (self.exists)(&modern.join("vimrc"));
+        Some(if is_modern { modern } else { usual })
+    }
+
+    /// Emacs's `user-emacs-directory` and init file.
+    pub(super) fn emacs(&self) -> Option<(PathBuf, PathBuf)> {
+        let home = match self.environment.platform {
+            // Emacs on Windows has its home in the roaming application data, unless HOME says otherwise.
+            Platform::Windows => self.directory("HOME").or_else(|| self.directory("APPDATA"))?,
+            Platform::Unix | Platform::MacOs => self.environment.home.clone()?,
+        };
+        let directory = home.join(".emacs.d");
+        let in_home = [".emacs.el", ".emacs"].map(|name| home.join(name));
+        if let Some(init) = in_home.into_iter().find(|path| (self.exists)(path)) {
+            return Some((directory, init));
+        }
+        let modern = self.configuration().map(|configuration| configuration.join("emacs"));
+        let is_unix = self.environment.platform != Platform::Windows;
+        let modern = modern.filter(|modern| is_unix && !(self.exists)(&directory) && (self.exists)(modern));
+        let directory = modern.unwrap_or(directory);
+        let init = directory.join("init.el");
+        Some((directory, init))
+    }
+
+    /// Helix's `languages.toml`.
+    pub(super) fn helix_languages(&self) -> Option<PathBuf> {
+        let directory = match self.environment.platform {
+            Platform::Windows => self.directory("APPDATA").or_else(|| self.home("AppData/Roaming"))?,
+            Platform::Unix | Platform::MacOs => self.configuration()?,
+        };
+        Some(directory.join("helix/languages.toml"))
+    }
+
+    /// Kakoune's `kakrc`.
+    pub(super) fn kakrc(&self) -> Option<PathBuf> {
+        let directory = self.directory("KAKOUNE_CONFIG_DIR");
+        let directory = directory.or_else(|| self.configuration().map(|configuration| configuration.join("kak")));
+        Some(directory?.join("kakrc"))
+    }
+
+    fn configuration(&self) -> Option<PathBuf> {
+        self.directory("XDG_CONFIG_HOME").or_else(|| self.home(".config"))
+    }
+
+    fn home(&self, below: &str) -> Option<PathBuf> {
+        self.environment.home.as_ref().map(|home| home.join(below))
+    }
+
+    /// A directory that a variable names. The XDG rules have relative ones ignored.
+    fn directory(&self, name: &str) -> Option<PathBuf> {
+        let value = self.environment.variable(name)?;
+        is_absolute(self.environment.platform, value).then(|| PathBuf::from(value))
+    }
+
+    fn expand(&self, place: &str) -> Option<PathBuf> {
+        if let Some(below) = place.strip_prefix("~/") {
+            return self.home(below);
+        }
+        match place.strip_prefix('%').and_then(|place| place.split_once("%/")) {
+            Some((variable, below)) => Some(self.directory(variable)?.join(below)),
+            None => Some(PathBuf::from(place)),
+        }
+    }
+}
+
+fn is_absolute(platform: Platform, path: &str) -> bool {
+    match platform {
+        Platform::Unix | Platform::MacOs => path.starts_with('/'),
+        // A real machine's paths, and those of tests that run elsewhere.
+        Platform::Windows => path.as_bytes().get(1) == Some(&b':') || path.starts_with("\\\\") || path.starts_with('/'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(platform: Platform, variables: &[(&str, &str)]) -> Environment {
+        let home = match platform {
+            Platform::Unix => "/home/ada",
+            Platform::MacOs => "/Users/ada",
+            Platform::Windows => "C:\\Users\\ada",
+        };
+        let environment = Environment {
+            platform,
+            ..Environment::new(home, "/")
+        };
+        variables.iter().fold(environment, |environment, (name, value)| {
+            environment.with(*name, *value)
+        })
+    }
+
+    /// A path as text with one kind of separator, since Windows paths are tried on other machines.
+    fn plain(path: Option<PathBuf>) -> String {
+        path.unwrap_or_default().to_string_lossy().replace('\\', "/")
+    }
+
+    fn on<T>(
+        platform: Platform,
+        variables: &[(&str, &str)],
+        files: &[&str],
+        ask: impl FnOnce(SystemPaths<'_>) -> T,
+    ) -> T {
+        let environment = environment(platform, variables);
+        let exists = |path: &Path| files.contains(&path.to_string_lossy().replace('\\', "/").as_str());
+        ask(SystemPaths {
+            environment: &environment,
+            exists: &exists,
+        })
+    }
+
+    #[test]
+    fn every_editors_directory_on_every_kind_of_machine() {
+        use Platform::{MacOs, Unix, Windows};
+        type Ask = fn(SystemPaths<'_>) -> Option<PathBuf>;
+        type Row<'a> = (Ask, Platform, &'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
+        let neovim: Ask = |machine| machine.neovim_data();
+        let vim: Ask = |machine| machine.vim_directory();
+        let emacs: Ask = |machine| machine.emacs().map(|(_, init)| init);
+        let emacs_directory: Ask = |machine| machine.emacs().map(|(directory, _)| directory);
+        let helix: Ask = |machine| machine.helix_languages();
+        let kakoune: Ask = |machine| machine.kakrc();
+        let xdg = [("XDG_DATA_HOME", "/x/data"), ("XDG_CONFIG_HOME", "/x/config")];
+        let windows = [("LOCALAPPDATA", "C:\\L"), ("APPDATA", "C:\\R")];
+        let rows: &[Row<'_>] = &[
+            (neovim, Unix, &[], &[], "/home/ada/.local/share/nvim"),
+            (neovim, Unix, &xdg, &[], "/x/data/nvim"),
+            (
+                neovim,
+                Unix,
+                &[("XDG_DATA_HOME", "relative")],
+                &[],
+                "/home/ada/.local/share/nvim",
+            ),
+            (
+                neovim,
+                Unix,
+                &[("NVIM_APPNAME", "lazyvim")],
+                &[],
+                "/home/ada/.local/share/lazyvim",
+            ),
+            (neovim, MacOs, &[], &[], "/Users/ada/.local/share/nvim"),
+            (neovim, Windows, &windows, &[], "C:/L/nvim-data"),
+            (neovim, Windows, &[], &[], "C:/Users/ada/AppData/Local/nvim-data"),
+            (vim, Unix, &[], &[], "/home/ada/.vim"),
+            (
+                vim,
+                Unix,
+                &[],
+                &["/home/ada/.config/vim/vimrc"],
+                "/home/ada/.config/vim",
+            ),
+            (
+                vim,
+                Unix,
+                &[],
+                &["/home/ada/.config/vim/vimrc", "/home/ada/.vimrc"],
+                "/home/ada/.vim",
+            ),
+            (vim, MacOs, &[], &[], "/Users/ada/.vim"),
+            (vim, Windows, &windows, &[], "C:/Users/ada/vimfiles"),
+            (emacs, Unix, &[], &[], "/home/ada/.emacs.d/init.el"),
+            (emacs, Unix, &[], &["/home/ada/.emacs"], "/home/ada/.emacs"),
+            (emacs_directory, Unix, &[], &["/home/ada/.emacs"], "/home/ada/.emacs.d"),
+            (
+                emacs,
+                Unix,
+                &[],
+                &["/home/ada/.config/emacs"],
+                "/home/ada/.config/emacs/init.el",
+            ),
+            (
+                emacs,
+                Unix,
+                &[],
+                &["/home/ada/.config/emacs", "/home/ada/.emacs.d"],
+                "/home/ada/.emacs.d/init.el",
+            ),
+            (emacs, Unix, &xdg, &["/x/config/emacs"], "/x/config/emacs/init.el"),
+            (emacs, MacOs, &[], &[], "/Users/ada/.emacs.d/init.el"),
+            (emacs, Windows, &windows, &[], "C:/R/.emacs.d/init.el"),
+            (
+                emacs,
+                Windows,
+                &[("HOME", "D:\\h"), ("APPDATA", "C:\\R")],
+                &[],
+                "D:/h/.emacs.d/init.el",
+            ),
+            (helix, Unix, &[], &[], "/home/ada/.config/helix/languages.toml"),
+            (helix, MacOs, &xdg, &[], "/x/config/helix/languages.toml"),
+            (helix, Windows, &windows, &[], "C:/R/helix/languages.toml"),
+            (kakoune, Unix, &[], &[], "/home/ada/.config/kak/kakrc"),
+            (kakoune, MacOs, &[("KAKOUNE_CONFIG_DIR", "/k")], &[], "/k/kakrc"),
+        ];
+        for (ask, platform, variables, files, expected) in rows {
+            assert_eq!(
+                plain(on(*platform, variables, files, ask)),
+                *expected,
+                "{platform:?} {variables:?} {files:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_usual_place_of_an_editor_is_looked_at() {
+        let variables = [("PROGRAMFILES", "C:\\P"), ("LOCALAPPDATA", "C:\\L")];
+        for rule in EXECUTABLES {
+            let places = [
+                (Platform::Unix, rule.unix),
+                (Platform::MacOs, rule.macos),
+                (Platform::Windows, rule.windows),
+            ];
+            for (platform, places) in places {
+                for place in places {
+                    let home = if platform == Platform::Unix {
+                        "/home/ada"
+                    } else {
+                        "/Users/ada"
+                    };
+                    let real = place
+                        .replace('~', home)
+                        .replace("%PROGRAMFILES%", "C:/P")
+                        .replace("%LOCALAPPDATA%", "C:/L");
+                    let found = on(platform, &variables, &[&real], |machine| machine.executable(rule.ide));
+                    assert_eq!(plain(found), real);
+                }
+            }
+            let file = format!("/bin/{}", rule.names[0]);
+            let found = on(Platform::Unix, &[("PATH", "relative::/bin")], &[&file], |machine| {
+                machine.executable(rule.ide)
+            });
+            assert_eq!(plain(found), file);
+            assert_eq!(
+                on(Platform::Unix, &variables, &[], |machine| machine.executable(rule.ide)),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn on_windows_a_command_has_an_ending_and_the_path_has_semicolons() {
+        let variables = [("Path", "C:\\a;C:\\b"), ("PATHEXT", ".EXE;.CMD")];
+        let found = on(
+            Platform::Windows,
+            &variables,
+            &["C:\\b/code.cmd".replace('\\', "/").as_str()],
+            |machine| machine.executable(DetectedIde::VsCode),
+        );
+        assert_eq!(plain(found), "C:/b/code.cmd");
+    }
+
+    #[test]
+    fn a_program_in_the_working_directory_is_never_taken() {
+        let files = ["code", "./code", "bin/code"];
+        for path in ["", ".", ":", "bin"] {
+            assert_eq!(
+                on(Platform::Unix, &[("PATH", path)], &files, |machine| machine
+                    .on_path("code")),
+                None
+            );
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! What is going to change, worked out before anything does.
+//!
+//! A plan can be shown or carried out. It knows what every file held when it was made, and does not touch a file that has
+//! changed since. What a person wrote is copied beside the file before it is replaced.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use alongside_core::difference;
+use serde::Serialize;
+
+use super::{InstallError, Runner};
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// Give a file this content.
+    Write {
+        path: PathBuf,
+        before: Option<Vec<u8>>,
+        content: Vec<u8>,
+        /// Whether what is there must be kept beside it.
+        keep: bool,
+        /// Whether a person wants to see what changes in it.
+        is_shown: bool,
+    },
+    /// Remove a file.
+    Remove { path: PathBuf, before: Vec<u8>, keep: bool },
+    /// Remove a directory if nothing is in it any more.
+    RemoveDirectory { path: PathBuf },
+    /// Run a command of the editor.
+    Run { program: PathBuf, arguments: Vec<String> },
+}
+
+/// All that is to be done.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    pub(super) changes: Vec<Change>,
+    /// What a person should know besides.
+    pub(super) remarks: Vec<String>,
+}
+
+/// What was done, or would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// A file that was not there.
+    Create,
+    /// A file that was there.
+    Change,
+    /// A file that goes away.
+    Remove,
+    /// A command.
+    Run,
+}
+
+/// One thing that was done, or would be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// What kind of thing.
+    pub action: Action,
+    /// The file, or the command as it would be typed.
+    pub subject: String,
+    /// How a file changes that a person may have written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+    /// Where what was there before is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<PathBuf>,
+}
+
+/// How far a plan got, and what stopped it.
+#[derive(Debug)]
+pub(super) struct Interrupted {
+    pub(super) steps: Vec<Step>,
+    pub(super) error: InstallError,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The plan and another one after it.
+    #[must_use]
+    pub(super) fn then(mut self, other: Self) -> Self {
+        self.changes.extend(other.changes);
+        self.remarks.extend(other.remarks);
+        self
+    }
+
+    /// What would be done.
+    pub fn preview(&self) -> Vec<Step> {
+        self.changes.iter().filter_map(Change::step).collect()
+    }
+
+    /// Does it. After a failure the rest is left undone; what was done stays, and trying again goes on from there.
+    pub(super) fn carry_out(&self, runner: &dyn Runner) -> Result<Vec<Step>, Interrupted> {
+        let mut steps = Vec::new();
+        for change in &self.changes {
+            match change.carry_out(runner) {
+                Ok(backup) => steps.extend(change.step().map(|step| Step { backup, ..step })),
+                Err(error) => return Err(Interrupted { steps, error }),
+            }
+        }
+        Ok(steps)
+    }
+}
+
+impl Change {
+    /// A change of a file that a person may have written; none if it holds that already.
+    pub(super) fn write(path: PathBuf, content: Vec<u8>, keep: bool) -> Result<Option<Self>, InstallError> {
+        Self::write_shown(path, content, keep, true)
+    }
+
+    /// A change of a file of ours, of which nobody wants to see every line.
+    pub(super) fn write_own(path: PathBuf, content: Vec<u8>) -> Result<Option<Self>, InstallError> {
+        Self::write_shown(path, content, false, false)
+    }
+
+    fn write_shown(path: PathBuf, content: Vec<u8>, keep: bool, is_shown: bool) -> Result<Option<Self>, InstallError> {
+        let before = read(&path)?;
+        let keep = keep && before.as_ref().is_some_and(|before| !before.is_empty());
+        Ok((before.as_ref() != Some(&content)).then_some(Self::Write {
+            path,
+            before,
+            content,
+            keep,
+            is_shown,
+        }))
+    }
+
+    fn step(&self) -> Option<Step> {
+        let step = |action, subject: String, difference| {
+            Some(Step {
+                action,
+                subject,
+                difference,
+                backup: None,
+            })
+        };
+        match self {
+            Self::Write {
+                path,
+                before,
+                content,
+                is_shown,
+                ..
+            } => {
+                let action = if before.is_some() {
+                    Action::Change
+                } else {
+                    Action::Create
+                };
+                let shown = before.as_ref().filter(|_| *is_shown);
+                let difference = shown.map(|before| show_difference(path, before, content));
+                step(action, path.display().to_string(), difference)
+            }
+            Self::Remove { path, .. } => step(Action::Remove, path.display().to_string(), None),
+            Self::RemoveDirectory { .. } => None,
+            Self::Run { program, arguments } => step(Action::Run, typed(program, arguments), None),
+        }
+    }
+
+    /// Does it and says where the old content is kept.
+    fn carry_out(&self, runner: &dyn Runner) -> Result<Option<PathBuf>, InstallError> {
+        match self {
+            Self::Write {
+                path,
+                before,
+                content,
+                keep,
+                ..
+            } => {
+                check_unchanged(path, before.as_deref())?;
+                let backup = before.as_ref().filter(|_| *keep).map(|before| back_up(path, before));
+                let backup = backup.transpose()?;
+                write_whole(path, content)?;
+                Ok(backup)
+            }
+            Self::Remove { path, before, keep } => {
+                check_unchanged(path, Some(before))?;
+                let backup = keep.then(|| back_up(path, before)).transpose()?;
+                fs::remove_file(path).map_err(|source| write_error(path, source))?;
+                Ok(backup)
+            }
+            Self::RemoveDirectory { path } => {
+                // A directory that is not empty has something in it that is not ours.
+                let _ = fs::remove_dir(path);
+                Ok(None)
+            }
+            Self::Run { program, arguments } => {
+                runner.run(program, arguments).map_err(|output| InstallError::Command {
+                    command: typed(program, arguments),
+                    output,
+                })?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// What a file holds; `None` if there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, InstallError> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // Below something that is a file there is nothing; writing there will say what is wrong.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(source) => Err(InstallError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn check_unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), InstallError> {
+    if read(path)?.as_deref() == before {
+        return Ok(());
+    }
+    Err(InstallError::ChangedMeanwhile { path: path.to_owned() })
+}
+
+/// Copies what a file holds to a name beside it that nothing else has, or that has the same already.
+fn back_up(path: &Path, content: &[u8]) -> Result<PathBuf, InstallError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut number = 1_u32;
+    loop {
+        let ending = if number == 1 {
+            String::new()
+        } else {
+            format!("-{number}")
+        };
+        let candidate = path.with_file_name(format!("{name}.alongside-backup{ending}"));
+        match fs::symlink_metadata(&candidate) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write_whole(&candidate, content)?;
+                if let Ok(metadata) = fs::metadata(path) {
+                    // A configuration that only its owner can read may hold secrets, and so may its copy.
+                    let _ = fs::set_permissions(&candidate, metadata.permissions());
+                }
+                return Ok(candidate);
+            }
+            Err(source) => return Err(write_error(&candidate, source)),
+            Ok(_) if read(&candidate).is_ok_and(|kept| kept.as_deref() == Some(content)) => return Ok(candidate),
+            Ok(_) => number += 1,
+        }
+    }
+}
+
+/// Writes a file whole or not at all. A link stays a link: people keep their configuration elsewhere and link to it.
+fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallError> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    let real = if is_link {
+        fs::canonicalize(path).map_err(|source| write_error(path, source))?
+    } else {
+        path.to_owned()
+    };
+    let directory = real.parent().unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".alongside-new-");
+        let permissions = fs::metadata(&real).ok().map(|metadata| metadata.permissions());
+        #[cfg(unix)]
+        builder.permissions(permissions.clone().unwrap_or_else(|| {
+            // As any program would make it; the user's mask takes away from this.
+            std::os::unix::fs::PermissionsExt::from_mode(0o666)
+        }));
+        let mut file = builder.tempfile_in(directory)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        if let Some(permissions) = permissions {
+            file.as_file().set_permissions(permissions)?;
+        }
+        file.persist(&real)?;
+        Ok(())
+    };
+    write().map_err(|source| write_error(path, source))
+}
+
+fn write_error(path: &Path, source: io::Error) -> InstallError {
+    InstallError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn show_difference(path: &Path, before: &[u8], after: &[u8]) -> String {
+    let name = path.display().to_string();
+    difference::unified(
+        &String::from_utf8_lossy(before),
+        &String::from_utf8_lossy(after),
+        &name,
+        &name,
+    )
+}
+
+/// A command as it would be typed.
+fn typed(program: &Path, arguments: &[String]) -> String {
+    let words = std::iter::once(program.display().to_string()).chain(arguments.iter().cloned());
+    let quoted = words.map(|word| {
+        if word.contains(' ') {
+            format!("\"{word}\"")
+        } else {
+            word
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::NoRunner;
+
+    fn write(path: &Path, content: &str, keep: bool) -> Plan {
+        let change = Change::write(path.to_owned(), content.as_bytes().to_vec(), keep).unwrap();
+        Plan {
+            changes: change.into_iter().collect(),
+            remarks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_that_changed_since_the_plan_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("init.el");
+        let plan = write(&file, "ours", true);
+        fs::write(&file, "theirs").unwrap();
+        let error = plan.carry_out(&NoRunner).unwrap_err().error;
+        assert!(matches!(error, InstallError::ChangedMeanwhile { .. }), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn every_version_is_kept_once() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("kakrc");
+        for version in ["one", "two", "one"] {
+            fs::write(&file, version).unwrap();
+            let steps = write(&file, "ours", true).carry_out(&NoRunner).unwrap();
+            let backup = steps[0].backup.as_ref().unwrap();
+            assert_eq!(fs::read_to_string(backup).unwrap(), version);
+        }
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 3);
+        assert!(write(&file, "ours", true).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_permissions_stay() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let scratch = tempfile::tempdir().unwrap();
+        let real = scratch.path().join("dotfiles.el");
+        let link = scratch.path().join("init.el");
+        fs::write(&real, "mine").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let steps = write(&link, "ours", true).carry_out(&NoRunner).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "ours");
+        for file in [&real, steps[0].backup.as_ref().unwrap()] {
+            assert_eq!(
+                fs::metadata(file).unwrap().permissions().mode() & 0o777,
+                0o600,
+                "{}",
+                file.display()
+            );
+        }
+    }
+}
