@@ -102,7 +102,7 @@ async fn a_refusal_reaches_the_person_with_its_kind() {
         .call::<Value>(Request::ReviewReject(ReviewRef { review: ReviewId(7) }))
         .await;
     assert!(
-        matches!(&refused, Err(ClientError::Said { kind, message }) if kind == "unknownReview" && message.contains('7')),
+        matches!(&refused, Err(ClientError::Rejected { kind, message }) if kind == "unknownReview" && message.contains('7')),
         "{refused:?}"
     );
 }
