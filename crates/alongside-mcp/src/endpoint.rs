@@ -74,7 +74,7 @@ impl<C: Companion> Endpoint<C> {
         check_content_type(&head.headers)?;
         let bytes = read_body(body, self.limits.body_bytes, self.timing.body_pause).await?;
         let text = std::str::from_utf8(&bytes)
-            .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "The body is not valid UTF-8.")))?;
+            .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "the body is not valid UTF-8")))?;
         let payload = Payload::parse_strict(text).map_err(|error| invalid(&error))?;
 
         if let Payload::One(Message::Request(request)) = &payload
@@ -103,14 +103,14 @@ impl<C: Companion> Endpoint<C> {
             return Err(invalid(&InvalidMessage::new(
                 None,
                 INVALID_REQUEST,
-                "The batch is too long.",
+                "the batch is too long",
             )));
         }
         let mut replies = Vec::new();
         for message in messages {
             match message {
                 Ok(Message::Request(request)) if request.method == "initialize" => {
-                    let error = RpcError::new(INVALID_REQUEST, "initialize must not be part of a batch.");
+                    let error = RpcError::new(INVALID_REQUEST, "initialize must not be part of a batch");
                     replies.push(request.error(&error));
                 }
                 Ok(Message::Request(request)) => replies.push(protocol::respond(self, session, &request).await),

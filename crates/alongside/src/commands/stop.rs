@@ -49,7 +49,7 @@ async fn end(record: &Record) -> Result<()> {
         .await
     {
         // It may end before it has answered.
-        Ok(_) | Err(ClientError::HungUp) => {}
+        Ok(_) | Err(ClientError::Closed) => {}
         Err(error) => return Err(error.into()),
     }
     tokio::time::timeout(PATIENCE, process_ended(record.pid))
