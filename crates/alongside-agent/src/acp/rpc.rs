@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::AcpError;
+use crate::events::EventSender;
 
 /// The longest message that is read.
 const LONGEST_MESSAGE: u64 = 64 * 1024 * 1024;
@@ -107,11 +108,17 @@ pub(super) async fn write_lines(mut lines: mpsc::UnboundedReceiver<String>, mut 
 }
 
 /// Reads messages and hands on each before the next is looked at, until there are no more.
-pub(super) async fn read_messages(reader: impl AsyncRead + Unpin, mut take: impl FnMut(Message)) {
+pub(super) async fn read_messages(
+    reader: impl AsyncRead + Unpin,
+    events: &EventSender,
+    mut take: impl FnMut(Message),
+) {
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
     let mut line = Vec::new();
     loop {
         line.clear();
+        // While the reader of the events is behind, nothing more is read.
+        events.ready().await;
         let mut limited = tokio::io::AsyncReadExt::take(&mut reader, LONGEST_MESSAGE);
         match limited.read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
@@ -162,7 +169,8 @@ mod tests {
 
     async fn read(text: &str) -> Vec<String> {
         let mut messages = Vec::new();
-        read_messages(text.as_bytes(), |message| messages.push(format!("{message:?}"))).await;
+        let (events, _receiver) = crate::events::event_channel();
+        read_messages(text.as_bytes(), &events, |message| messages.push(format!("{message:?}"))).await;
         messages
     }
 

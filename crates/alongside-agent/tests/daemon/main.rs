@@ -13,7 +13,7 @@
 
 mod client;
 mod fake;
-mod ide;
+mod conversation;
 mod recorded;
 mod resume;
 mod stream;
