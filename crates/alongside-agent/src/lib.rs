@@ -41,9 +41,9 @@ mod events;
 mod manager;
 mod mention;
 pub mod position;
-mod secret;
 pub mod settings;
 
+pub use alongside_core::Secret;
 pub use alongside_protocol::chat::{
     Abilities, AgentCommand, AgentEvent, AgentReply, ConnectedSession, DisconnectKind, Locality, NoticeLevel,
 };
@@ -52,4 +52,3 @@ pub use error::AgentError;
 pub use events::EventReceiver;
 pub use manager::AgentManager;
 pub use position::Position;
-pub use secret::Secret;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_page::PageServer;
@@ -198,7 +198,7 @@ impl Running {
     }
 }
 
-async fn listen(companion: &Shared, former: Option<(u16, Token)>) -> Result<(alongside_mcp::Server, Token)> {
+async fn listen(companion: &Shared, former: Option<(u16, Secret)>) -> Result<(alongside_mcp::Server, Secret)> {
     if let Some((port, token)) = former {
         let config = alongside_mcp::Config {
             port: Some(port),
@@ -229,7 +229,7 @@ async fn serve_page(companion: &Shared) -> Result<PageServer> {
         .context("cannot listen on a loopback port for the page")
 }
 
-async fn bind_page(companion: &Shared, port: Option<u16>, session: Token) -> std::io::Result<PageServer> {
+async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> std::io::Result<PageServer> {
     // The page's own tasks must not keep the companion alive.
     let desk = Arc::downgrade(companion);
     let config = alongside_page::Config {
@@ -251,10 +251,10 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Token) -> std
     Ok(page)
 }
 
-fn new_token() -> Result<Token> {
+fn new_token() -> Result<Secret> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| anyhow!("cannot get random bytes from the system: {error}"))?;
-    Ok(Token::from_bytes(bytes))
+    Ok(Secret::from_bytes(bytes))
 }
 
 fn identity(options: &Options, settings: &Settings) -> Identity {

@@ -9,7 +9,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Review, ReviewId, SessionId, Token};
+use alongside_core::{Review, ReviewId, Secret, SessionId};
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -48,19 +48,17 @@ struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Door {
     port: u16,
-    token: String,
+    token: Secret,
 }
 
 impl Door {
-    fn new(port: u16, token: &Token) -> Self {
-        Self {
-            port,
-            token: token.reveal().to_owned(),
-        }
+    fn new(port: u16, token: &Secret) -> Self {
+        let token = token.clone();
+        Self { port, token }
     }
 
-    fn open(&self) -> Option<(u16, Token)> {
-        Some((self.port, Token::parse(&self.token)?))
+    fn open(&self) -> (u16, Secret) {
+        (self.port, self.token.clone())
     }
 }
 
@@ -109,22 +107,22 @@ impl Store {
     }
 
     /// The agents' port and token of the companion that had this slot before.
-    pub(super) fn former_agents(&self) -> Option<(u16, Token)> {
-        self.record.lock().agents.as_ref()?.open()
+    pub(super) fn former_agents(&self) -> Option<(u16, Secret)> {
+        self.record.lock().agents.as_ref().map(Door::open)
     }
 
     /// The page's port and secret of the companion that had this slot before.
-    pub(super) fn former_page(&self) -> Option<(u16, Token)> {
-        self.record.lock().page.as_ref()?.open()
+    pub(super) fn former_page(&self) -> Option<(u16, Secret)> {
+        self.record.lock().page.as_ref().map(Door::open)
     }
 
     /// Writes down where agents find this companion, to be taken again.
-    pub(super) fn remember_agents(&self, port: u16, token: &Token) {
+    pub(super) fn remember_agents(&self, port: u16, token: &Secret) {
         self.change(|record| record.agents = Some(Door::new(port, token)));
     }
 
     /// Writes down where pages find this companion, to be taken again.
-    pub(super) fn remember_page(&self, port: u16, session: &Token) {
+    pub(super) fn remember_page(&self, port: u16, session: &Secret) {
         self.change(|record| record.page = Some(Door::new(port, session)));
     }
 
@@ -204,9 +202,22 @@ mod tests {
     }
 
     #[test]
+    fn slot_with_an_invalid_token_gets_a_new_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let open = || Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        let store = open();
+        store.remember_agents(1234, &Secret::from_bytes([5; 32]));
+        let path = store.record_path.clone();
+        drop(store);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(&"05".repeat(32), "05")).unwrap();
+        assert_eq!(open().former_agents(), None);
+    }
+
+    #[test]
     fn a_slot_is_taken_again_with_its_port_token_and_clients() {
         let scratch = tempfile::tempdir().unwrap();
-        let (session, token) = (SessionId::new("one"), Token::from_bytes([5; 32]));
+        let (session, token) = (SessionId::new("one"), Secret::from_bytes([5; 32]));
         let client = ClientInfo {
             name: "streamable-http-client".into(),
             version: "1.0.0".into(),
@@ -227,7 +238,7 @@ mod tests {
     fn two_companions_of_one_workspace_do_not_share_a_slot() {
         let scratch = tempfile::tempdir().unwrap();
         let first = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        first.remember_agents(1234, &Token::from_bytes([5; 32]));
+        first.remember_agents(1234, &Secret::from_bytes([5; 32]));
         let second = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
         assert_eq!(second.former_agents(), None);
         let elsewhere = Store::open(&places(&scratch), "editor", &["/b".into()]).unwrap();

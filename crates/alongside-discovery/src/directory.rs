@@ -13,13 +13,13 @@ use crate::DiscoveryError;
 
 /// A directory that is ours, open.
 #[derive(Debug)]
-pub(crate) struct OwnDirectory {
+pub(crate) struct PrivateDirectory {
     path: PathBuf,
     #[cfg(unix)]
     handle: rustix::fd::OwnedFd,
 }
 
-impl OwnDirectory {
+impl PrivateDirectory {
     /// Opens `base` and the directories below it, and makes those that are missing, for nobody but us.
     ///
     /// The base may be a link or another's (`/tmp` is); what is below it may not.
@@ -71,7 +71,7 @@ impl OwnDirectory {
 }
 
 #[cfg(unix)]
-impl OwnDirectory {
+impl PrivateDirectory {
     fn open_base(path: &Path) -> Result<Self, DiscoveryError> {
         let handle = rustix::fs::open(path, directory_flags(), rustix::fs::Mode::empty()).map_err(|source| {
             DiscoveryError::Directory {
@@ -163,7 +163,7 @@ fn create_privately(path: &Path) -> io::Result<()> {
 
 // Elsewhere the directories are inside the user's profile, where the system already keeps others out.
 #[cfg(not(unix))]
-impl OwnDirectory {
+impl PrivateDirectory {
     fn open_base(path: &Path) -> Result<Self, DiscoveryError> {
         Ok(Self { path: path.to_owned() })
     }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn directories_and_files_are_for_nobody_else() {
         let base = tempfile::tempdir().unwrap();
-        let directory = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap();
+        let directory = PrivateDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap();
         directory
             .replace("file", ".temporary", "{}", SystemTime::now())
             .unwrap();
@@ -234,7 +234,7 @@ mod tests {
         let directory = base.path().join("gemini");
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
-        OwnDirectory::open(base.path(), &["gemini"], Some(own_uid())).unwrap();
+        PrivateDirectory::open(base.path(), &["gemini"], Some(own_uid())).unwrap();
         assert_eq!(mode(&directory), 0o755);
     }
 
@@ -243,7 +243,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), base.path().join("gemini")).unwrap();
-        let error = OwnDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap_err();
+        let error = PrivateDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap_err();
         assert!(matches!(error, DiscoveryError::NotADirectory { .. }), "{error}");
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
@@ -253,7 +253,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("gemini")).unwrap();
         let stranger = Some(own_uid() + 1);
-        let error = OwnDirectory::open(base.path(), &["gemini", "ide"], stranger).unwrap_err();
+        let error = PrivateDirectory::open(base.path(), &["gemini", "ide"], stranger).unwrap_err();
         assert!(matches!(error, DiscoveryError::ForeignDirectory { .. }), "{error}");
     }
 
@@ -262,7 +262,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let victim = base.path().join("victim");
         fs::write(&victim, "precious").unwrap();
-        let directory = OwnDirectory::open(base.path(), &["ide"], Some(own_uid())).unwrap();
+        let directory = PrivateDirectory::open(base.path(), &["ide"], Some(own_uid())).unwrap();
         symlink(&victim, base.path().join("ide/file")).unwrap();
         symlink(&victim, base.path().join("ide/.temporary")).unwrap();
         directory

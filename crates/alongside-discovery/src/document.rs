@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::place;
 
 /// More than any discovery file needs; less than what would hurt to read.
-const MAXIMUM_LENGTH: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The JSON of a discovery file. It holds a token, so it is never printed or serialised.
 #[derive(Clone)]
@@ -83,8 +83,8 @@ impl Document {
     }
 
     /// `authToken`, if it is a string; it may be empty.
-    pub(crate) fn token(&self) -> Option<String> {
-        self.0.get("authToken")?.as_str().map(str::to_owned)
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.0.get("authToken")?.as_str()
     }
 
     /// `ideInfo`, if it has both a name and a name for people.
@@ -131,7 +131,7 @@ pub(crate) fn read_text(path: &Path) -> Option<(Metadata, String)> {
     let file = File::open(path).ok()?;
     let metadata = file.metadata().ok()?;
     let mut bytes = Vec::new();
-    file.take(MAXIMUM_LENGTH).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     // Node replaces what is not UTF-8 and reads on.
     Some((metadata, String::from_utf8_lossy(&bytes).into_owned()))
 }

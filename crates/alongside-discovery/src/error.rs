@@ -81,13 +81,13 @@ pub enum DiscoveryError {
     #[error("no agent can find this companion: {}", list(problems))]
     NothingWritten {
         /// What went wrong, file by file.
-        problems: Vec<Problem>,
+        problems: Vec<AnnounceError>,
     },
 }
 
 /// Something that went wrong with one file while others were written.
 #[derive(Debug)]
-pub struct Problem {
+pub struct AnnounceError {
     /// The agent that the file is for.
     pub agent: AgentKind,
     /// The discovery file.
@@ -96,13 +96,13 @@ pub struct Problem {
     pub error: DiscoveryError,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for AnnounceError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(formatter)
     }
 }
 
-fn list(problems: &[Problem]) -> String {
+fn list(problems: &[AnnounceError]) -> String {
     let sentences: Vec<String> = problems.iter().map(ToString::to_string).collect();
     sentences.join("; ")
 }

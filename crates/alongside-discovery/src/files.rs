@@ -8,12 +8,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, FileRule};
 
-use crate::directory::OwnDirectory;
+use crate::directory::PrivateDirectory;
 use crate::document::Document;
-use crate::{Announcement, DiscoveryError, Environment, Problem, place};
+use crate::{AnnounceError, Announcement, DiscoveryError, Environment, place};
 
 /// How the names of unfinished files begin. No agent's pattern matches them.
 pub(crate) const TEMPORARY_PREFIX: &str = ".alongside-";
@@ -25,9 +25,9 @@ pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
 #[derive(Debug)]
 pub struct DiscoveryFiles {
     environment: Environment,
-    token: Token,
+    token: Secret,
     written: Vec<(AgentKind, PathBuf)>,
-    problems: Vec<Problem>,
+    problems: Vec<AnnounceError>,
 }
 
 impl DiscoveryFiles {
@@ -56,7 +56,7 @@ impl DiscoveryFiles {
             let path = place::directory(&self.environment, rule).join(self.file_name(rule, announcement));
             match self.write_one(announcement, agent, rule, &path) {
                 Ok(()) => self.written.push((agent, path)),
-                Err(error) => self.problems.push(Problem { agent, path, error }),
+                Err(error) => self.problems.push(AnnounceError { agent, path, error }),
             }
         }
         for (agent, path) in before {
@@ -64,7 +64,7 @@ impl DiscoveryFiles {
             if !self.paths().any(|written| written == path)
                 && let Err(error) = remove_own(&path, &old_token)
             {
-                self.problems.push(Problem { agent, path, error });
+                self.problems.push(AnnounceError { agent, path, error });
             }
         }
         if self.written.is_empty() {
@@ -92,7 +92,7 @@ impl DiscoveryFiles {
     }
 
     /// What went wrong when the files were last written.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[AnnounceError] {
         &self.problems
     }
 
@@ -113,12 +113,12 @@ impl DiscoveryFiles {
         path: &Path,
     ) -> Result<(), DiscoveryError> {
         let base = place::base(&self.environment, rule);
-        let directory = OwnDirectory::open(&base, rule.directories, self.environment.uid)?;
+        let directory = PrivateDirectory::open(&base, rule.directories, self.environment.uid)?;
         let (contents, untold) = announcement.contents(&self.environment, agent, rule);
         let name = self.file_name(rule, announcement);
         let temporary = format!("{TEMPORARY_PREFIX}{}-{name}{TEMPORARY_SUFFIX}", self.environment.pid);
         directory.replace(&name, &temporary, &contents, announcement.last_use.as_file_time())?;
-        let problem = |error| Problem {
+        let problem = |error| AnnounceError {
             agent,
             path: path.to_owned(),
             error,
@@ -140,10 +140,9 @@ impl Drop for DiscoveryFiles {
 }
 
 /// Removes a file if it still holds our token.
-fn remove_own(path: &Path, token: &Token) -> Result<(), DiscoveryError> {
-    let is_ours = Document::read(path)
-        .and_then(|document| document.token())
-        .is_some_and(|found| token.matches(&found));
+fn remove_own(path: &Path, token: &Secret) -> Result<(), DiscoveryError> {
+    let is_ours =
+        Document::read(path).is_some_and(|document| document.token().is_some_and(|found| token.matches(found)));
     if !is_ours {
         return Ok(());
     }
@@ -166,12 +165,12 @@ mod tests {
     use crate::LastUse;
     use crate::announcement::tests::announcement;
 
-    struct Scene {
+    struct Fixture {
         home: TempDir,
         temporary: TempDir,
     }
 
-    impl Scene {
+    impl Fixture {
         fn new() -> Self {
             Self {
                 home: tempfile::tempdir().unwrap(),
@@ -192,7 +191,7 @@ mod tests {
     /// Difference 3: nobody finds a file by the process id in its name; the editor's is there all the same.
     #[test]
     fn every_dialects_files_are_where_it_looks() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         let pid = std::process::id();
         let expected = [
@@ -216,7 +215,7 @@ mod tests {
     /// Difference 22: Gemini CLI never sweeps, so a file must not outlive its companion.
     #[test]
     fn the_files_go_with_the_guard() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         let paths: Vec<PathBuf> = files.paths().map(Path::to_path_buf).collect();
         assert!(paths.iter().all(|path| path.exists()));
@@ -226,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_file_that_another_companion_put_in_our_place_is_left_alone() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         fs::write(scene.lock(), r#"{"port":4321,"authToken":"somebody else's"}"#).unwrap();
         files.remove().unwrap();
@@ -236,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_deleted_file_is_missed_and_written_again() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let announcement = announcement(&[Path::new("/a")]);
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
         fs::remove_file(scene.lock()).unwrap();
@@ -248,7 +247,7 @@ mod tests {
 
     #[test]
     fn rewriting_tells_the_new_folders_and_leaves_the_time_of_the_last_use() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
         announcement.last_use = LastUse::of_editor(long_ago);
@@ -269,11 +268,11 @@ mod tests {
 
     #[test]
     fn a_new_port_leaves_no_file_of_the_old_one() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
         announcement.port = 4322;
-        announcement.token = Token::from_bytes([8; 32]);
+        announcement.token = Secret::from_bytes([8; 32]);
         files.rewrite(&announcement).unwrap();
         assert!(!scene.lock().exists());
         assert!(files.missing().is_empty());
@@ -283,7 +282,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn one_unusable_directory_is_reported_and_the_others_are_written() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         std::os::unix::fs::symlink("/", scene.temporary.path().join("gemini")).unwrap();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         assert_eq!(files.paths().count(), 2);
@@ -297,7 +296,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn it_is_an_error_when_nothing_can_be_written() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         for directory in ["gemini", "qwen"] {
             fs::create_dir(scene.temporary.path().join(directory)).unwrap();
         }
@@ -313,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_one_agent_cannot_be_told_is_a_problem_of_that_agent() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a:b")])).unwrap();
         assert_eq!(files.paths().count(), 3);
         let [problem] = files.problems() else {
@@ -329,7 +328,7 @@ mod tests {
 
     #[test]
     fn nothing_that_is_printed_holds_the_token() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let announcement = announcement(&[Path::new("/a")]);
         let files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
         let printed = format!("{files:?} {announcement:?}");

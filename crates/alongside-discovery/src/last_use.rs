@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     /// The largest process id that Linux can be set to; other systems stay far below.
-    const LARGEST_PROCESS: u64 = 1 << 22;
+    const MAX_PID: u64 = 1 << 22;
 
     fn moment(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(seconds)
@@ -62,7 +62,7 @@ mod tests {
     fn the_number_in_a_name_is_no_process() {
         let now = moment(1_700_000_000);
         for last_use in [LastUse::of_editor(now), LastUse::without_editor(now)] {
-            assert!(last_use.as_dead_process() > LARGEST_PROCESS);
+            assert!(last_use.as_dead_process() > MAX_PID);
             // What JavaScript takes for a process id at all.
             assert!(last_use.as_dead_process() < 1 << 31);
         }

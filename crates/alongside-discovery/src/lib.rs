@@ -30,7 +30,7 @@ mod terminal;
 
 pub use announcement::Announcement;
 pub use environment::{Environment, Platform};
-pub use error::{DiscoveryError, Problem};
+pub use error::{AnnounceError, DiscoveryError};
 pub use files::DiscoveryFiles;
 pub use last_use::LastUse;
 pub use sweep::sweep;

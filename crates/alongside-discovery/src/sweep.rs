@@ -22,10 +22,10 @@ use crate::process::{Alive, Processes, SystemProcesses};
 use crate::{Environment, node_path, place};
 
 /// A listener on the loopback interface answers at once or not at all.
-const PATIENCE: Duration = Duration::from_millis(250);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The boot time, which start times are counted from, is known to the second only.
-const CLOCK_DOUBT: Duration = Duration::from_secs(2);
+const CLOCK_RESOLUTION: Duration = Duration::from_secs(2);
 
 /// Removes what dead companions left, and gives the paths that it removed. `name_is_ours` is asked about the editor's name
 /// in the file (`ideInfo.name`), for callers that want to sweep after one editor only.
@@ -89,7 +89,7 @@ fn is_leftover(
             .number("companionWrote")
             .map(|milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds));
         let started = processes.started(companion);
-        started.is_some_and(|started| written.is_none_or(|written| started > written + CLOCK_DOUBT))
+        started.is_some_and(|started| written.is_none_or(|written| started > written + CLOCK_RESOLUTION))
     };
     let editor_is_dead = || {
         let editor = document
@@ -157,7 +157,7 @@ fn somebody_listens(document: &Document) -> bool {
     let port = document.number("port").and_then(|port| u16::try_from(port).ok());
     port.is_some_and(|port| {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        TcpStream::connect_timeout(&address, PATIENCE).is_ok()
+        TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok()
     })
 }
 
@@ -173,12 +173,12 @@ mod tests {
     use crate::process::tests::dead_pid;
     use crate::{Announcement, DiscoveryFiles};
 
-    struct Scene {
+    struct Fixture {
         directory: TempDir,
         environment: Environment,
     }
 
-    impl Scene {
+    impl Fixture {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let environment =
@@ -211,7 +211,7 @@ mod tests {
     /// Difference 22: the specification only says to delete the file in the end; what a crash leaves must be swept.
     #[test]
     fn the_files_of_a_dead_companion_are_swept() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
         assert_eq!(scene.sweep(), 3);
         assert_eq!(scene.sweep(), 0);
@@ -219,14 +219,14 @@ mod tests {
 
     #[test]
     fn the_files_of_a_living_companion_stay() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.leave(std::process::id(), &announcement(&[Path::new("/a")]));
         assert_eq!(scene.sweep(), 0);
     }
 
     #[test]
     fn files_of_other_programs_editors_machines_and_users_stay() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
         assert!(sweep(&scene.environment, |name| name == "emacs").is_empty());
         let elsewhere = Environment {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_file_older_than_the_process_of_its_id_is_swept_when_nobody_listens() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         announcement.port = listener.local_addr().unwrap().port();
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_dead_editor_makes_a_file_a_leftover_only_when_nobody_listens() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         announcement.pid = dead_pid();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_id_that_another_user_has_now_makes_a_file_doubtful() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         announcement.port = closed_port();
         scene.leave(77, &announcement);
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn nothing_is_swept_through_a_planted_link() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
         let directory = scene.directory.path().join("gemini");
         fs::rename(&directory, scene.directory.path().join("moved")).unwrap();
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn unfinished_files_of_dead_writers_are_swept() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.leave(std::process::id(), &announcement(&[Path::new("/a")]));
         let directory = scene.lock().parent().unwrap().to_owned();
         let temporary = |pid: u32| directory.join(format!(".alongside-{pid}-4321.lock.tmp"));

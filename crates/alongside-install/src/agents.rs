@@ -12,7 +12,7 @@ use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde::Serialize;
 
 use super::plan::{Change, read};
-use super::{InstallError, Mode, Outcome, Plan, Setting, Step, Told, Words, machine, tell};
+use super::{InstallContext, InstallError, InstallOutcome, Messages, Mode, Plan, RunResult, Step, machine, run_plan};
 use alongside_discovery::Environment;
 
 /// What became of the settings of one command line.
@@ -22,7 +22,7 @@ pub struct AgentReport {
     /// The command line.
     pub agent: AgentKind,
     /// How it went.
-    pub outcome: Outcome,
+    pub outcome: InstallOutcome,
     /// The same in a sentence.
     pub sentence: String,
     /// What was done, or would be.
@@ -32,14 +32,14 @@ pub struct AgentReport {
 }
 
 /// Has every command line that is there connect by itself.
-pub fn connect_agents(setting: &Setting<'_>, mode: Mode) -> Vec<AgentReport> {
+pub fn connect_agents(setting: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
     let there = DIALECTS.iter().filter(|dialect| is_there(dialect, setting));
     there.map(|dialect| connect(dialect, setting, mode)).collect()
 }
 
-fn connect(dialect: &Dialect, setting: &Setting<'_>, mode: Mode) -> AgentReport {
+fn connect(dialect: &Dialect, setting: &InstallContext<'_>, mode: Mode) -> AgentReport {
     let name = dialect.display_name;
-    let words = Words {
+    let words = Messages {
         done: format!("{name} will now connect to your editor automatically."),
         planned: format!("{name} would be set to connect to your editor automatically."),
         unchanged: format!("{name} already connects to your editor automatically."),
@@ -50,17 +50,17 @@ fn connect(dialect: &Dialect, setting: &Setting<'_>, mode: Mode) -> AgentReport 
             let unchanged = format!(
                 "{name} is configured not to connect to editors; that setting was left alone. Run `/ide enable` in it to change this."
             );
-            (Ok(Plan::default()), Words { unchanged, ..words })
+            (Ok(Plan::default()), Messages { unchanged, ..words })
         }
         Err(error) => (Err(error), words),
     };
-    let Told {
+    let RunResult {
         outcome,
         sentence,
         steps,
         mut remarks,
-    } = tell(plan, mode, setting.runner, words);
-    if outcome == Outcome::Refused {
+    } = run_plan(plan, mode, setting.runner, words);
+    if outcome == InstallOutcome::Refused {
         remarks.push(format!(
             "Run `/ide enable` in {name} once; after that it connects automatically."
         ));
@@ -86,7 +86,7 @@ fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
 }
 
 /// Nobody wants settings for a program that they do not have.
-fn is_there(dialect: &Dialect, setting: &Setting<'_>) -> bool {
+fn is_there(dialect: &Dialect, setting: &InstallContext<'_>) -> bool {
     let has_run = directory(dialect.kind, setting.environment).is_some_and(|directory| directory.is_dir());
     has_run || machine(setting).on_path(dialect.command).is_some()
 }
@@ -154,7 +154,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::scene::Scene;
+    use crate::fixture::Fixture;
     use alongside_discovery::Platform;
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn only_agents_that_are_there_are_told_and_only_once() {
-        let scene = Scene::on(Platform::Unix);
+        let scene = Fixture::on(Platform::Unix);
         assert!(connect_agents(&scene.setting(), Mode::Real).is_empty());
         let settings = scene.home().join(".gemini/settings.json");
         fs::create_dir_all(scene.home().join(".gemini")).unwrap();
@@ -197,13 +197,13 @@ mod tests {
                 .map(|report| (report.agent, report.outcome))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(outcome(Mode::DryRun), [(AgentKind::Gemini, Outcome::Planned)]);
+        assert_eq!(outcome(Mode::DryRun), [(AgentKind::Gemini, InstallOutcome::Planned)]);
         assert!(!settings.exists());
-        assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, Outcome::Done)]);
-        assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, Outcome::Unchanged)]);
+        assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Done)]);
+        assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Unchanged)]);
         fs::write(&settings, "{").unwrap();
         let report = connect_agents(&scene.setting(), Mode::Real).remove(0);
-        assert_eq!(report.outcome, Outcome::Refused);
+        assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(report.remarks[0].contains("/ide enable"), "{report:?}");
         assert_eq!(fs::read_to_string(&settings).unwrap(), "{");
     }

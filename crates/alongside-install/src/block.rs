@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::plan::{self, Change, Plan};
-use super::{InstallError, State, digest};
+use super::{InstallError, InstallState, digest};
 
 /// The block and the file it belongs in.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct ConfigurationBlock {
 }
 
 /// A block that was found: where it is, with its marks.
-struct Found {
+struct BlockMatch {
     start: usize,
     end: usize,
     is_edited: bool,
@@ -70,13 +70,13 @@ impl ConfigurationBlock {
     }
 
     /// Whether the block is there, and as it should be.
-    pub(super) fn state(&self) -> Result<State, InstallError> {
+    pub(super) fn state(&self) -> Result<InstallState, InstallError> {
         let text = self.read()?;
         Ok(match self.find(&text)? {
-            None => State::Absent,
-            Some(found) if found.is_edited => State::Edited,
-            Some(_) if self.with_block(&text)? == text => State::Installed,
-            Some(_) => State::Outdated,
+            None => InstallState::Absent,
+            Some(found) if found.is_edited => InstallState::Edited,
+            Some(_) if self.with_block(&text)? == text => InstallState::Installed,
+            Some(_) => InstallState::Outdated,
         })
     }
 
@@ -136,7 +136,7 @@ impl ConfigurationBlock {
         format!("{} <<< alongside <<<", self.comment)
     }
 
-    fn find(&self, text: &str) -> Result<Option<Found>, InstallError> {
+    fn find(&self, text: &str) -> Result<Option<BlockMatch>, InstallError> {
         let torn = || InstallError::TornBlock {
             path: self.path.clone(),
         };
@@ -156,7 +156,7 @@ impl ConfigurationBlock {
             ([(start, body_start, line)], [(body_end, end)]) if body_start <= body_end => {
                 let noted = line[opening.len()..].split_whitespace().next().unwrap_or_default();
                 let body = text[*body_start..*body_end].replace("\r\n", "\n");
-                Ok(Some(Found {
+                Ok(Some(BlockMatch {
                     start: *start,
                     end: *end,
                     is_edited: noted != digest(body.as_bytes()),
@@ -168,7 +168,7 @@ impl ConfigurationBlock {
 }
 
 /// The text without the block and without the empty line that was put before it.
-fn without(text: &str, found: &Found) -> String {
+fn without(text: &str, found: &BlockMatch) -> String {
     let before = &text[..found.start];
     let shortened = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
     // Only an empty line goes: what is left must still end its last line.
@@ -181,7 +181,7 @@ fn without(text: &str, found: &Found) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::NoRunner;
+    use crate::fixture::NoRunner;
 
     fn block(directory: &tempfile::TempDir) -> ConfigurationBlock {
         ConfigurationBlock {
@@ -204,9 +204,9 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let block = block(&directory);
             fs::write(&block.path, text).unwrap();
-            assert_eq!(block.state().unwrap(), State::Absent);
+            assert_eq!(block.state().unwrap(), InstallState::Absent);
             block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
-            assert_eq!(block.state().unwrap(), State::Installed);
+            assert_eq!(block.state().unwrap(), InstallState::Installed);
             assert!(block.plan_install().unwrap().is_empty(), "{text:?} twice");
             let with_block = fs::read_to_string(&block.path).unwrap();
             assert!(with_block.starts_with(text));
@@ -228,7 +228,7 @@ mod tests {
         block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
         let text = fs::read_to_string(&block.path).unwrap();
         fs::write(&block.path, format!("{text}(two)\n")).unwrap();
-        assert_eq!(block.state().unwrap(), State::Installed);
+        assert_eq!(block.state().unwrap(), InstallState::Installed);
         block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
         assert_eq!(fs::read_to_string(&block.path).unwrap(), "(one)\n(two)\n");
     }
@@ -241,7 +241,7 @@ mod tests {
             block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
             let edited = fs::read_to_string(&block.path).unwrap().replace("'alongside", "'mine");
             fs::write(&block.path, &edited).unwrap();
-            assert_eq!(block.state().unwrap(), State::Edited);
+            assert_eq!(block.state().unwrap(), InstallState::Edited);
             let plan = if uninstall {
                 block.plan_uninstall().unwrap()
             } else {
@@ -279,7 +279,7 @@ mod tests {
         older.plan_install().unwrap().carry_out(&NoRunner).unwrap();
         let text = fs::read_to_string(&block.path).unwrap();
         fs::write(&block.path, format!("{text}(after)\n")).unwrap();
-        assert_eq!(block.state().unwrap(), State::Outdated);
+        assert_eq!(block.state().unwrap(), InstallState::Outdated);
         block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
         let text = fs::read_to_string(&block.path).unwrap();
         assert!(!text.contains("(old)") && text.ends_with("<<<\n(after)\n"), "{text}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::block::ConfigurationBlock;
 use super::package::Package;
 use super::plan::Plan;
-use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine};
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine};
 use crate::detect::DetectedIde;
 
 /// A missing or broken plugin must not keep anybody's Emacs from starting: `require` is told not to fail.
@@ -27,7 +27,7 @@ const FRAMEWORKS: [(&str, &str, &str); 3] = [
 
 /// Installs the package and the block.
 pub(super) struct Emacs<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a InstallContext<'a>,
     has_plugin: bool,
     directory: PathBuf,
     package: Package,
@@ -36,7 +36,7 @@ pub(super) struct Emacs<'a> {
 }
 
 impl<'a> Emacs<'a> {
-    pub(super) fn new(setting: &'a Setting<'a>) -> Result<Self, InstallError> {
+    pub(super) fn new(setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
         let machine = machine(setting);
         let (directory, init) = machine.emacs().ok_or(InstallError::NoHome)?;
         let files = setting.plugins.files("emacs");
@@ -89,12 +89,12 @@ impl Installer for Emacs<'_> {
         (!self.has_plugin).then_some(InstallError::NoPlugin("Emacs"))
     }
 
-    fn state(&self) -> Result<State, InstallError> {
+    fn state(&self) -> Result<InstallState, InstallError> {
         Ok(match (self.package.state()?, self.block.state()?) {
-            (State::Absent, State::Absent) => State::Absent,
+            (InstallState::Absent, InstallState::Absent) => InstallState::Absent,
             // One without the other is half an installation.
-            (State::Absent, _) | (_, State::Absent) => State::Outdated,
-            (State::Installed, block) => block,
+            (InstallState::Absent, _) | (_, InstallState::Absent) => InstallState::Outdated,
+            (InstallState::Installed, block) => block,
             (package, _) => package,
         })
     }
@@ -123,12 +123,12 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::scene::Scene;
-    use crate::{Mode, Outcome, installer};
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
     use alongside_discovery::Platform;
 
-    fn scene(platform: Platform) -> Scene {
-        Scene::on(platform).with_plugin("emacs", "alongside.el", "(provide 'alongside)\n")
+    fn scene(platform: Platform) -> Fixture {
+        Fixture::on(platform).with_plugin("emacs", "alongside.el", "(provide 'alongside)\n")
     }
 
     #[test]
@@ -154,17 +154,17 @@ mod tests {
                 "{difference}"
             );
             let report = installer.install(Mode::Real);
-            assert_eq!(report.outcome, Outcome::Done, "{report:?}");
+            assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
             assert!(fs::read_to_string(&init).unwrap().starts_with(mine));
             let backup = report.steps.last().unwrap().backup.as_ref().unwrap();
             assert_eq!(fs::read_to_string(backup).unwrap(), mine);
             assert!(directory.join("alongside/alongside.el").exists());
-            assert_eq!(installer.status().state, State::Installed);
-            assert_eq!(installer.install(Mode::Real).outcome, Outcome::Unchanged);
-            assert_eq!(installer.uninstall(Mode::Real).outcome, Outcome::Done);
+            assert_eq!(installer.status().state, InstallState::Installed);
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
             assert_eq!(fs::read_to_string(&init).unwrap(), mine);
             assert!(!directory.join("alongside").exists());
-            assert_eq!(installer.status().state, State::Absent);
+            assert_eq!(installer.status().state, InstallState::Absent);
         }
     }
 
@@ -175,9 +175,9 @@ mod tests {
         let installer = installer(DetectedIde::Emacs, &setting).unwrap();
         installer.install(Mode::Real);
         fs::remove_file(scene.home().join(".emacs.d/init.el")).unwrap();
-        assert_eq!(installer.status().state, State::Outdated);
-        assert_eq!(installer.install(Mode::Real).outcome, Outcome::Done);
-        assert_eq!(installer.status().state, State::Installed);
+        assert_eq!(installer.status().state, InstallState::Outdated);
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
+        assert_eq!(installer.status().state, InstallState::Installed);
     }
 
     #[cfg(unix)]
@@ -191,15 +191,15 @@ mod tests {
         let setting = scene.setting();
         let installer = installer(DetectedIde::Emacs, &setting).unwrap();
         let report = installer.install(Mode::Real);
-        assert_eq!(report.outcome, Outcome::Failed);
+        assert_eq!(report.outcome, InstallOutcome::Failed);
         assert!(
             report.sentence.starts_with("Cannot write") && !report.steps.is_empty(),
             "{report:?}"
         );
         assert!(fs::symlink_metadata(&init).unwrap().is_symlink());
         fs::remove_file(&init).unwrap();
-        assert_eq!(installer.install(Mode::Real).outcome, Outcome::Done);
-        assert_eq!(installer.status().state, State::Installed);
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
+        assert_eq!(installer.status().state, InstallState::Installed);
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
             fs::write(&mark, "").unwrap();
             let setting = scene.setting();
             let report = installer(DetectedIde::Emacs, &setting).unwrap().install(Mode::Real);
-            assert_eq!(report.outcome, Outcome::Refused);
+            assert_eq!(report.outcome, InstallOutcome::Refused);
             assert!(
                 report.sentence.contains(name) && report.sentence.contains("load-path"),
                 "{}",

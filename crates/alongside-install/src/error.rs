@@ -14,9 +14,6 @@ pub enum InstallError {
     /// The plugin was not there when this program was built.
     #[error("this build of alongside does not include the plugin for {0}")]
     NoPlugin(&'static str),
-    /// The editor is served by the language server, which this program does not have.
-    #[error("this build of alongside does not include the language server (`alongside lsp`) that {0} needs")]
-    NoLanguageServer(&'static str),
     /// There is no place to install to.
     #[error("cannot find your home directory; set HOME")]
     NoHome,

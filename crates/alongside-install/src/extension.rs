@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::plan::{Change, Plan};
-use super::{InstallError, Installer, Runner, Setting, State, executables, machine};
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executables, machine};
 use crate::detect::DetectedIde;
 
 /// The agents' commands and the extensions that their makers publish.
@@ -15,14 +15,14 @@ const COMPANIONS: [(&str, &str); 2] = [
 /// Installs the official companions.
 pub(super) struct Extension<'a> {
     ide: DetectedIde,
-    setting: &'a Setting<'a>,
+    setting: &'a InstallContext<'a>,
     executable: Option<PathBuf>,
     /// Those of the agents that are installed; all if none is.
     wanted: Vec<&'static str>,
 }
 
 impl<'a> Extension<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a Setting<'a>) -> Self {
+    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Self {
         let machine = machine(setting);
         // Antigravity tells its terminals what its command is called. It is looked up like any other name, so it must be one.
         let alias = setting.environment.variable("ANTIGRAVITY_CLI_ALIAS");
@@ -83,16 +83,16 @@ impl Installer for Extension<'_> {
         self.program().err()
     }
 
-    fn state(&self) -> Result<State, InstallError> {
+    fn state(&self) -> Result<InstallState, InstallError> {
         let Ok(program) = self.program() else {
-            return Ok(State::Absent);
+            return Ok(InstallState::Absent);
         };
         let present = self.present(&program)?;
         let count = self.wanted.iter().filter(|id| present.contains(id)).count();
         Ok(match count {
-            0 => State::Absent,
-            _ if count == self.wanted.len() => State::Installed,
-            _ => State::Outdated,
+            0 => InstallState::Absent,
+            _ if count == self.wanted.len() => InstallState::Installed,
+            _ => InstallState::Outdated,
         })
     }
 
@@ -143,34 +143,34 @@ fn is_plain_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::Scene;
-    use crate::{Mode, Outcome, installer};
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
     use alongside_discovery::Platform;
 
     #[test]
     fn both_companions_come_and_go_by_the_editors_own_command() {
-        let scene = Scene::on(Platform::Unix).with_program("codium");
+        let scene = Fixture::on(Platform::Unix).with_program("codium");
         let setting = scene.setting();
         let installer = installer(DetectedIde::VsCodium, &setting).unwrap();
-        assert_eq!(installer.status().state, State::Absent);
+        assert_eq!(installer.status().state, InstallState::Absent);
         assert_eq!(installer.install(Mode::DryRun).steps.len(), 2);
         assert!(scene.ran().iter().all(|command| command.ends_with("--list-extensions")));
-        assert_eq!(installer.install(Mode::Real).outcome, Outcome::Done);
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
         assert!(
             scene
                 .ran()
                 .iter()
                 .any(|command| command.ends_with("--install-extension qwenlm.qwen-code-vscode-ide-companion --force"))
         );
-        assert_eq!(installer.status().state, State::Installed);
-        assert_eq!(installer.install(Mode::Real).outcome, Outcome::Unchanged);
-        assert_eq!(installer.uninstall(Mode::Real).outcome, Outcome::Done);
-        assert_eq!(installer.uninstall(Mode::Real).outcome, Outcome::Unchanged);
+        assert_eq!(installer.status().state, InstallState::Installed);
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+        assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
+        assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Unchanged);
     }
 
     #[test]
     fn only_the_companions_of_agents_that_are_there_are_installed() {
-        let scene = Scene::on(Platform::Unix).with_program("code").with_program("gemini");
+        let scene = Fixture::on(Platform::Unix).with_program("code").with_program("gemini");
         let setting = scene.setting();
         let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
         assert_eq!(report.steps.len(), 1);
@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn an_editor_that_is_not_there_is_named_with_its_command() {
-        let scene = Scene::on(Platform::Unix);
+        let scene = Fixture::on(Platform::Unix);
         let setting = scene.setting();
         let report = installer(DetectedIde::Windsurf, &setting).unwrap().install(Mode::Real);
-        assert_eq!(report.outcome, Outcome::Refused);
+        assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(
             report
                 .sentence
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_the_editors_command_says_on_failure_is_passed_on() {
-        let scene = Scene::on(Platform::Unix)
+        let scene = Fixture::on(Platform::Unix)
             .with_program("code")
             .with_failing_commands("no network");
         let setting = scene.setting();
@@ -208,7 +208,7 @@ mod tests {
         for alias in ["../agy", "-x", "/bin/agy", "a b", "a;b"] {
             assert!(!is_plain_name(alias), "{alias}");
         }
-        let scene = Scene::on(Platform::Unix).with_program("agy-nightly");
+        let scene = Fixture::on(Platform::Unix).with_program("agy-nightly");
         let scene = scene.with_variable("ANTIGRAVITY_CLI_ALIAS", "agy-nightly");
         let setting = scene.setting();
         let status = installer(DetectedIde::Antigravity, &setting).unwrap().status();

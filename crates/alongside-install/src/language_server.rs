@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::block::ConfigurationBlock;
 use super::plan::Plan;
-use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine, program_name};
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, program_name};
 use crate::detect::DetectedIde;
 use alongside_discovery::Platform;
 
@@ -42,7 +42,7 @@ const HELIX_LANGUAGES: [(&str, &[&str]); 20] = [
 /// Installs the block.
 pub(super) struct LanguageServer<'a> {
     ide: DetectedIde,
-    setting: &'a Setting<'a>,
+    setting: &'a InstallContext<'a>,
     block: ConfigurationBlock,
     /// Languages whose servers the user has chosen.
     chosen: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct LanguageServer<'a> {
 }
 
 impl<'a> LanguageServer<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a Setting<'a>) -> Result<Self, InstallError> {
+    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
         let machine = machine(setting);
         let program = program_name(setting);
         let path = match ide {
@@ -180,13 +180,10 @@ impl Installer for LanguageServer<'_> {
 
     fn obstacle(&self) -> Option<InstallError> {
         let is_windows = self.setting.environment.platform == Platform::Windows;
-        if self.ide == DetectedIde::Kakoune && is_windows {
-            return Some(InstallError::NotOnWindows("Kakoune"));
-        }
-        (!self.setting.has_language_server).then(|| InstallError::NoLanguageServer(self.ide.display_name()))
+        (self.ide == DetectedIde::Kakoune && is_windows).then_some(InstallError::NotOnWindows("Kakoune"))
     }
 
-    fn state(&self) -> Result<State, InstallError> {
+    fn state(&self) -> Result<InstallState, InstallError> {
         self.block.state()
     }
 
@@ -225,31 +222,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::scene::Scene;
-    use crate::{Mode, Outcome, installer};
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
 
     fn put(path: &Path, content: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
-    }
-
-    #[test]
-    fn without_the_language_server_nothing_is_written_and_a_sentence_says_why() {
-        for ide in [DetectedIde::Helix, DetectedIde::Kakoune] {
-            let scene = Scene::on(Platform::Unix);
-            let setting = scene.setting();
-            let installer = installer(ide, &setting).unwrap();
-            let report = installer.install(Mode::Real);
-            assert_eq!(report.outcome, Outcome::Refused);
-            assert!(
-                report.sentence.contains("has no language server (`alongside lsp`)"),
-                "{}",
-                report.sentence
-            );
-            assert_eq!(installer.status().state, State::Unavailable);
-            assert_eq!(installer.status().sentence, report.sentence);
-            assert_eq!(scene.count_files(), 0);
-        }
     }
 
     #[test]
@@ -266,24 +244,24 @@ mod tests {
             (DetectedIde::Kakoune, Platform::MacOs, ".config/kak/kakrc"),
         ];
         for (ide, platform, below) in rows {
-            let scene = Scene::on(platform).with_language_server();
+            let scene = Fixture::on(platform);
             let file = scene.home().join(below);
             let mine = "# my own\n";
             put(&file, mine);
             let setting = scene.setting();
             let installer = installer(ide, &setting).unwrap();
-            assert_eq!(installer.install(Mode::Real).outcome, Outcome::Done);
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
             assert!(fs::read_to_string(&file).unwrap().starts_with(mine));
-            assert_eq!(installer.status().state, State::Installed);
-            assert_eq!(installer.install(Mode::Real).outcome, Outcome::Unchanged);
-            assert_eq!(installer.uninstall(Mode::Real).outcome, Outcome::Done);
+            assert_eq!(installer.status().state, InstallState::Installed);
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
             assert_eq!(fs::read_to_string(&file).unwrap(), mine);
         }
     }
 
     #[test]
     fn a_users_own_choice_of_servers_wins_and_a_remark_says_so() {
-        let scene = Scene::on(Platform::Unix).with_language_server();
+        let scene = Fixture::on(Platform::Unix);
         let file = scene.home().join(".config/helix/languages.toml");
         put(
             &file,
@@ -319,12 +297,12 @@ mod tests {
             "language = []\n",
             "[language-server.alongside]\ncommand = \"other\"\n",
         ] {
-            let scene = Scene::on(Platform::Unix).with_language_server();
+            let scene = Fixture::on(Platform::Unix);
             let file = scene.home().join(".config/helix/languages.toml");
             put(&file, text);
             let setting = scene.setting();
             let report = installer(DetectedIde::Helix, &setting).unwrap().install(Mode::Real);
-            assert_eq!(report.outcome, Outcome::Refused, "{text}");
+            assert_eq!(report.outcome, InstallOutcome::Refused, "{text}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
     }
@@ -347,7 +325,7 @@ mod tests {
 
     #[test]
     fn there_is_no_kakoune_on_windows() {
-        let scene = Scene::on(Platform::Windows).with_language_server();
+        let scene = Fixture::on(Platform::Windows);
         let setting = scene.setting();
         let report = installer(DetectedIde::Kakoune, &setting).unwrap().install(Mode::Real);
         assert!(

@@ -11,6 +11,8 @@ mod emacs;
 mod error;
 mod executables;
 mod extension;
+#[cfg(test)]
+mod fixture;
 mod language_server;
 mod native;
 mod package;
@@ -18,8 +20,6 @@ mod places;
 mod plan;
 mod plugins;
 mod runner;
-#[cfg(test)]
-mod scene;
 
 use std::path::PathBuf;
 
@@ -33,18 +33,16 @@ pub use runner::{Runner, SystemRunner};
 
 use crate::detect::{DetectedIde, Family};
 use alongside_discovery::Environment;
-use places::Machine;
+use places::SystemPaths;
 
 /// All that installers depend on.
-pub struct Setting<'a> {
+pub struct InstallContext<'a> {
     /// The user's directories and path.
     pub environment: &'a Environment,
     /// The plugins to install.
     pub plugins: &'a Plugins,
     /// This program, for editors that must be told where it is.
     pub program: PathBuf,
-    /// Whether this program has the language server that some editors need.
-    pub has_language_server: bool,
     /// Runs the commands of editors.
     pub runner: &'a dyn Runner,
 }
@@ -61,7 +59,7 @@ pub enum Mode {
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum InstallOutcome {
     /// It was done.
     Done,
     /// There was nothing to do.
@@ -77,11 +75,11 @@ pub enum Outcome {
 /// What was done, or why not.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct InstallReport {
     /// The editor.
     pub editor: DetectedIde,
     /// How it went.
-    pub outcome: Outcome,
+    pub outcome: InstallOutcome,
     /// The same in a sentence.
     pub sentence: String,
     /// What was done, or would be.
@@ -93,7 +91,7 @@ pub struct Report {
 /// How much of an installation is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum State {
+pub enum InstallState {
     /// All of it, as this program would install it.
     Installed,
     /// An older one, or not all of it.
@@ -111,11 +109,11 @@ pub enum State {
 /// What there is of an editor and its plugin.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct InstallStatus {
     /// The editor.
     pub editor: DetectedIde,
     /// How much is installed.
-    pub state: State,
+    pub state: InstallState,
     /// The same in a sentence.
     pub sentence: String,
     /// The editor's command, if it was found.
@@ -139,7 +137,7 @@ pub trait Installer {
     fn obstacle(&self) -> Option<InstallError>;
 
     /// How much is installed.
-    fn state(&self) -> Result<State, InstallError>;
+    fn state(&self) -> Result<InstallState, InstallError>;
 
     /// What installing would do.
     fn plan_install(&self) -> Result<Plan, InstallError>;
@@ -151,13 +149,13 @@ pub trait Installer {
     fn runner(&self) -> &dyn Runner;
 
     /// Installs the plugin, or brings it up to date.
-    fn install(&self, mode: Mode) -> Report {
+    fn install(&self, mode: Mode) -> InstallReport {
         let plan = match self.obstacle() {
             Some(obstacle) => Err(obstacle),
             None => self.plan_install(),
         };
         let name = self.editor().display_name();
-        let words = Words {
+        let words = Messages {
             done: format!("Installed for {name}{}.", at(self.place())),
             planned: format!("Would install for {name}{}.", at(self.place())),
             unchanged: format!("Already installed for {name}{}.", at(self.place())),
@@ -166,9 +164,9 @@ pub trait Installer {
     }
 
     /// Removes what was installed, and nothing else.
-    fn uninstall(&self, mode: Mode) -> Report {
+    fn uninstall(&self, mode: Mode) -> InstallReport {
         let name = self.editor().display_name();
-        let words = Words {
+        let words = Messages {
             done: format!("Removed from {name}."),
             planned: format!("Would remove from {name}."),
             unchanged: format!("Not installed for {name}; nothing to remove."),
@@ -177,26 +175,26 @@ pub trait Installer {
     }
 
     /// What is there.
-    fn status(&self) -> Status {
+    fn status(&self) -> InstallStatus {
         let place = at(self.place());
         let (state, sentence) = match (self.state(), self.obstacle()) {
-            (Err(error), _) => (State::Unavailable, capitalised(&error)),
-            (Ok(State::Absent), Some(obstacle)) => (State::Unavailable, capitalised(&obstacle)),
+            (Err(error), _) => (InstallState::Unavailable, capitalised(&error)),
+            (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalised(&obstacle)),
             (Ok(state), _) => (
                 state,
                 match state {
-                    State::Installed => format!("Installed{place}."),
-                    State::Outdated => format!(
+                    InstallState::Installed => format!("Installed{place}."),
+                    InstallState::Outdated => format!(
                         "Installed{place}, but out of date; run `alongside install {}` to update it.",
                         self.editor().id()
                     ),
-                    State::Edited => format!("Installed{place}, with local edits."),
-                    State::Linked => format!("Linked{place}; managed outside alongside and left alone."),
-                    State::Absent | State::Unavailable => "Not installed.".to_owned(),
+                    InstallState::Edited => format!("Installed{place}, with local edits."),
+                    InstallState::Linked => format!("Linked{place}; managed outside alongside and left alone."),
+                    InstallState::Absent | InstallState::Unavailable => "Not installed.".to_owned(),
                 },
             ),
         };
-        Status {
+        InstallStatus {
             editor: self.editor(),
             state,
             sentence,
@@ -207,23 +205,23 @@ pub trait Installer {
 }
 
 /// What is said about each way it may go.
-struct Words {
+struct Messages {
     done: String,
     planned: String,
     unchanged: String,
 }
 
 /// How it went, whatever it was.
-struct Told {
-    outcome: Outcome,
+struct RunResult {
+    outcome: InstallOutcome,
     sentence: String,
     steps: Vec<Step>,
     remarks: Vec<String>,
 }
 
-fn tell(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, words: Words) -> Told {
-    let refused = |error: &InstallError| Told {
-        outcome: Outcome::Refused,
+fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, words: Messages) -> RunResult {
+    let refused = |error: &InstallError| RunResult {
+        outcome: InstallOutcome::Refused,
         sentence: capitalised(error),
         steps: Vec::new(),
         remarks: Vec::new(),
@@ -233,15 +231,19 @@ fn tell(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, words
         Err(error) => return refused(&error),
     };
     let (outcome, sentence, steps) = match mode {
-        _ if plan.is_empty() => (Outcome::Unchanged, words.unchanged, Vec::new()),
-        Mode::DryRun => (Outcome::Planned, words.planned, plan.preview()),
+        _ if plan.is_empty() => (InstallOutcome::Unchanged, words.unchanged, Vec::new()),
+        Mode::DryRun => (InstallOutcome::Planned, words.planned, plan.preview()),
         Mode::Real => match plan.carry_out(runner) {
-            Ok(steps) => (Outcome::Done, words.done, steps),
+            Ok(steps) => (InstallOutcome::Done, words.done, steps),
             Err(interrupted) if interrupted.steps.is_empty() => return refused(&interrupted.error),
-            Err(interrupted) => (Outcome::Failed, capitalised(&interrupted.error), interrupted.steps),
+            Err(interrupted) => (
+                InstallOutcome::Failed,
+                capitalised(&interrupted.error),
+                interrupted.steps,
+            ),
         },
     };
-    Told {
+    RunResult {
         outcome,
         sentence,
         steps,
@@ -254,15 +256,15 @@ fn report(
     plan: Result<Plan, InstallError>,
     mode: Mode,
     runner: &dyn Runner,
-    words: Words,
-) -> Report {
-    let Told {
+    words: Messages,
+) -> InstallReport {
+    let RunResult {
         outcome,
         sentence,
         steps,
         remarks,
-    } = tell(plan, mode, runner, words);
-    Report {
+    } = run_plan(plan, mode, runner, words);
+    InstallReport {
         editor,
         outcome,
         sentence,
@@ -272,7 +274,10 @@ fn report(
 }
 
 /// The installer of an editor, or the steps to take by hand where there is none.
-pub fn installer<'a>(ide: DetectedIde, setting: &'a Setting<'a>) -> Result<Box<dyn Installer + 'a>, InstallError> {
+pub fn installer<'a>(
+    ide: DetectedIde,
+    setting: &'a InstallContext<'a>,
+) -> Result<Box<dyn Installer + 'a>, InstallError> {
     Ok(match ide {
         DetectedIde::Neovim | DetectedIde::Vim => Box::new(native::Native::new(ide, setting)?),
         DetectedIde::Emacs => Box::new(emacs::Emacs::new(setting)?),
@@ -331,15 +336,15 @@ fn capitalised(error: &InstallError) -> String {
 }
 
 /// The machine that is really there.
-fn machine<'a>(setting: &'a Setting<'_>) -> Machine<'a> {
-    Machine {
+fn machine<'a>(setting: &'a InstallContext<'_>) -> SystemPaths<'a> {
+    SystemPaths {
         environment: setting.environment,
         exists: &|path| path.exists(),
     }
 }
 
 /// How an editor calls this program: by its name where that is on the path, so that an update is found too.
-fn program_name(setting: &Setting<'_>) -> String {
+fn program_name(setting: &InstallContext<'_>) -> String {
     match machine(setting).on_path("alongside") {
         Some(_) => "alongside".to_owned(),
         None => setting.program.to_string_lossy().into_owned(),

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use super::package::Package;
 use super::plan::Plan;
-use super::{InstallError, Installer, Runner, Setting, State, executable_remark, machine, plugins};
+use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, plugins};
 use crate::detect::DetectedIde;
 
 /// Installs a native package.
 pub(super) struct Native<'a> {
     ide: DetectedIde,
-    setting: &'a Setting<'a>,
+    setting: &'a InstallContext<'a>,
     has_plugin: bool,
     package: Package,
     executable: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(super) struct Native<'a> {
 }
 
 impl<'a> Native<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a Setting<'a>) -> Result<Self, InstallError> {
+    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
         let machine = machine(setting);
         let base = match ide {
             DetectedIde::Neovim => machine.neovim_data(),
@@ -110,7 +110,7 @@ impl Installer for Native<'_> {
         (!self.has_plugin).then(|| InstallError::NoPlugin(self.ide.display_name()))
     }
 
-    fn state(&self) -> Result<State, InstallError> {
+    fn state(&self) -> Result<InstallState, InstallError> {
         self.package.state()
     }
 
@@ -147,8 +147,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::scene::Scene;
-    use crate::{Mode, Outcome, installer};
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
     use alongside_discovery::Platform;
 
     #[test]
@@ -178,16 +178,16 @@ mod tests {
             ),
         ];
         for (ide, platform, below) in rows {
-            let scene = Scene::on(platform).with_plugin(ide.id(), "plugin/alongside.vim", "plugin");
+            let scene = Fixture::on(platform).with_plugin(ide.id(), "plugin/alongside.vim", "plugin");
             let scene = scene.with_plugin(ide.id(), "doc/alongside.txt", "*alongside*");
             let setting = scene.setting();
             let installer = installer(ide, &setting).unwrap();
-            assert_eq!(installer.status().state, State::Absent);
+            assert_eq!(installer.status().state, InstallState::Absent);
             let planned = installer.install(Mode::DryRun);
-            assert_eq!(planned.outcome, Outcome::Planned);
+            assert_eq!(planned.outcome, InstallOutcome::Planned);
             assert_eq!(scene.count_files(), 0, "a dry run writes nothing");
             let report = installer.install(Mode::Real);
-            assert_eq!(report.outcome, Outcome::Done, "{report:?}");
+            assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
             assert_eq!(report.steps, planned.steps);
             let directory = scene.home().join(below);
             assert_eq!(
@@ -195,23 +195,23 @@ mod tests {
                 "plugin"
             );
             assert!(directory.join("doc/tags").exists());
-            assert_eq!(installer.install(Mode::Real).outcome, Outcome::Unchanged);
-            assert_eq!(installer.status().state, State::Installed);
-            assert_eq!(installer.uninstall(Mode::Real).outcome, Outcome::Done);
+            assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
+            assert_eq!(installer.status().state, InstallState::Installed);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
             assert_eq!(scene.count_files(), 0);
-            assert_eq!(installer.uninstall(Mode::Real).outcome, Outcome::Unchanged);
+            assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Unchanged);
         }
     }
 
     #[test]
     fn a_build_without_the_plugin_says_so() {
-        let scene = Scene::on(Platform::Unix);
+        let scene = Fixture::on(Platform::Unix);
         let setting = scene.setting();
         let installer = installer(DetectedIde::Neovim, &setting).unwrap();
         let report = installer.install(Mode::Real);
-        assert_eq!(report.outcome, Outcome::Refused);
+        assert_eq!(report.outcome, InstallOutcome::Refused);
         assert_eq!(report.sentence, "This build of alongside has no plugin for Neovim.");
-        assert_eq!(installer.status().state, State::Unavailable);
+        assert_eq!(installer.status().state, InstallState::Unavailable);
         assert_eq!(scene.count_files(), 0);
     }
 
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_editor_that_is_too_old_is_named() {
-        let scene = Scene::on(Platform::Unix)
+        let scene = Fixture::on(Platform::Unix)
             .with_plugin("neovim", "plugin/alongside.lua", "x")
             .with_program("nvim")
             .with_answer("NVIM v0.7.2");
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn people_learn_what_would_keep_the_plugin_from_working() {
-        let scene = Scene::on(Platform::Unix).with_plugin("neovim", "plugin/alongside.lua", "x");
+        let scene = Fixture::on(Platform::Unix).with_plugin("neovim", "plugin/alongside.lua", "x");
         fs::create_dir_all(scene.home().join(".local/share/nvim/lazy/lazy.nvim")).unwrap();
         let setting = scene.setting();
         let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{self, Change, Plan};
-use super::{InstallError, State, digest};
+use super::{InstallError, InstallState, digest};
 
 /// The list of what was put there.
 const LIST: &str = ".alongside-installed.json";
@@ -110,25 +110,25 @@ impl Package {
         Ok(plan)
     }
 
-    pub(super) fn state(&self) -> Result<State, InstallError> {
+    pub(super) fn state(&self) -> Result<InstallState, InstallError> {
         if self.is_linked() {
-            return Ok(State::Linked);
+            return Ok(InstallState::Linked);
         }
         if plan::read(&self.directory.join(LIST))?.is_none() {
-            return Ok(State::Absent);
+            return Ok(InstallState::Absent);
         }
         let list = self.list()?;
-        let mut state = State::Installed;
+        let mut state = InstallState::Installed;
         for (name, noted) in &list.files {
             match plan::read(&self.directory.join(name))? {
                 Some(current) if digest(&current) == *noted => {}
-                Some(_) => return Ok(State::Edited),
-                None => state = State::Outdated,
+                Some(_) => return Ok(InstallState::Edited),
+                None => state = InstallState::Outdated,
             }
         }
         let wanted = self.files.iter().map(|(name, content)| (name, digest(content)));
         let is_current = wanted.eq(list.files.iter().map(|(name, noted)| (name, noted.clone())));
-        Ok(if is_current { state } else { State::Outdated })
+        Ok(if is_current { state } else { InstallState::Outdated })
     }
 
     fn remove(&self, name: &str, list: &List, plan: &mut Plan) -> Result<(), InstallError> {
@@ -180,7 +180,7 @@ impl Package {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::NoRunner;
+    use crate::fixture::NoRunner;
 
     fn package(home: &tempfile::TempDir, files: &[(&str, &str)]) -> Package {
         Package {
@@ -205,10 +205,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("pack")).unwrap();
         let package = package(&home, &FILES);
-        assert_eq!(package.state().unwrap(), State::Absent);
+        assert_eq!(package.state().unwrap(), InstallState::Absent);
         assert!(package.plan_uninstall().unwrap().is_empty());
         install(&package);
-        assert_eq!(package.state().unwrap(), State::Installed);
+        assert_eq!(package.state().unwrap(), InstallState::Installed);
         assert_eq!(
             fs::read_to_string(package.directory.join("plugin/alongside.lua")).unwrap(),
             "two"
@@ -223,13 +223,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         install(&package(&home, &FILES));
         let new = package(&home, &[("plugin/alongside.lua", "new")]);
-        assert_eq!(new.state().unwrap(), State::Outdated);
+        assert_eq!(new.state().unwrap(), InstallState::Outdated);
         let plan = new.plan_install().unwrap();
         assert!(plan.remarks.is_empty());
         let steps = plan.carry_out(&NoRunner).unwrap();
         assert!(steps.iter().all(|step| step.backup.is_none()));
         assert!(!new.directory.join("lua/alongside/init.lua").exists());
-        assert_eq!(new.state().unwrap(), State::Installed);
+        assert_eq!(new.state().unwrap(), InstallState::Installed);
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let backup = theirs.with_file_name("alongside.lua.alongside-backup");
         assert_eq!(fs::read_to_string(&backup).unwrap(), "written before alongside came");
         fs::write(&theirs, "edited after").unwrap();
-        assert_eq!(package.state().unwrap(), State::Edited);
+        assert_eq!(package.state().unwrap(), InstallState::Edited);
         package.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
         assert!(!theirs.exists() && !package.directory.join("lua").exists());
         assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
@@ -280,6 +280,6 @@ mod tests {
         std::os::unix::fs::symlink(home.path().join("checkout"), &package.directory).unwrap();
         assert!(matches!(package.plan_install(), Err(InstallError::Linked { .. })));
         assert!(matches!(package.plan_uninstall(), Err(InstallError::Linked { .. })));
-        assert_eq!(package.state().unwrap(), State::Linked);
+        assert_eq!(package.state().unwrap(), InstallState::Linked);
     }
 }

@@ -1,6 +1,6 @@
 //! Where editors and their directories are, on each kind of machine.
 //!
-//! Each rule is the editor's own, as its manual has it. What exists is asked through [`Machine`], so that every rule can
+//! Each rule is the editor's own, as its manual has it. What exists is asked through [`SystemPaths`], so that every rule can
 //! be tried for every kind of machine on one.
 
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use alongside_discovery::{Environment, Platform};
 
 /// A machine to look for editors on.
 #[derive(Clone, Copy)]
-pub(super) struct Machine<'a> {
+pub(super) struct SystemPaths<'a> {
     pub(super) environment: &'a Environment,
     pub(super) exists: &'a dyn Fn(&Path) -> bool,
 }
 
-impl Machine<'_> {
+impl SystemPaths<'_> {
     /// The command of an editor, on the path or where it is usually installed.
     pub(super) fn executable(&self, ide: DetectedIde) -> Option<PathBuf> {
         let rule = EXECUTABLES.iter().find(|rule| rule.ide == ide)?;
@@ -181,10 +181,15 @@ mod tests {
         path.unwrap_or_default().to_string_lossy().replace('\\', "/")
     }
 
-    fn on<T>(platform: Platform, variables: &[(&str, &str)], files: &[&str], ask: impl FnOnce(Machine<'_>) -> T) -> T {
+    fn on<T>(
+        platform: Platform,
+        variables: &[(&str, &str)],
+        files: &[&str],
+        ask: impl FnOnce(SystemPaths<'_>) -> T,
+    ) -> T {
         let environment = environment(platform, variables);
         let exists = |path: &Path| files.contains(&path.to_string_lossy().replace('\\', "/").as_str());
-        ask(Machine {
+        ask(SystemPaths {
             environment: &environment,
             exists: &exists,
         })
@@ -193,7 +198,7 @@ mod tests {
     #[test]
     fn every_editors_directory_on_every_kind_of_machine() {
         use Platform::{MacOs, Unix, Windows};
-        type Ask = fn(Machine<'_>) -> Option<PathBuf>;
+        type Ask = fn(SystemPaths<'_>) -> Option<PathBuf>;
         type Row<'a> = (Ask, Platform, &'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
         let neovim: Ask = |machine| machine.neovim_data();
         let vim: Ask = |machine| machine.vim_directory();

@@ -315,7 +315,7 @@ fn typed(program: &Path, arguments: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::NoRunner;
+    use crate::fixture::NoRunner;
 
     fn write(path: &Path, content: &str, keep: bool) -> Plan {
         let change = Change::write(path.to_owned(), content.as_bytes().to_vec(), keep).unwrap();

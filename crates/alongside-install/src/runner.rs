@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Installing an extension downloads it. Anything longer is a command that has opened a window and waits for its end.
-const PATIENCE: Duration = Duration::from_mins(2);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Runs commands.
 pub trait Runner {
@@ -21,7 +21,7 @@ pub struct SystemRunner;
 
 impl Runner for SystemRunner {
     fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String> {
-        run(program, arguments, PATIENCE).unwrap_or_else(|error| Err(error.to_string()))
+        run(program, arguments, COMMAND_TIMEOUT).unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 
@@ -75,10 +75,13 @@ mod tests {
 
     #[test]
     fn a_command_gives_what_it_printed_or_what_it_said() {
-        assert_eq!(shell("echo yes; echo no >&2", PATIENCE), Ok("yes\n".to_owned()));
-        assert_eq!(shell("echo yes; echo no >&2; exit 3", PATIENCE), Err("no".to_owned()));
-        assert_eq!(shell("echo yes; exit 3", PATIENCE), Err("yes".to_owned()));
-        assert!(shell("exit 3", PATIENCE).unwrap_err().contains('3'));
+        assert_eq!(shell("echo yes; echo no >&2", COMMAND_TIMEOUT), Ok("yes\n".to_owned()));
+        assert_eq!(
+            shell("echo yes; echo no >&2; exit 3", COMMAND_TIMEOUT),
+            Err("no".to_owned())
+        );
+        assert_eq!(shell("echo yes; exit 3", COMMAND_TIMEOUT), Err("yes".to_owned()));
+        assert!(shell("exit 3", COMMAND_TIMEOUT).unwrap_err().contains('3'));
         assert!(SystemRunner.run(Path::new("/nowhere/code"), &[]).is_err());
     }
 

@@ -1,11 +1,11 @@
 //! The methods of MCP that a companion needs.
 
 use alongside_core::dialect::ClientInfo;
+use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use serde::{Deserialize, Serialize};
 
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
-use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use crate::tools;
 use alongside_core::SessionId;
 
@@ -39,7 +39,7 @@ pub(crate) struct Introduction {
 }
 
 /// Reads `initialize`.
-pub(crate) fn introduction<'a>(request: &Request<'a>) -> Result<Introduction, RpcError<'a>> {
+pub(crate) fn introduction(request: &Request<'_>) -> Result<Introduction, RpcError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Parameters {
@@ -47,7 +47,7 @@ pub(crate) fn introduction<'a>(request: &Request<'a>) -> Result<Introduction, Rp
         client_info: ClientInfo,
     }
 
-    let parameters: Parameters = request.parameters()?;
+    let parameters: Parameters = request.params()?;
     let cut = |text: String| text.chars().take(LONGEST_CLIENT_NAME).collect();
     Ok(Introduction {
         client: ClientInfo {
@@ -80,7 +80,7 @@ pub(crate) fn initialize_reply(request: &Request<'_>, version: &'static str) -> 
         version: &'static str,
     }
 
-    request.result(&Initialized {
+    request.response(&Initialized {
         protocol_version: version,
         capabilities: Capabilities {
             tools: Empty {},
@@ -100,27 +100,33 @@ struct Empty {}
 /// Answers any request but `initialize`.
 pub(crate) async fn answer<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, request: &Request<'_>) -> String {
     let reply = match &*request.method {
-        "ping" => Ok(request.result(&Empty {})),
+        "ping" => Ok(request.response(&Empty {})),
         "logging/setLevel" => set_level(request),
-        "tools/list" => Ok(request.result(&tools::list())),
+        "tools/list" => Ok(request.response(&tools::list())),
         "tools/call" => tools::call(endpoint, session, request).await,
-        method => Err(request.error(METHOD_NOT_FOUND, format!("Unknown method {}.", shortened(method)))),
+        method => Err(RpcError::new(
+            METHOD_NOT_FOUND,
+            format!("Unknown method {}.", shortened(method)),
+        )),
     };
-    reply.unwrap_or_else(|error| error.to_json())
+    reply.unwrap_or_else(|error| request.error(&error))
 }
 
 /// Accepts any level: nothing is ever logged to an agent, but the capability has to be declared as the official companions do.
-fn set_level<'a>(request: &Request<'a>) -> Result<String, RpcError<'a>> {
+fn set_level(request: &Request<'_>) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Parameters {
         level: String,
     }
 
-    let Parameters { level } = request.parameters()?;
+    let Parameters { level } = request.params()?;
     if LOGGING_LEVELS.contains(&level.as_str()) {
-        Ok(request.result(&Empty {}))
+        Ok(request.response(&Empty {}))
     } else {
-        Err(request.error(INVALID_PARAMS, format!("Unknown logging level {}.", shortened(&level))))
+        Err(RpcError::new(
+            INVALID_PARAMS,
+            format!("Unknown logging level {}.", shortened(&level)),
+        ))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use alongside_core::dialect::{ClientDialect, CloseDiffReply};
+use alongside_wire::rpc::{INVALID_PARAMS, Request, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
 use crate::protocol::shortened;
-use crate::rpc::{INVALID_PARAMS, Request, RpcError};
 use alongside_core::SessionId;
 
 /// What a tool answers. Both fields are left out of the wire where they say nothing.
@@ -96,11 +96,11 @@ pub(crate) fn list() -> Value {
 }
 
 /// Answers `tools/call`.
-pub(crate) async fn call<'a, C: Companion>(
+pub(crate) async fn call<C: Companion>(
     endpoint: &Endpoint<C>,
     session: &SessionId,
-    request: &Request<'a>,
-) -> Result<String, RpcError<'a>> {
+    request: &Request<'_>,
+) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Parameters<'a> {
         #[serde(borrow)]
@@ -109,7 +109,7 @@ pub(crate) async fn call<'a, C: Companion>(
         arguments: Option<&'a RawValue>,
     }
 
-    let Parameters { name, arguments } = request.parameters()?;
+    let Parameters { name, arguments } = request.params()?;
     let arguments = Arguments::parse(&name, arguments);
     let result = match &*name {
         "openDiff" => match arguments.and_then(|arguments| {
@@ -130,10 +130,10 @@ pub(crate) async fn call<'a, C: Companion>(
                 "Unknown tool {}; the tools are openDiff and closeDiff.",
                 shortened(name)
             );
-            return Err(request.error(INVALID_PARAMS, message));
+            return Err(RpcError::new(INVALID_PARAMS, message));
         }
     };
-    Ok(request.result(&result))
+    Ok(request.response(&result))
 }
 
 /// The arguments of either tool, each still as it came. Others, such as `suppressNotification`, have no effect.

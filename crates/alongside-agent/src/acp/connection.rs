@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use alongside_core::SessionId;
 use alongside_protocol::chat::{ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision};
+use alongside_wire::outgoing::{Framing, OutgoingQueue, QueueEnd, SendError, outgoing};
+use alongside_wire::rpc::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
+use alongside_wire::sender::RpcSender;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::process::ChildStdin;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use super::child::ChildHandle;
 use super::error::AcpError;
-use super::rpc::{Message, Speaker, read_messages, write_lines};
+use super::messages::read_messages;
 use super::session_state::SessionState;
 use super::{AcpOptions, files};
 use crate::connection::{AgentConnection, OpenSession};
@@ -26,11 +30,18 @@ use crate::mention::{self, Query};
 /// Requests for files that may be in progress, those waiting for a review included. Further ones are refused.
 const MAX_FILE_REQUESTS: usize = 64;
 
+/// What an agent may leave unread. This is enough for two files of the largest size that an agent may read; an agent that leaves more
+/// is stuck, and is stopped.
+const MAX_OUTGOING_BYTES: usize = 64 * 1024 * 1024;
+
+/// JSON-RPC leaves this code to the application.
+const REFUSED: i64 = -32000;
+
 /// A running agent and its session. Dropping it stops the agent: the tasks that work for it hold weak references.
 pub(crate) struct AcpConnection {
     pub(super) options: AcpOptions,
-    pub(super) speaker: Speaker,
-    writer: AbortHandle,
+    pub(super) sender: RpcSender,
+    writer: OnceLock<AbortHandle>,
     child: ChildHandle,
     pub(super) state: Mutex<SessionState>,
     /// The response to `initialize`.
@@ -57,12 +68,11 @@ impl AcpConnection {
 
     fn spawn(options: AcpOptions, events: EventSender) -> Result<Arc<Self>, AcpError> {
         let (child, pipes) = ChildHandle::start(&options.process, &options.workspace)?;
-        let (speaker, lines) = Speaker::new();
-        let writer = tokio::spawn(write_lines(lines, pipes.input));
+        let (messages, queue) = outgoing(MAX_OUTGOING_BYTES);
         let connection = Arc::new(Self {
             options,
-            speaker,
-            writer: writer.abort_handle(),
+            sender: RpcSender::new(messages),
+            writer: OnceLock::new(),
             child,
             state: Mutex::new(SessionState::new(events.clone())),
             initialized: OnceLock::new(),
@@ -70,6 +80,9 @@ impl AcpConnection {
             file_requests: Arc::new(Semaphore::new(MAX_FILE_REQUESTS)),
             searching: tokio::sync::Mutex::default(),
         });
+        let writer = tokio::spawn(write_messages(queue, pipes.input, Arc::downgrade(&connection)));
+        // Set once: this is the only place.
+        let _ = connection.writer.set(writer.abort_handle());
         let weak = Arc::downgrade(&connection);
         tokio::spawn(async move {
             read_messages(pipes.output, &events, |message| {
@@ -89,47 +102,72 @@ impl AcpConnection {
 
     /// Sends a request and waits for its response.
     pub(super) async fn call(&self, method: &'static str, params: &Value, limit: Duration) -> Result<Value, AcpError> {
-        match tokio::time::timeout(limit, self.speaker.request(method, params)).await {
-            Ok(Ok(result)) => result,
+        let call = match self.sender.call(method, params) {
+            Ok(call) => call,
+            Err(SendError::Overflow) => return Err(AcpError::NotReading),
+            Err(_) => return Err(self.child.exit_error().await),
+        };
+        match tokio::time::timeout(limit, call).await {
+            Ok(Ok(result)) => Ok(serde_json::from_str(result?.get()).unwrap_or_default()),
             Ok(Err(_)) => Err(self.child.exit_error().await),
             Err(_) => Err(AcpError::Timeout { method, limit }),
         }
     }
 
-    fn handle(self: &Arc<Self>, message: Message) {
+    /// Sends a notification. If the agent has exited, the reader of its stdout reports that.
+    pub(super) fn notify(&self, method: &str, params: &Value) {
+        let _ = self.sender.notify(method, params);
+    }
+
+    /// Responds to a request of the agent. If the agent has exited, the reader of its stdout reports that.
+    pub(super) fn reply(&self, id: &RequestId, result: Result<Value, RpcError>) {
+        let _ = self.sender.respond(id, result.as_ref());
+    }
+
+    fn handle(self: &Arc<Self>, message: Message<'_>) {
         match message {
-            Message::Response { id, result } => {
+            Message::Response(response) => {
                 let mut state = self.state.lock();
-                if state.turn.as_ref().is_some_and(|turn| turn.request == id) {
-                    self.finish_turn(&mut state, result);
+                let id = response.number();
+                if id.is_some() && state.turn.as_ref().map(|turn| turn.request) == id {
+                    let result = response.result.map(|result| serde_json::from_str(result.get()));
+                    self.finish_turn(
+                        &mut state,
+                        result.map(Result::unwrap_or_default).map_err(AcpError::from),
+                    );
                 } else {
                     drop(state);
-                    self.speaker.resolve(id, result);
+                    self.sender.resolve(response);
                 }
             }
-            Message::Notification { method, params } if method == "session/update" => self.state.lock().update(&params),
-            Message::Notification { method, .. } => tracing::debug!(method, "unknown notification"),
-            Message::Request { id, method, params } => match method.as_str() {
-                "session/request_permission" => self.request_permission(id, &params),
-                "fs/read_text_file" | "fs/write_text_file" => {
-                    self.request_file(id, params, method == "fs/write_text_file");
+            Message::Notification(notification) if notification.method == "session/update" => {
+                self.state.lock().update(&notification.params().unwrap_or_default());
+            }
+            Message::Notification(notification) => {
+                tracing::debug!(method = %notification.method, "unknown notification");
+            }
+            Message::Request(request) => {
+                let id = RequestId::from(request.id);
+                let params: Value = request.params().unwrap_or_default();
+                match &*request.method {
+                    "session/request_permission" => self.request_permission(id, &params),
+                    "fs/read_text_file" => self.request_file(id, params, false),
+                    "fs/write_text_file" => self.request_file(id, params, true),
+                    method => {
+                        tracing::debug!(method, "unknown request");
+                        let message = format!("Method not found: {method}");
+                        self.reply(&id, Err(RpcError::new(METHOD_NOT_FOUND, message)));
+                    }
                 }
-                _ => {
-                    tracing::debug!(method, "unknown request");
-                    let message = format!("Method not found: {method}");
-                    self.speaker
-                        .answer(&id, Err(json!({"code": -32601, "message": message})));
-                }
-            },
+            }
         }
     }
 
     /// Serves a file in a task of its own: a review takes as long as the user takes.
-    fn request_file(self: &Arc<Self>, id: Value, params: Value, is_write: bool) {
+    fn request_file(self: &Arc<Self>, id: RequestId, params: Value, is_write: bool) {
         let Ok(permit) = Arc::clone(&self.file_requests).try_acquire_owned() else {
             let message = "too many file requests at once";
-            self.speaker
-                .answer(&id, Err(json!({"code": -32000, "message": message})));
+            self.reply(&id, Err(RpcError::new(REFUSED, message)));
             return;
         };
         let mut cancelled = self.cancelled.subscribe();
@@ -152,19 +190,21 @@ impl AcpConnection {
             let result = tokio::select! {
                 result = work => result.map_err(files::FileError::into_rpc),
                 // The turn was cancelled, or the agent has exited: the review ends with it.
-                _ = cancelled.changed() => Err(json!({"code": -32000, "message": "the turn was cancelled"})),
+                _ = cancelled.changed() => Err(RpcError::new(REFUSED, "the turn was cancelled")),
             };
             if let Some(connection) = weak.upgrade() {
-                connection.speaker.answer(&id, result);
+                connection.reply(&id, result);
             }
         });
     }
 
     /// Stops the agent, and everything that waits for it.
     fn stop(&self) {
-        self.speaker.close();
+        self.sender.close();
         self.cancelled.send_modify(|turns| *turns += 1);
-        self.writer.abort();
+        if let Some(writer) = self.writer.get() {
+            writer.abort();
+        }
         self.child.stop();
     }
 
@@ -179,10 +219,19 @@ impl AcpConnection {
     }
 }
 
+async fn write_messages(queue: OutgoingQueue, stdin: ChildStdin, connection: Weak<AcpConnection>) {
+    let end = queue.write_to(stdin, Framing::Lines).await;
+    if end == QueueEnd::Overflow
+        && let Some(connection) = connection.upgrade()
+    {
+        connection.fail(&AcpError::NotReading);
+    }
+}
+
 /// The agent has exited, or will not send anything more.
 async fn stdout_closed(connection: Weak<AcpConnection>) {
     if let Some(connection) = connection.upgrade() {
-        connection.speaker.close();
+        connection.sender.close();
         let reason = connection.child.exit_error().await;
         connection.fail(&reason);
     }

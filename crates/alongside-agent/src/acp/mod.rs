@@ -10,7 +10,7 @@ mod child;
 mod connection;
 mod error;
 mod files;
-mod rpc;
+mod messages;
 mod session;
 mod session_state;
 mod turns;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use alongside_core::SessionId;
 use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel};
+use alongside_wire::rpc::RequestId;
 use serde_json::Value;
 
 use crate::conversation::{ContentBlock, SessionUpdate, Source, Translator, TurnEnd, read_models, read_modes};
@@ -29,7 +30,7 @@ pub(super) struct SessionState {
     pub(super) turn: Option<Turn>,
     pub(super) queue: VecDeque<(String, Vec<ContentBlock>)>,
     /// The open permission requests: the agent's id by ours.
-    pub(super) requests: HashMap<String, Value>,
+    pub(super) requests: HashMap<String, RequestId>,
     /// The options of the session, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     last_id: u64,
@@ -70,7 +71,9 @@ impl Opening {
         self.held.push_back((event, bytes));
         self.held_bytes += bytes;
         while self.held_bytes > limit {
-            let Some((_, bytes)) = self.held.pop_front() else { return };
+            let Some((_, bytes)) = self.held.pop_front() else {
+                return;
+            };
             self.held_bytes -= bytes;
             self.truncated = true;
         }
@@ -225,7 +228,7 @@ impl SessionState {
     }
 
     /// Closes a permission request. Returns the agent's id of it, to respond to; `None` if it is not open.
-    pub(super) fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Option<Value> {
+    pub(super) fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Option<RequestId> {
         let id = self.requests.remove(request_id)?;
         let events = self.translator.close_request(request_id, option_id, own);
         self.send(events);

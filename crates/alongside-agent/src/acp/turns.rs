@@ -1,10 +1,11 @@
 //! The turns of a local agent: prompts, the queue, permission requests.
 
 use alongside_protocol::chat::{AgentEvent, NoticeLevel};
+use alongside_wire::rpc::RequestId;
 use serde_json::{Value, json};
 
-use super::error::AcpError;
 use super::connection::AcpConnection;
+use super::error::AcpError;
 use super::session_state::{MAX_OPEN_REQUESTS, MAX_QUEUED_PROMPTS, SessionState, Turn};
 use crate::conversation::{ContentBlock, PermissionDecision, TurnEnd, Vote, read_permission_request, text_of};
 
@@ -37,7 +38,8 @@ impl AcpConnection {
     fn start_turn(&self, state: &mut SessionState, prompt_id: String, blocks: &[ContentBlock]) {
         let blocks: Vec<Value> = blocks.iter().map(ContentBlock::to_json).collect();
         let params = json!({"sessionId": state.session_id, "prompt": blocks});
-        let id = self.speaker.ask("session/prompt", &params);
+        // A prompt that cannot be sent fails when the connection ends, like one that was sent.
+        let id = self.sender.send_request("session/prompt", &params).unwrap_or_default();
         state.turn = Some(Turn {
             request: id,
             prompt_id: prompt_id.clone(),
@@ -67,8 +69,7 @@ impl AcpConnection {
         };
         turn.cancelling = true;
         let prompt_id = turn.prompt_id.clone();
-        self.speaker
-            .notify("session/cancel", &json!({"sessionId": state.session_id}));
+        self.notify("session/cancel", &json!({"sessionId": state.session_id}));
         state.send([AgentEvent::CancelRequested {
             prompt_id: Some(prompt_id),
         }]);
@@ -76,7 +77,7 @@ impl AcpConnection {
         let open: Vec<String> = state.requests.keys().cloned().collect();
         for request_id in open {
             if let Some(id) = state.close(&request_id, None, true) {
-                self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
+                self.reply(&id, Ok(Vote::Cancelled.to_acp()));
             }
         }
         self.cancelled.send_modify(|turns| *turns += 1);
@@ -91,7 +92,7 @@ impl AcpConnection {
             Vote::Cancelled => None,
         };
         let id = state.close(request_id, option_id, true)?;
-        self.speaker.answer(&id, Ok(vote.to_acp()));
+        self.reply(&id, Ok(vote.to_acp()));
         Some(())
     }
 
@@ -125,7 +126,7 @@ impl AcpConnection {
     }
 
     /// Handles `session/request_permission`.
-    pub(super) fn request_permission(&self, id: Value, params: &Value) {
+    pub(super) fn request_permission(&self, id: RequestId, params: &Value) {
         let mut state = self.state.lock();
         let request_id = state.next_id("approval");
         let prompt_id = state.prompt_id();
@@ -140,7 +141,7 @@ impl AcpConnection {
             None
         };
         let (Some(request), None, false) = (request, refusal, state.is_cancelling()) else {
-            self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
+            self.reply(&id, Ok(Vote::Cancelled.to_acp()));
             state.send(refusal.map(|message| AgentEvent::Notice {
                 level: NoticeLevel::Unsupported,
                 message: message.to_owned(),

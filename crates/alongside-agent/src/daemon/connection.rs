@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use alongside_core::SessionId;
+use alongside_core::{Secret, SessionId};
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -20,7 +20,6 @@ use crate::conversation::Vote;
 use crate::error::AgentError;
 use crate::events::EventSender;
 use crate::mention::Query;
-use crate::secret::Secret;
 
 /// Which daemon to connect to, and how.
 #[derive(Clone, Debug, Default)]

@@ -32,7 +32,11 @@ impl Translator {
         history: Vec<DaemonEvent>,
         last: u64,
     ) {
-        self.accepted = delivered.accepted.into_iter().map(|prompt_id| (prompt_id, false)).collect();
+        self.accepted = delivered
+            .accepted
+            .into_iter()
+            .map(|prompt_id| (prompt_id, false))
+            .collect();
         self.queued = delivered.queued;
         self.running = delivered.running;
         self.ended = delivered.ended;

@@ -32,7 +32,6 @@ mod event_task;
 mod open;
 mod session;
 mod session_state;
-pub mod sse;
 mod stream;
 mod tls;
 mod translate;

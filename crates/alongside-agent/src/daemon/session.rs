@@ -187,10 +187,8 @@ impl DaemonSessionClient {
 
     /// Says something. Its end is [`DaemonSessionClient::turn_end`].
     pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<PromptReceipt, DaemonError> {
-        self.with_identity(
-            |client| async move { self.client.prompt(self.id(), blocks, client.as_deref()).await },
-        )
-        .await
+        self.with_identity(|client| async move { self.client.prompt(self.id(), blocks, client.as_deref()).await })
+            .await
     }
 
     /// Waits until a turn has ended. Somebody has to read the events meanwhile.
@@ -220,19 +218,15 @@ impl DaemonSessionClient {
 
     /// Switches the model.
     pub async fn set_model(&self, model: &str) -> Result<(), DaemonError> {
-        self.with_identity(
-            |client| async move { self.client.set_model(self.id(), model, client.as_deref()).await },
-        )
-        .await
+        self.with_identity(|client| async move { self.client.set_model(self.id(), model, client.as_deref()).await })
+            .await
     }
 
     /// Switches the approval mode.
     pub async fn set_approval_mode(&self, mode: &str) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move {
-            self.client
-                .set_approval_mode(self.id(), mode, client.as_deref())
-                .await
-        })
+        self.with_identity(
+            |client| async move { self.client.set_approval_mode(self.id(), mode, client.as_deref()).await },
+        )
         .await
     }
 

@@ -12,8 +12,8 @@
 )]
 
 mod client;
-mod fake;
 mod conversation;
+mod fake;
 mod recorded;
 mod resume;
 mod stream;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::conversation::Chat;
 use crate::fake::{CLIENT, FakeDaemon, SESSION, chunk};
+use alongside_agent::OpenSession;
 use alongside_agent::conversation::{Answers, ContentBlock, PermissionDecision, TurnEnd};
 use alongside_agent::daemon::DaemonAddress;
 use alongside_agent::daemon::DaemonOptions;
-use alongside_agent::OpenSession;
-use crate::conversation::Chat;
 use alongside_agent::{AgentEvent, AgentManager, AgentTarget, EventReceiver, Position, Secret};
 use serde_json::{Value, json};
 

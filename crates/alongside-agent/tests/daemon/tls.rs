@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::conversation::Chat;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::daemon::{
     ClientSettings, DaemonAddress, DaemonClient, DaemonError, DaemonSessionClient, NewSession,
 };
-use alongside_agent::daemon::DaemonOptions;
-use crate::conversation::Chat;
 use alongside_agent::{AgentEvent, DisconnectKind};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -208,7 +208,10 @@ fn a_file_without_a_certificate_is_refused_by_its_name() {
     let files = Files::new();
     let https = DaemonAddress::parse("https://localhost:4170").unwrap();
     let empty = files.with("nothing here\n");
-    for (path, why) in [(empty.as_path(), "no PEM certificate"), (Path::new("/nowhere/ca.pem"), "")] {
+    for (path, why) in [
+        (empty.as_path(), "no PEM certificate"),
+        (Path::new("/nowhere/ca.pem"), ""),
+    ] {
         let error = client(https.clone(), Some(path)).unwrap_err().to_string();
         assert!(
             error.starts_with("cannot use daemon.ca-file ") && error.contains("ca.pem") && error.contains(why),

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use alongside_agent::conversation::{Answers, PermissionDecision, ToolContent, TurnEnd};
-use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, Diagnostics, NewSession, SessionScope};
-use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::OpenSession;
+use alongside_agent::conversation::{Answers, PermissionDecision, ToolContent, TurnEnd};
+use alongside_agent::daemon::DaemonOptions;
+use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, Diagnostics, NewSession, SessionScope};
 use alongside_agent::{
     AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget, DisconnectKind, Locality, Position, Secret,
 };

@@ -5,9 +5,10 @@ mod program;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS, Dialect};
 use alongside_discovery::Environment;
-use alongside_discovery::lookup::{self, Dial, Lookup, Outcome, Refusal, Secret, Target};
+use alongside_discovery::lookup::{self, Dial, Lookup, LookupFailure, LookupResult, Target};
 use alongside_discovery::process::SystemProcesses;
 use alongside_mcp::client::{Client, ClientError};
 use anyhow::{Context, Result};
@@ -100,7 +101,7 @@ enum End {
     /// It starts a program that has both tools, and speaks with that.
     Starts { command: String, server: String },
     /// A rule stops it.
-    Refuses(Refusal),
+    Refuses(LookupFailure),
     /// Something answers, but it is not a companion as it should be.
     Fails { place: String, reason: String },
 }
@@ -114,8 +115,8 @@ impl End {
 /// Dials what the command line would dial, in its order, until one answers.
 async fn dial(lookup: &Lookup) -> End {
     let dials = match &lookup.outcome {
-        Outcome::Refuses(refusal) => return End::Refuses(refusal.clone()),
-        Outcome::Dials(dials) => dials,
+        LookupResult::Fails(refusal) => return End::Refuses(refusal.clone()),
+        LookupResult::Connects(dials) => dials,
     };
     let mut first_failure = None;
     for dial in dials {
@@ -144,7 +145,7 @@ async fn dial(lookup: &Lookup) -> End {
                 };
             }
             Err(ClientError::Refused { .. }) => {}
-            Err(ClientError::Unauthorised { .. }) => {
+            Err(ClientError::Unauthorized { .. }) => {
                 first_failure.get_or_insert(End::Refuses(lookup.token_refused(target)));
             }
             Err(error) => {
@@ -224,7 +225,7 @@ impl Finding {
                 value["refusal"] = json!(refusal);
                 value["reason"] = json!(refusal.to_string());
                 value["hint"] = json!(refusal.hint());
-                if let Some(shown) = refusal.shown() {
+                if let Some(shown) = refusal.agent_message() {
                     value["shows"] = json!(shown);
                 }
             }
@@ -255,7 +256,7 @@ impl Finding {
             ),
             End::Refuses(refusal) => {
                 let mut words = format!("✗ {name} would not connect: {refusal}\n  → {}\n", refusal.hint());
-                if let Some(shown) = refusal.shown() {
+                if let Some(shown) = refusal.agent_message() {
                     words.push_str(&format!("  It reports: {}\n", printable_line(&shown)));
                 }
                 words

@@ -36,7 +36,7 @@ pub struct Candidate {
     /// How its workspace and the working directory are related.
     pub workspace: Option<WorkspaceMatch>,
     /// What becomes of it.
-    pub verdict: Verdict,
+    pub verdict: CandidateStatus,
     #[serde(skip)]
     pub(super) document: Option<Document>,
 }
@@ -78,7 +78,7 @@ pub enum Source {
 /// What becomes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+pub enum CandidateStatus {
     /// The agent goes by it.
     Chosen,
     /// The agent goes by it only to say that the directory does not match.
@@ -107,7 +107,7 @@ pub enum Verdict {
     Fails,
 }
 
-impl Verdict {
+impl CandidateStatus {
     /// Whether the agent deletes the file.
     pub fn is_deletion(self) -> bool {
         self.deletion_reason().is_some()
@@ -126,7 +126,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CandidateStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(reason) = self.deletion_reason() {
             return write!(formatter, "deleted by the agent: {reason}");
@@ -178,12 +178,12 @@ impl Candidate {
             alive: pid.map(|pid| is_alive(processes, pid)),
             fields: document.as_ref().map(fields),
             verdict: match workspace {
-                None => Verdict::Unreadable,
-                Some(WorkspaceMatch::Contains) => Verdict::LostTie,
-                Some(WorkspaceMatch::Outside(_)) => Verdict::Outside,
-                Some(WorkspaceMatch::Missing) => Verdict::WithoutWorkspace,
-                Some(WorkspaceMatch::Empty) => Verdict::WithoutFolder,
-                Some(WorkspaceMatch::Fails) => Verdict::Fails,
+                None => CandidateStatus::Unreadable,
+                Some(WorkspaceMatch::Contains) => CandidateStatus::LostTie,
+                Some(WorkspaceMatch::Outside(_)) => CandidateStatus::Outside,
+                Some(WorkspaceMatch::Missing) => CandidateStatus::WithoutWorkspace,
+                Some(WorkspaceMatch::Empty) => CandidateStatus::WithoutFolder,
+                Some(WorkspaceMatch::Fails) => CandidateStatus::Fails,
             },
             workspace,
             document,
@@ -197,20 +197,20 @@ impl Candidate {
     }
 
     /// What Qwen Code's cleaning would do with it: any error of `kill`, that of permission too, counts as dead.
-    pub(super) fn deletion(&self, working_directory: &Path) -> Option<Verdict> {
+    pub(super) fn deletion(&self, working_directory: &Path) -> Option<CandidateStatus> {
         let document = self.document.as_ref()?;
         if document.parent().is_some() {
             return match self.alive {
                 Some(Alive::Yes) => None,
-                Some(Alive::YesButForeign) => Some(Verdict::DeletedParentForeign),
-                Some(Alive::No) | None => Some(Verdict::DeletedParentGone),
+                Some(Alive::YesButForeign) => Some(CandidateStatus::DeletedParentForeign),
+                Some(Alive::No) | None => Some(CandidateStatus::DeletedParentGone),
             };
         }
         let exists = match document.workspace_path() {
             WorkspacePath::Text(text) => working_directory.join(text).exists(),
             WorkspacePath::Missing | WorkspacePath::Other => false,
         };
-        (document.has_workspace_path() && !exists).then_some(Verdict::DeletedWorkspaceGone)
+        (document.has_workspace_path() && !exists).then_some(CandidateStatus::DeletedWorkspaceGone)
     }
 }
 

@@ -7,13 +7,14 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, Dialect};
 use serde_json::Value;
 
-use super::candidate::{Candidate, Source, Verdict};
-use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+use super::candidate::{Candidate, CandidateStatus, Source};
+use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 use super::workspace::{Validator, WorkspaceMatch};
-use super::{Identity, Lookup, Outcome, Refusal, identity};
+use super::{Identity, Lookup, LookupFailure, LookupResult, identity};
 use crate::document::{self, Document};
 use crate::process::{Alive, Processes, ide_process};
 use crate::terminal::dials_the_containers_host;
@@ -35,18 +36,18 @@ pub fn gemini(environment: &Environment, processes: &dyn Processes, working_dire
     let mut candidates = candidates(dialect, &directory, ide_process.pid, &validator, processes);
     let choice = choose(&mut candidates, environment.variable(dialect.environment.port));
     let (chosen, failing) = match choice {
-        Choice::One(index) => (Some(index), None),
-        Choice::Nothing => (None, None),
-        Choice::Fails(index) => (None, Some(index)),
+        Selection::One(index) => (Some(index), None),
+        Selection::Nothing => (None, None),
+        Selection::Fails(index) => (None, Some(index)),
     };
     let document = chosen.and_then(|index: usize| candidates[index].document.as_ref());
     let identity = identity::detect(AGENT, environment, &ide_process, document);
     let outcome = match (failing, &identity) {
-        (Some(index), _) => Outcome::Refuses(Refusal::SearchFails {
+        (Some(index), _) => LookupResult::Fails(LookupFailure::SearchFails {
             agent: AGENT,
             path: candidates[index].path.clone(),
         }),
-        (None, None) => Outcome::Refuses(unsupported(&candidates, chosen, &directory)),
+        (None, None) => LookupResult::Fails(unsupported(&candidates, chosen, &directory)),
         (None, Some(identity)) => connect(dialect, &validator, chosen.map(|index| &candidates[index]), identity),
     };
     Lookup {
@@ -61,7 +62,7 @@ pub fn gemini(environment: &Environment, processes: &dyn Processes, working_dire
     }
 }
 
-enum Choice {
+enum Selection {
     One(usize),
     Nothing,
     Fails(usize),
@@ -103,16 +104,21 @@ fn candidates(
 }
 
 /// Chooses a file and writes the verdicts down.
-fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Choice {
+fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Selection {
     for candidate in candidates.iter_mut() {
         if !candidate.owner_is_us {
-            candidate.verdict = Verdict::Foreign;
+            candidate.verdict = CandidateStatus::Foreign;
         } else if !candidate.document.as_ref().is_some_and(Document::is_object) {
-            candidate.verdict = Verdict::Unreadable;
+            candidate.verdict = CandidateStatus::Unreadable;
         }
     }
     let usable: Vec<usize> = (0..candidates.len())
-        .filter(|index| !matches!(candidates[*index].verdict, Verdict::Foreign | Verdict::Unreadable))
+        .filter(|index| {
+            !matches!(
+                candidates[*index].verdict,
+                CandidateStatus::Foreign | CandidateStatus::Unreadable
+            )
+        })
         .collect();
     // The file of the old name wins outright, wherever its workspace is.
     let legacy = usable
@@ -123,9 +129,9 @@ fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Choice {
         && let Some(index) = usable
             .iter()
             .copied()
-            .find(|index| candidates[*index].verdict == Verdict::Fails)
+            .find(|index| candidates[*index].verdict == CandidateStatus::Fails)
     {
-        return Choice::Fails(index);
+        return Selection::Fails(index);
     }
     let matching: Vec<usize> = usable
         .iter()
@@ -141,20 +147,25 @@ fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Choice {
         pool.iter().find(has_port).copied()
     });
     let Some(index) = legacy.or(of_variable).or_else(|| pool.first().copied()) else {
-        return Choice::Nothing;
+        return Selection::Nothing;
     };
-    if candidates[index].verdict == Verdict::Fails {
-        return Choice::Fails(index);
+    if candidates[index].verdict == CandidateStatus::Fails {
+        return Selection::Fails(index);
     }
     candidates[index].verdict = match candidates[index].workspace {
-        Some(WorkspaceMatch::Outside(_)) => Verdict::ChosenDespiteMismatch,
-        _ => Verdict::Chosen,
+        Some(WorkspaceMatch::Outside(_)) => CandidateStatus::ChosenDespiteMismatch,
+        _ => CandidateStatus::Chosen,
     };
-    Choice::One(index)
+    Selection::One(index)
 }
 
 /// What comes after the editor is known: the workspace, then the ports.
-fn connect(dialect: &Dialect, validator: &Validator<'_>, chosen: Option<&Candidate>, identity: &Identity) -> Outcome {
+fn connect(
+    dialect: &Dialect,
+    validator: &Validator<'_>,
+    chosen: Option<&Candidate>,
+    identity: &Identity,
+) -> LookupResult {
     let environment = validator.environment;
     let names = &dialect.environment;
     let workspace = match chosen.and_then(|candidate| candidate.workspace.clone()) {
@@ -165,15 +176,15 @@ fn connect(dialect: &Dialect, validator: &Validator<'_>, chosen: Option<&Candida
         }
         Some(workspace) => workspace,
     };
-    if let Some(refusal) = refuse_workspace(AGENT, names.workspace, validator.working_directory, workspace) {
-        return Outcome::Refuses(refusal);
+    if let Some(failure) = refuse_workspace(AGENT, names.workspace, validator.working_directory, workspace) {
+        return LookupResult::Fails(failure);
     }
 
     let document = chosen.and_then(|candidate| candidate.document.as_ref());
     // A stale file lends its old token even to a port from the variable.
     let from_file = document.and_then(Document::token);
-    let token_path = from_file.as_ref().and(chosen).map(|candidate| candidate.path.clone());
-    let token = from_file.or_else(|| environment.variable(names.token?).map(str::to_owned));
+    let token_path = from_file.and(chosen).map(|candidate| candidate.path.clone());
+    let token = from_file.or_else(|| environment.variable(names.token?));
     let host = if dials_the_containers_host(environment) {
         CONTAINER_HOST
     } else {
@@ -183,7 +194,7 @@ fn connect(dialect: &Dialect, validator: &Validator<'_>, chosen: Option<&Candida
         Some(Dial::Http(Target {
             host,
             port: target::lenient_port(port)?,
-            token: Secret::new(token.clone()),
+            token: token.and_then(Secret::new),
             token_path: token_path.clone(),
             display_name: identity.display_name.clone(),
             pid: named_by.and_then(|candidate| candidate.pid),
@@ -201,13 +212,13 @@ fn connect(dialect: &Dialect, validator: &Validator<'_>, chosen: Option<&Candida
     ];
     let attempts: Vec<Dial> = attempts.into_iter().flatten().collect();
     if attempts.is_empty() {
-        return Outcome::Refuses(Refusal::NothingToDial {
+        return LookupResult::Fails(LookupFailure::NothingToDial {
             agent: AGENT,
             display_name: identity.display_name.clone(),
             variable: names.port,
         });
     }
-    Outcome::Dials(attempts)
+    LookupResult::Connects(attempts)
 }
 
 /// The rule about the workspace that stops an agent, if one does.
@@ -216,12 +227,12 @@ pub(super) fn refuse_workspace(
     variable: &'static str,
     working_directory: &Path,
     workspace: WorkspaceMatch,
-) -> Option<Refusal> {
+) -> Option<LookupFailure> {
     match workspace {
         WorkspaceMatch::Contains => None,
-        WorkspaceMatch::Missing | WorkspaceMatch::Fails => Some(Refusal::NoWorkspace { agent, variable }),
-        WorkspaceMatch::Empty => Some(Refusal::EmptyWorkspace { agent }),
-        WorkspaceMatch::Outside(roots) => Some(Refusal::DirectoryMismatch {
+        WorkspaceMatch::Missing | WorkspaceMatch::Fails => Some(LookupFailure::NoWorkspace { agent, variable }),
+        WorkspaceMatch::Empty => Some(LookupFailure::EmptyWorkspace { agent }),
+        WorkspaceMatch::Outside(roots) => Some(LookupFailure::DirectoryMismatch {
             agent,
             working_directory: working_directory.to_owned(),
             roots,
@@ -230,12 +241,12 @@ pub(super) fn refuse_workspace(
 }
 
 /// Why no file says which editor this is.
-fn unsupported(candidates: &[Candidate], chosen: Option<usize>, directory: &Path) -> Refusal {
+fn unsupported(candidates: &[Candidate], chosen: Option<usize>, directory: &Path) -> LookupFailure {
     let agent = AGENT;
     let path = |candidate: &Candidate| candidate.path.clone();
     if let Some(index) = chosen {
         let path = path(&candidates[index]);
-        return Refusal::NoIdentity { agent, path };
+        return LookupFailure::NoIdentity { agent, path };
     }
     let with = |verdict| {
         candidates
@@ -243,12 +254,12 @@ fn unsupported(candidates: &[Candidate], chosen: Option<usize>, directory: &Path
             .find(|candidate| candidate.verdict == verdict)
             .map(path)
     };
-    if let Some(path) = with(Verdict::Foreign) {
-        Refusal::ForeignFile { agent, path }
-    } else if let Some(path) = with(Verdict::Unreadable) {
-        Refusal::UnreadableFile { agent, path }
+    if let Some(path) = with(CandidateStatus::Foreign) {
+        LookupFailure::ForeignFile { agent, path }
+    } else if let Some(path) = with(CandidateStatus::Unreadable) {
+        LookupFailure::UnreadableFile { agent, path }
     } else {
         let directory = directory.to_owned();
-        Refusal::NoDiscoveryFile { agent, directory }
+        LookupFailure::NoDiscoveryFile { agent, directory }
     }
 }

@@ -33,7 +33,7 @@ pub enum IdentitySource {
 }
 
 /// A sign in the variables that an editor's terminal leaves.
-struct Sign {
+struct TerminalRule {
     /// The names, any of which will do.
     variables: &'static [&'static str],
     /// The value it must have; any but the empty one if `None`.
@@ -50,8 +50,8 @@ const fn sign(
     name: &'static str,
     display_name: &'static str,
     in_qwen: bool,
-) -> Sign {
-    Sign {
+) -> TerminalRule {
+    TerminalRule {
         variables,
         value,
         name,
@@ -61,7 +61,7 @@ const fn sign(
 }
 
 /// The agents' own order.
-const SIGNS: [Sign; 13] = [
+const TERMINAL_RULES: [TerminalRule; 13] = [
     sign(&["ANTIGRAVITY_CLI_ALIAS"], None, "antigravity", "Antigravity", false),
     sign(&["__COG_BASHRC_SOURCED"], None, "devin", "Devin", true),
     sign(&["REPLIT_USER"], None, "replit", "Replit", true),
@@ -134,12 +134,16 @@ fn gemini_accepts(environment: &Environment) -> bool {
 }
 
 fn from_variables(agent: AgentKind, environment: &Environment, process: &IdeProcess) -> (&'static str, &'static str) {
-    let shows = |sign: &&Sign| {
+    let shows = |sign: &&TerminalRule| {
         let mut values = sign.variables.iter().filter_map(|name| environment.variable(name));
         values.any(|value| sign.value.is_none_or(|wanted| wanted == value))
     };
     let is_gemini = agent == AgentKind::Gemini;
-    if let Some(sign) = SIGNS.iter().filter(|sign| is_gemini || sign.in_qwen).find(shows) {
+    if let Some(sign) = TERMINAL_RULES
+        .iter()
+        .filter(|sign| is_gemini || sign.in_qwen)
+        .find(shows)
+    {
         return (sign.name, sign.display_name);
     }
     let command = process.command.to_lowercase();

@@ -1,25 +1,25 @@
 //! The agents' side of discovery: what each of them finds, chooses and dials, and why it stops where it stops.
 //!
 //! [`gemini()`] and [`qwen()`] take the steps of the command lines' own code, in the same order and with the same quirks, but
-//! change nothing: where Qwen Code would delete a file, the file's [`Verdict`] says so. Both were written down from Gemini
+//! change nothing: where Qwen Code would delete a file, the file's [`CandidateStatus`] says so. Both were written down from Gemini
 //! CLI 0.61.0 and Qwen Code 0.24.4.
 //!
-//! The outcome is a list of [targets](Dial) in the order the agent tries them, or a [`Refusal`]. Dialling is somebody
+//! The outcome is a list of [targets](Dial) in the order the agent tries them, or a [`LookupFailure`]. Dialling is somebody
 //! else's work; when it fails, [`Lookup::nobody_answered`] and [`Lookup::token_refused`] say what that means.
 
 mod candidate;
+mod failure;
+#[cfg(test)]
+mod fixture;
 mod gemini;
 mod identity;
 #[cfg(test)]
-mod matrix;
+mod matrix_tests;
 #[cfg(test)]
-mod quirks;
+mod precedence_tests;
+#[cfg(test)]
+mod quirk_tests;
 mod qwen;
-mod refusal;
-#[cfg(test)]
-mod scene;
-#[cfg(test)]
-mod several;
 mod target;
 mod workspace;
 
@@ -28,12 +28,12 @@ use std::path::PathBuf;
 use alongside_core::dialect::AgentKind;
 use serde::Serialize;
 
-pub use candidate::{Candidate, Fields, Source, Verdict};
+pub use candidate::{Candidate, CandidateStatus, Fields, Source};
+pub use failure::LookupFailure;
 pub use gemini::gemini;
 pub use identity::{Identity, IdentitySource};
 pub use qwen::qwen;
-pub use refusal::Refusal;
-pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 pub use workspace::WorkspaceMatch;
 
 use crate::process::IdeProcess;
@@ -57,17 +57,17 @@ pub struct Lookup {
     /// Which of them it goes by: an index into `candidates`.
     pub chosen: Option<usize>,
     /// What comes of it.
-    pub outcome: Outcome,
+    pub outcome: LookupResult,
 }
 
 /// What an agent does in the end.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum LookupResult {
     /// It tries these, one after the other, until one answers.
-    Dials(Vec<Dial>),
+    Connects(Vec<Dial>),
     /// It gives up.
-    Refuses(Refusal),
+    Fails(LookupFailure),
 }
 
 impl Lookup {
@@ -79,8 +79,8 @@ impl Lookup {
     /// What the agent dials, in its order; nothing if it refuses.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         let dials = match &self.outcome {
-            Outcome::Dials(dials) => dials.as_slice(),
-            Outcome::Refuses(_) => &[],
+            LookupResult::Connects(dials) => dials.as_slice(),
+            LookupResult::Fails(_) => &[],
         };
         dials.iter().filter_map(|dial| match dial {
             Dial::Http(target) => Some(target),
@@ -89,21 +89,21 @@ impl Lookup {
     }
 
     /// Why the agent gives up, if it does so without dialling.
-    pub fn refusal(&self) -> Option<&Refusal> {
+    pub fn failure(&self) -> Option<&LookupFailure> {
         match &self.outcome {
-            Outcome::Dials(_) => None,
-            Outcome::Refuses(refusal) => Some(refusal),
+            LookupResult::Connects(_) => None,
+            LookupResult::Fails(failure) => Some(failure),
         }
     }
 
     /// What it means when every target was dialled and none answered.
     ///
     /// For Gemini CLI that is often a leftover which sorts before the file of a live companion, and hides it.
-    pub fn nobody_answered(&self) -> Refusal {
+    pub fn nobody_answered(&self) -> LookupFailure {
         let first = self.targets().next();
         let display_name = self.display_name();
         if let Some(target) = first.filter(|target| target.host == CONTAINER_HOST) {
-            return Refusal::ContainersHost {
+            return LookupFailure::ContainersHost {
                 agent: self.agent,
                 port: target.port,
                 display_name,
@@ -112,8 +112,8 @@ impl Lookup {
         let hidden = self
             .candidates
             .iter()
-            .filter(|candidate| candidate.verdict == Verdict::LostTie);
-        Refusal::NobodyListens {
+            .filter(|candidate| candidate.verdict == CandidateStatus::LostTie);
+        LookupFailure::NobodyListens {
             agent: self.agent,
             port: first.map(|target| target.port),
             display_name,
@@ -123,8 +123,8 @@ impl Lookup {
     }
 
     /// What it means when a target answered that the token is wrong (401).
-    pub fn token_refused(&self, target: &Target) -> Refusal {
-        Refusal::TokenRefused {
+    pub fn token_refused(&self, target: &Target) -> LookupFailure {
+        LookupFailure::TokenRefused {
             agent: self.agent,
             port: target.port,
             display_name: self.display_name(),

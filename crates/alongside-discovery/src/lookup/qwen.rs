@@ -5,20 +5,21 @@
 //! not answer, it tries the others.
 //!
 //! A file that the port variable or an old name leads to is chosen without any cleaning. Then stale files, it and others,
-//! are deleted only after nobody answered: the others' verdicts say so all the same, its own stays [`Verdict::Chosen`].
+//! are deleted only after nobody answered: the others' verdicts say so all the same, its own stays [`CandidateStatus::Chosen`].
 
 use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, Dialect};
 use serde_json::Value;
 
-use super::candidate::{Candidate, Source, Verdict};
+use super::candidate::{Candidate, CandidateStatus, Source};
 use super::gemini::refuse_workspace;
-use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 use super::workspace::{Validator, WorkspaceMatch};
-use super::{Identity, Lookup, Outcome, Refusal, identity};
+use super::{Identity, Lookup, LookupFailure, LookupResult, identity};
 use crate::document::Document;
 use crate::process::{Processes, ide_process};
 use crate::{Environment, place};
@@ -48,8 +49,8 @@ pub fn qwen(environment: &Environment, processes: &dyn Processes, working_direct
     let document = chosen.and_then(|index| search.candidates[index].document.as_ref());
     let identity = identity::detect(AGENT, environment, &ide_process, document);
     let outcome = match (choice, &identity) {
-        (Err(Failing(path)), _) => Outcome::Refuses(Refusal::SearchFails { agent: AGENT, path }),
-        (Ok(chosen), None) => Outcome::Refuses(search.unsupported(chosen)),
+        (Err(Failing(path)), _) => LookupResult::Fails(LookupFailure::SearchFails { agent: AGENT, path }),
+        (Ok(chosen), None) => LookupResult::Fails(search.unsupported(chosen)),
         (Ok(chosen), Some(identity)) => search.connect(chosen, identity),
     };
     Lookup {
@@ -65,14 +66,14 @@ pub fn qwen(environment: &Environment, processes: &dyn Processes, working_direct
 }
 
 /// The verdicts over files that come to nothing, those first that are nearest to being right.
-const NEAREST_FIRST: [Verdict; 7] = [
-    Verdict::Outside,
-    Verdict::WithoutFolder,
-    Verdict::WithoutWorkspace,
-    Verdict::DeletedParentGone,
-    Verdict::DeletedParentForeign,
-    Verdict::DeletedWorkspaceGone,
-    Verdict::Unreadable,
+const NEAREST_FIRST: [CandidateStatus; 7] = [
+    CandidateStatus::Outside,
+    CandidateStatus::WithoutFolder,
+    CandidateStatus::WithoutWorkspace,
+    CandidateStatus::DeletedParentGone,
+    CandidateStatus::DeletedParentForeign,
+    CandidateStatus::DeletedWorkspaceGone,
+    CandidateStatus::Unreadable,
 ];
 
 /// The file over which Qwen Code's own code fails.
@@ -111,7 +112,7 @@ impl Search<'_> {
             let port = candidate.document.as_ref().and_then(Document::port).cloned();
             match candidate.workspace {
                 Some(WorkspaceMatch::Contains) => {
-                    candidate.verdict = Verdict::Chosen;
+                    candidate.verdict = CandidateStatus::Chosen;
                     return Ok(Some(index));
                 }
                 Some(WorkspaceMatch::Fails) => return Err(Failing(candidate.path.clone())),
@@ -131,7 +132,7 @@ impl Search<'_> {
         let candidate = &mut self.candidates[index];
         match candidate.workspace {
             Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) => {
-                candidate.verdict = Verdict::Chosen;
+                candidate.verdict = CandidateStatus::Chosen;
                 return Some(index);
             }
             Some(WorkspaceMatch::Outside(_) | WorkspaceMatch::Empty) => {
@@ -159,7 +160,7 @@ impl Search<'_> {
                 // What is no JSON lets the next name have its turn; what is JSON does not.
                 None => continue,
                 Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) => {
-                    candidate.verdict = Verdict::Chosen;
+                    candidate.verdict = CandidateStatus::Chosen;
                     return Ok(Some(index));
                 }
                 Some(WorkspaceMatch::Fails) => return Err(Failing(candidate.path.clone())),
@@ -199,14 +200,14 @@ impl Search<'_> {
                 continue;
             };
             let candidate = &mut self.candidates[index];
-            let is_chosen = candidate.verdict == Verdict::Chosen;
+            let is_chosen = candidate.verdict == CandidateStatus::Chosen;
             match candidate.deletion(self.validator.working_directory) {
                 Some(_) if is_chosen => {}
                 Some(deletion) => candidate.verdict = deletion,
                 None if candidate.document.is_none() => {}
                 None => {
-                    if candidate.verdict == Verdict::LostTie {
-                        candidate.verdict = Verdict::TriedLater;
+                    if candidate.verdict == CandidateStatus::LostTie {
+                        candidate.verdict = CandidateStatus::TriedLater;
                     }
                     active.push(index);
                 }
@@ -221,7 +222,7 @@ impl Search<'_> {
         Some(self.candidates.len() - 1)
     }
 
-    fn connect(&mut self, chosen: Option<usize>, identity: &Identity) -> Outcome {
+    fn connect(&mut self, chosen: Option<usize>, identity: &Identity) -> LookupResult {
         let environment = self.validator.environment;
         let names = &self.dialect.environment;
         let workspace = match chosen.and_then(|index| self.candidates[index].workspace.clone()) {
@@ -232,8 +233,8 @@ impl Search<'_> {
             Some(workspace) => workspace,
         };
         let working_directory = self.validator.working_directory;
-        if let Some(refusal) = refuse_workspace(AGENT, names.workspace, working_directory, workspace) {
-            return Outcome::Refuses(refusal);
+        if let Some(failure) = refuse_workspace(AGENT, names.workspace, working_directory, workspace) {
+            return LookupResult::Fails(failure);
         }
 
         let mut attempts = Attempts {
@@ -250,13 +251,13 @@ impl Search<'_> {
                 let fallbacks = match self.fallbacks(index) {
                     Ok(fallbacks) => fallbacks,
                     Err(Failing(path)) if attempts.dials.is_empty() => {
-                        return Outcome::Refuses(Refusal::SearchFails { agent: AGENT, path });
+                        return LookupResult::Fails(LookupFailure::SearchFails { agent: AGENT, path });
                     }
                     // The search for others fails, and what would have come after it is never tried.
-                    Err(_) => return Outcome::Dials(attempts.dials),
+                    Err(_) => return LookupResult::Connects(attempts.dials),
                 };
                 for fallback in fallbacks {
-                    self.candidates[fallback].verdict = Verdict::TriedLater;
+                    self.candidates[fallback].verdict = CandidateStatus::TriedLater;
                     attempts.take_token(&self.candidates[fallback]);
                     let port = self.candidates[fallback].document.as_ref().and_then(Document::port);
                     if let Some(port) = port {
@@ -275,16 +276,16 @@ impl Search<'_> {
         let stdio = target::stdio_from_variables(environment, names.stdio_command, names.stdio_arguments);
         attempts.dials.extend(stdio);
         if !attempts.dials.is_empty() {
-            return Outcome::Dials(attempts.dials);
+            return LookupResult::Connects(attempts.dials);
         }
-        Outcome::Refuses(if self.rejected_ports.is_empty() {
-            Refusal::NothingToDial {
+        LookupResult::Fails(if self.rejected_ports.is_empty() {
+            LookupFailure::NothingToDial {
                 agent: AGENT,
                 display_name: identity.display_name.clone(),
                 variable: names.port,
             }
         } else {
-            Refusal::EveryWorkspaceElsewhere {
+            LookupFailure::EveryWorkspaceElsewhere {
                 agent: AGENT,
                 working_directory: working_directory.to_owned(),
             }
@@ -319,29 +320,29 @@ impl Search<'_> {
     }
 
     /// Why no file says which editor this is.
-    fn unsupported(&self, chosen: Option<usize>) -> Refusal {
+    fn unsupported(&self, chosen: Option<usize>) -> LookupFailure {
         let agent = AGENT;
         if let Some(index) = chosen {
             let path = self.candidates[index].path.clone();
-            return Refusal::NoIdentity { agent, path };
+            return LookupFailure::NoIdentity { agent, path };
         }
         let nearest = NEAREST_FIRST
             .iter()
             .find_map(|verdict| self.candidates.iter().find(|candidate| candidate.verdict == *verdict));
         let Some(candidate) = nearest else {
             let directory = self.directory.to_owned();
-            return Refusal::NoDiscoveryFile { agent, directory };
+            return LookupFailure::NoDiscoveryFile { agent, directory };
         };
         let path = candidate.path.clone();
         match (candidate.verdict, &candidate.workspace) {
-            (Verdict::Outside, Some(WorkspaceMatch::Outside(roots))) => {
+            (CandidateStatus::Outside, Some(WorkspaceMatch::Outside(roots))) => {
                 let roots = roots.clone();
-                Refusal::WorkspaceElsewhere { agent, path, roots }
+                LookupFailure::WorkspaceElsewhere { agent, path, roots }
             }
-            (Verdict::WithoutFolder, _) => Refusal::FileWithoutFolder { agent, path },
-            (Verdict::WithoutWorkspace, _) => Refusal::FileWithoutWorkspace { agent, path },
-            (verdict, _) if verdict.is_deletion() => Refusal::FileDeleted { agent, path, verdict },
-            _ => Refusal::UnreadableFile { agent, path },
+            (CandidateStatus::WithoutFolder, _) => LookupFailure::FileWithoutFolder { agent, path },
+            (CandidateStatus::WithoutWorkspace, _) => LookupFailure::FileWithoutWorkspace { agent, path },
+            (verdict, _) if verdict.is_deletion() => LookupFailure::FileDeleted { agent, path, verdict },
+            _ => LookupFailure::UnreadableFile { agent, path },
         }
     }
 }
@@ -357,7 +358,7 @@ struct Attempts<'a> {
 impl Attempts<'_> {
     fn take_token(&mut self, candidate: &Candidate) {
         let token = candidate.document.as_ref().and_then(Document::token);
-        if let Some(token) = Secret::new(token) {
+        if let Some(token) = token.and_then(Secret::new) {
             self.token = Some((token, candidate.path.clone()));
         }
     }

@@ -150,9 +150,9 @@ mod tests {
     use super::*;
 
     /// A scratch directory with `project/src` in it.
-    struct Scene(TempDir);
+    struct Fixture(TempDir);
 
-    impl Scene {
+    impl Fixture {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             fs::create_dir_all(directory.path().join("project/src")).unwrap();
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_missing_an_empty_and_an_odd_workspace_are_three_things() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let environment = Environment::new("/home/ada", "/");
         for agent in [AgentKind::Gemini, AgentKind::Qwen] {
             assert_eq!(scene.ask(agent, "", "project"), WorkspaceMatch::Empty);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_list_of_folders_is_cut_at_the_delimiter() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let list = format!("/elsewhere:{}", scene.path("project"));
         assert_eq!(scene.both_contain(&list, "project/src"), [true, true]);
         assert_eq!(scene.both_contain("/elsewhere:/nowhere", "project"), [false, false]);
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn only_qwen_reads_a_json_array() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let array = format!(" [\"/a:b\", \"relative\", {:?}]", scene.path("project"));
         assert_eq!(scene.both_contain(&array, "project"), [false, true]);
         let broken = format!("[1]:{}", scene.path("project"));
@@ -224,13 +224,13 @@ mod tests {
 
     #[test]
     fn a_trailing_slash_does_no_harm() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         assert_eq!(scene.both_contain(&scene.path("project/"), "project"), [true, true]);
     }
 
     #[test]
     fn links_are_resolved_on_both_sides() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         symlink(scene.path("project"), scene.path("link")).unwrap();
         assert_eq!(scene.both_contain(&scene.path("link"), "project/src"), [true, true]);
         assert_eq!(scene.both_contain(&scene.path("project"), "link/src"), [true, true]);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn gemini_tolerates_a_missing_tail() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         symlink(scene.path("project"), scene.path("link")).unwrap();
         assert_eq!(
             scene.both_contain(&scene.path("link/new"), "project/new/src"),
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn only_gemini_undoes_percent_escapes() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         fs::create_dir(scene.path("a b")).unwrap();
         fs::create_dir(scene.path("a%20c")).unwrap();
         assert_eq!(scene.both_contain(&scene.path("a%20b"), "a b"), [true, false]);
@@ -262,14 +262,14 @@ mod tests {
     /// Difference 18: an empty segment matches everything in Gemini CLI; Qwen Code drops it, and relative ones too.
     #[test]
     fn an_empty_segment_matches_everything_in_gemini_and_nothing_in_qwen() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         assert_eq!(scene.both_contain("/elsewhere:", "project"), [true, false]);
         assert_eq!(scene.both_contain("/elsewhere:.", "project"), [true, false]);
     }
 
     #[test]
     fn case_counts_on_linux_and_not_for_gemini_on_macos() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let upper = scene.path("PROJECT");
         assert_eq!(scene.both_contain(&upper, "project"), [false, false]);
         let on_macos = |agent| scene.ask_on(Platform::MacOs, agent, &upper, "project");
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_parent_of_a_folder_is_outside() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let roots = vec![PathBuf::from(scene.path("project/src"))];
         for agent in [AgentKind::Gemini, AgentKind::Qwen] {
             let found = scene.ask(agent, &scene.path("project/src"), "project");
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_windows_spelling_of_the_same_folder_is_outside() {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         assert_eq!(scene.both_contain("\\\\wsl$\\Debian\\home", "project"), [false, false]);
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{ProcessInfo, Processes};
 use crate::{Environment, Platform, node_path};
 
-const MAXIMUM_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Only these exact names: not `-zsh` of a login shell, not `nu`, not `pwsh`.
 const SHELLS: [&str; 8] = ["zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"];
@@ -39,7 +39,7 @@ pub fn ide_process(environment: &Environment, processes: &dyn Processes, overrid
 /// Up to the first shell, and from there to its grandparent: in VS Code the shell's parent is a terminal host.
 fn walk_on_unix(processes: &dyn Processes, own: u32) -> u32 {
     let mut current = own;
-    for _ in 0..MAXIMUM_DEPTH {
+    for _ in 0..MAX_DEPTH {
         let process = look(processes, current);
         if SHELLS.contains(&name(&process.command)) {
             let grandparent = look(processes, process.parent).parent;
@@ -57,7 +57,7 @@ fn walk_on_unix(processes: &dyn Processes, own: u32) -> u32 {
 fn walk_on_windows(processes: &dyn Processes, own: u32) -> u32 {
     let mut ancestors = Vec::new();
     let mut current = processes.find(own);
-    while let Some(process) = current.filter(|_| ancestors.len() < MAXIMUM_DEPTH) {
+    while let Some(process) = current.filter(|_| ancestors.len() < MAX_DEPTH) {
         ancestors.push(process.pid);
         current = Some(process.parent)
             .filter(|parent| *parent != 0)

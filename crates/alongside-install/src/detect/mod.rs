@@ -19,7 +19,7 @@ use alongside_discovery::Environment;
 use alongside_discovery::process::Processes;
 
 /// As far as the agents look.
-const MAXIMUM_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// What speaks for an editor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,7 +44,7 @@ pub enum Evidence {
 /// An editor and what speaks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct DetectedEditor {
     /// The editor.
     pub ide: DetectedIde,
     /// What speaks for it.
@@ -56,9 +56,9 @@ pub struct Finding {
 #[serde(rename_all = "camelCase")]
 pub struct Detection {
     /// The editor that this terminal belongs to.
-    pub found: Option<Finding>,
+    pub found: Option<DetectedEditor>,
     /// Other editors that left signs, further out.
-    pub others: Vec<Finding>,
+    pub others: Vec<DetectedEditor>,
 }
 
 /// Finds the editor that this terminal belongs to.
@@ -79,8 +79,8 @@ pub fn detect(environment: &Environment, processes: &dyn Processes) -> Detection
 }
 
 /// The editors whose variables are set, in the table's order.
-fn from_variables(environment: &Environment) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
+fn from_variables(environment: &Environment) -> Vec<DetectedEditor> {
+    let mut findings: Vec<DetectedEditor> = Vec::new();
     let mut spent: Vec<&str> = Vec::new();
     for rule in rules::VARIABLES {
         // One variable speaks for one editor: the first of its rules that fits is the most particular.
@@ -99,10 +99,10 @@ fn from_variables(environment: &Environment) -> Vec<Finding> {
 }
 
 /// The ancestors that are editors, the nearest first.
-fn ancestors(environment: &Environment, processes: &dyn Processes) -> Vec<Finding> {
+fn ancestors(environment: &Environment, processes: &dyn Processes) -> Vec<DetectedEditor> {
     let mut findings = Vec::new();
     let mut current = processes.find(environment.pid).map(|own| own.parent);
-    for _ in 0..MAXIMUM_DEPTH {
+    for _ in 0..MAX_DEPTH {
         let Some(process) = current.filter(|pid| *pid > 0).and_then(|pid| processes.find(pid)) else {
             break;
         };
@@ -119,14 +119,14 @@ fn ancestors(environment: &Environment, processes: &dyn Processes) -> Vec<Findin
 }
 
 /// Puts a member in the place of its family's common name.
-fn refine(findings: &mut Vec<Finding>, ancestors: &[Finding]) {
+fn refine(findings: &mut Vec<DetectedEditor>, ancestors: &[DetectedEditor]) {
     let generic: Vec<DetectedIde> = findings
         .iter()
         .map(|finding| finding.ide)
         .filter(|ide| ide.is_generic())
         .collect();
     for generic in generic {
-        let is_member = |finding: &&Finding| finding.ide != generic && finding.ide.family() == generic.family();
+        let is_member = |finding: &&DetectedEditor| finding.ide != generic && finding.ide.family() == generic.family();
         let by_variable = findings.iter().find(is_member).map(|finding| finding.ide);
         let by_process = ancestors
             .iter()
@@ -140,13 +140,13 @@ fn refine(findings: &mut Vec<Finding>, ancestors: &[Finding]) {
         let common = findings.remove(position);
         match findings.iter_mut().find(|finding| finding.ide == member) {
             Some(finding) => finding.evidence.extend(common.evidence),
-            None => findings.insert(position, Finding { ide: member, ..common }),
+            None => findings.insert(position, DetectedEditor { ide: member, ..common }),
         }
     }
 }
 
 /// Lets the process tree confirm what variables say, and decide which is nearest where they name several editors.
-fn add_processes(findings: &mut Vec<Finding>, ancestors: &[Finding]) {
+fn add_processes(findings: &mut Vec<DetectedEditor>, ancestors: &[DetectedEditor]) {
     let nearest = ancestors
         .iter()
         .find(|ancestor| findings.iter().any(|finding| finding.ide == ancestor.ide))
@@ -162,10 +162,10 @@ fn add_processes(findings: &mut Vec<Finding>, ancestors: &[Finding]) {
     }
 }
 
-fn add(findings: &mut Vec<Finding>, ide: DetectedIde, evidence: Evidence) {
+fn add(findings: &mut Vec<DetectedEditor>, ide: DetectedIde, evidence: Evidence) {
     match findings.iter_mut().find(|finding| finding.ide == ide) {
         Some(finding) => finding.evidence.push(evidence),
-        None => findings.push(Finding {
+        None => findings.push(DetectedEditor {
             ide,
             evidence: vec![evidence],
         }),

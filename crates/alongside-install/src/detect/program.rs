@@ -1,7 +1,7 @@
 //! A command line, taken apart as far as it says which program runs.
 
 use super::DetectedIde;
-use super::rules::{Mark, PROCESSES};
+use super::rules::{PROCESSES, ProcessMatch};
 
 /// The program of a command line, in lower case and with `/` between the parts of its path.
 struct Program {
@@ -15,7 +15,7 @@ struct Program {
 /// The editor that a process is, going by its command line.
 pub(super) fn editor(command: &str) -> Option<DetectedIde> {
     let program = Program::of(command);
-    let fits = |mark: &Mark| program.has(*mark);
+    let fits = |mark: &ProcessMatch| program.has(*mark);
     let rule = PROCESSES.iter().find(|rule| rule.marks.iter().any(fits));
     rule.map(|rule| rule.ide)
 }
@@ -41,13 +41,13 @@ impl Program {
         }
     }
 
-    fn has(&self, mark: Mark) -> bool {
+    fn has(&self, mark: ProcessMatch) -> bool {
         match mark {
-            Mark::Name(name) => self.name == name,
-            Mark::Prefix(prefix) => self.name.starts_with(prefix),
-            Mark::Bundle(bundle) => self.bundle.as_deref() == Some(bundle),
-            Mark::Path(part) => self.path.contains(part),
-            Mark::JavaArgument(argument) => {
+            ProcessMatch::Name(name) => self.name == name,
+            ProcessMatch::Prefix(prefix) => self.name.starts_with(prefix),
+            ProcessMatch::Bundle(bundle) => self.bundle.as_deref() == Some(bundle),
+            ProcessMatch::Path(part) => self.path.contains(part),
+            ProcessMatch::JavaArgument(argument) => {
                 matches!(self.name.as_str(), "java" | "javaw") && self.command.contains(argument)
             }
         }
@@ -90,20 +90,22 @@ mod tests {
         for rule in PROCESSES {
             for mark in rule.marks {
                 let commands = match mark {
-                    Mark::Name(name) => vec![
+                    ProcessMatch::Name(name) => vec![
                         format!("/opt/some/bin/{name} --flag /a/file"),
                         format!("\"C:\\Program Files\\Some\\{name}.exe\" --type=x"),
                         format!("C:\\Program Files\\Some\\{name}.EXE"),
                     ],
-                    Mark::Prefix(prefix) => vec![format!("{prefix}x11 -nw")],
-                    Mark::Bundle(name) => vec![
-                        format!("/Applications/{name}.app/Contents/MacOS/main"),
+                    ProcessMatch::Prefix(prefix) => vec![format!("{prefix}x11 -nw")],
+                    ProcessMatch::Bundle(name) => vec![
+                        format!("/Applications/{name}.app/FileContents/MacOS/main"),
                         format!(
-                            "/Users/ada/Applications/{name}.app/Contents/Frameworks/{name} Helper.app/Contents/MacOS/x"
+                            "/Users/ada/Applications/{name}.app/FileContents/Frameworks/{name} Helper.app/FileContents/MacOS/x"
                         ),
                     ],
-                    Mark::Path(part) => vec![format!("/home/ada{part}bin/0/node /home/ada/server.js")],
-                    Mark::JavaArgument(argument) => vec![format!("/opt/jbr/bin/java -Xmx2g -D{argument}2026.1 Main")],
+                    ProcessMatch::Path(part) => vec![format!("/home/ada{part}bin/0/node /home/ada/server.js")],
+                    ProcessMatch::JavaArgument(argument) => {
+                        vec![format!("/opt/jbr/bin/java -Xmx2g -D{argument}2026.1 Main")]
+                    }
                 };
                 for command in commands {
                     // The name of Insiders has a space and a dash in it, which only Windows can show.
@@ -124,7 +126,7 @@ mod tests {
             "node /usr/lib/node_modules/gemini/index.js --editor code",
             "java -jar app.jar",
             "grep idea.paths.selector=IntelliJIdea",
-            "open /Applications/Cursor.app/Contents/MacOS/Cursor",
+            "open /Applications/Cursor.app/FileContents/MacOS/Cursor",
             "vimdiffer",
             "emacsclient -n file",
             "tmux",

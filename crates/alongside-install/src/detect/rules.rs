@@ -8,7 +8,7 @@ use super::DetectedIde::{self, *};
 
 /// What the value of a variable must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ValueRule {
     /// Anything but nothing.
     Any,
     /// This, in whatever case.
@@ -17,7 +17,7 @@ pub(super) enum Wanted {
     Has(&'static str),
 }
 
-impl Wanted {
+impl ValueRule {
     pub(super) fn fits(self, value: &str) -> bool {
         match self {
             Self::Any => !value.is_empty(),
@@ -31,11 +31,11 @@ impl Wanted {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VariableRule {
     pub(super) name: &'static str,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: ValueRule,
     pub(super) ide: DetectedIde,
 }
 
-const fn variable(name: &'static str, wanted: Wanted, ide: DetectedIde) -> VariableRule {
+const fn variable(name: &'static str, wanted: ValueRule, ide: DetectedIde) -> VariableRule {
     VariableRule { name, wanted, ide }
 }
 
@@ -52,67 +52,67 @@ const PROGRAM: &str = "TERM_PROGRAM";
 /// `HELIX_RUNTIME` and `NVIM_LISTEN_ADDRESS` are not here: people set them in their profile for good, so they say nothing
 /// about this terminal.
 pub(super) const VARIABLES: &[VariableRule] = &[
-    variable("NVIM", Wanted::Any, Neovim),
-    variable("VIMRUNTIME", Wanted::Has("nvim"), Neovim),
-    variable("VIM_TERMINAL", Wanted::Any, Vim),
-    variable("VIMRUNTIME", Wanted::Any, Vim),
-    variable("INSIDE_EMACS", Wanted::Any, Emacs),
-    variable("kak_session", Wanted::Any, Kakoune),
-    variable("ANTIGRAVITY_CLI_ALIAS", Wanted::Any, Antigravity),
-    variable("__COG_BASHRC_SOURCED", Wanted::Any, Devin),
-    variable("REPLIT_USER", Wanted::Any, Replit),
-    variable("CURSOR_TRACE_ID", Wanted::Any, Cursor),
-    variable("CODESPACES", Wanted::Any, Codespaces),
-    variable("EDITOR_IN_CLOUD_SHELL", Wanted::Any, CloudShell),
-    variable("CLOUD_SHELL", Wanted::Any, CloudShell),
-    variable("TERM_PRODUCT", Wanted::Is("trae"), Trae),
-    variable("MONOSPACE_ENV", Wanted::Any, FirebaseStudio),
-    variable("POSITRON", Wanted::Is("1"), Positron),
-    variable("WINDSURF", Wanted::Any, Windsurf),
-    variable(PROGRAM, Wanted::Is("kiro"), Kiro),
-    variable(PROGRAM, Wanted::Is("sublime"), SublimeText),
-    variable(PROGRAM, Wanted::Is("terminus-sublime"), SublimeText),
-    variable("ZED_SESSION_ID", Wanted::Any, Zed),
-    variable("ZED_TERM", Wanted::Any, Zed),
-    variable(PROGRAM, Wanted::Is("zed"), Zed),
-    variable("XCODE_VERSION_ACTUAL", Wanted::Any, Xcode),
-    variable(ASKPASS, Wanted::Has("cursor"), Cursor),
-    variable(ASKPASS, Wanted::Has("windsurf"), Windsurf),
-    variable(ASKPASS, Wanted::Has("antigravity"), Antigravity),
-    variable(ASKPASS, Wanted::Has("positron"), Positron),
-    variable(ASKPASS, Wanted::Has("kiro"), Kiro),
-    variable(ASKPASS, Wanted::Has("trae"), Trae),
-    variable(ASKPASS, Wanted::Has("codium"), VsCodium),
-    variable(ASKPASS, Wanted::Has("insiders"), VsCodeInsiders),
-    variable(ASKPASS, Wanted::Has("code-server"), CodeServer),
-    variable(BUNDLE, Wanted::Is("com.todesktop.230313mzl4w4u92"), Cursor),
-    variable(BUNDLE, Wanted::Is("com.exafunction.windsurf"), Windsurf),
-    variable(BUNDLE, Wanted::Is("com.google.antigravity"), Antigravity),
-    variable(BUNDLE, Wanted::Is("com.vscodium"), VsCodium),
-    variable(BUNDLE, Wanted::Is("com.microsoft.vscodeinsiders"), VsCodeInsiders),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.intellij"), IntelliJIdea),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.intellij.ce"), IntelliJIdea),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.pycharm"), PyCharm),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.pycharm.ce"), PyCharm),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.webstorm"), WebStorm),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.goland"), GoLand),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.clion"), CLion),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.rustrover"), RustRover),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.phpstorm"), PhpStorm),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.rubymine"), RubyMine),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.rider"), Rider),
-    variable(BUNDLE, Wanted::Is("com.jetbrains.datagrip"), DataGrip),
-    variable(BUNDLE, Wanted::Is("com.google.android.studio"), AndroidStudio),
-    variable("TERMINAL_EMULATOR", Wanted::Has("jetbrains"), JetBrains),
-    variable(PROGRAM, Wanted::Is("vscode"), VsCode),
-    variable("VSCODE_IPC_HOOK_CLI", Wanted::Any, VsCode),
-    variable("VSCODE_INJECTION", Wanted::Any, VsCode),
-    variable(ASKPASS, Wanted::Any, VsCode),
+    variable("NVIM", ValueRule::Any, Neovim),
+    variable("VIMRUNTIME", ValueRule::Has("nvim"), Neovim),
+    variable("VIM_TERMINAL", ValueRule::Any, Vim),
+    variable("VIMRUNTIME", ValueRule::Any, Vim),
+    variable("INSIDE_EMACS", ValueRule::Any, Emacs),
+    variable("kak_session", ValueRule::Any, Kakoune),
+    variable("ANTIGRAVITY_CLI_ALIAS", ValueRule::Any, Antigravity),
+    variable("__COG_BASHRC_SOURCED", ValueRule::Any, Devin),
+    variable("REPLIT_USER", ValueRule::Any, Replit),
+    variable("CURSOR_TRACE_ID", ValueRule::Any, Cursor),
+    variable("CODESPACES", ValueRule::Any, Codespaces),
+    variable("EDITOR_IN_CLOUD_SHELL", ValueRule::Any, CloudShell),
+    variable("CLOUD_SHELL", ValueRule::Any, CloudShell),
+    variable("TERM_PRODUCT", ValueRule::Is("trae"), Trae),
+    variable("MONOSPACE_ENV", ValueRule::Any, FirebaseStudio),
+    variable("POSITRON", ValueRule::Is("1"), Positron),
+    variable("WINDSURF", ValueRule::Any, Windsurf),
+    variable(PROGRAM, ValueRule::Is("kiro"), Kiro),
+    variable(PROGRAM, ValueRule::Is("sublime"), SublimeText),
+    variable(PROGRAM, ValueRule::Is("terminus-sublime"), SublimeText),
+    variable("ZED_SESSION_ID", ValueRule::Any, Zed),
+    variable("ZED_TERM", ValueRule::Any, Zed),
+    variable(PROGRAM, ValueRule::Is("zed"), Zed),
+    variable("XCODE_VERSION_ACTUAL", ValueRule::Any, Xcode),
+    variable(ASKPASS, ValueRule::Has("cursor"), Cursor),
+    variable(ASKPASS, ValueRule::Has("windsurf"), Windsurf),
+    variable(ASKPASS, ValueRule::Has("antigravity"), Antigravity),
+    variable(ASKPASS, ValueRule::Has("positron"), Positron),
+    variable(ASKPASS, ValueRule::Has("kiro"), Kiro),
+    variable(ASKPASS, ValueRule::Has("trae"), Trae),
+    variable(ASKPASS, ValueRule::Has("codium"), VsCodium),
+    variable(ASKPASS, ValueRule::Has("insiders"), VsCodeInsiders),
+    variable(ASKPASS, ValueRule::Has("code-server"), CodeServer),
+    variable(BUNDLE, ValueRule::Is("com.todesktop.230313mzl4w4u92"), Cursor),
+    variable(BUNDLE, ValueRule::Is("com.exafunction.windsurf"), Windsurf),
+    variable(BUNDLE, ValueRule::Is("com.google.antigravity"), Antigravity),
+    variable(BUNDLE, ValueRule::Is("com.vscodium"), VsCodium),
+    variable(BUNDLE, ValueRule::Is("com.microsoft.vscodeinsiders"), VsCodeInsiders),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.intellij"), IntelliJIdea),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.intellij.ce"), IntelliJIdea),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.pycharm"), PyCharm),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.pycharm.ce"), PyCharm),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.webstorm"), WebStorm),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.goland"), GoLand),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.clion"), CLion),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.rustrover"), RustRover),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.phpstorm"), PhpStorm),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.rubymine"), RubyMine),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.rider"), Rider),
+    variable(BUNDLE, ValueRule::Is("com.jetbrains.datagrip"), DataGrip),
+    variable(BUNDLE, ValueRule::Is("com.google.android.studio"), AndroidStudio),
+    variable("TERMINAL_EMULATOR", ValueRule::Has("jetbrains"), JetBrains),
+    variable(PROGRAM, ValueRule::Is("vscode"), VsCode),
+    variable("VSCODE_IPC_HOOK_CLI", ValueRule::Any, VsCode),
+    variable("VSCODE_INJECTION", ValueRule::Any, VsCode),
+    variable(ASKPASS, ValueRule::Any, VsCode),
 ];
 
 /// What makes a process an editor. All of it is compared in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum ProcessMatch {
     /// The program's file name, without `.exe`, `.sh` and the like.
     Name(&'static str),
     /// What the program's file name begins with: distributions put versions and variants behind it.
@@ -129,14 +129,14 @@ pub(super) enum Mark {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcessRule {
     pub(super) ide: DetectedIde,
-    pub(super) marks: &'static [Mark],
+    pub(super) marks: &'static [ProcessMatch],
 }
 
-const fn process(ide: DetectedIde, marks: &'static [Mark]) -> ProcessRule {
+const fn process(ide: DetectedIde, marks: &'static [ProcessMatch]) -> ProcessRule {
     ProcessRule { ide, marks }
 }
 
-use Mark::{Bundle, JavaArgument, Name, Path, Prefix};
+use ProcessMatch::{Bundle, JavaArgument, Name, Path, Prefix};
 
 /// The first that fits an ancestor counts, and the nearest ancestor that any fits.
 pub(super) const PROCESSES: &[ProcessRule] = &[

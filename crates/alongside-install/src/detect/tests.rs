@@ -1,6 +1,6 @@
 //! Whole terminals, as people have them.
 
-use super::rules::{VARIABLES, Wanted};
+use super::rules::{VARIABLES, ValueRule};
 use super::*;
 use alongside_discovery::Platform;
 use alongside_discovery::process::ProcessTable;
@@ -34,9 +34,9 @@ fn found(variables: &[(&str, &str)], commands: &[&str]) -> Option<DetectedIde> {
 fn every_variable_alone_is_enough() {
     for rule in VARIABLES {
         let value = match rule.wanted {
-            Wanted::Any => "something".to_owned(),
-            Wanted::Is(value) => value.to_owned(),
-            Wanted::Has(part) => format!("/opt/{part}/x"),
+            ValueRule::Any => "something".to_owned(),
+            ValueRule::Is(value) => value.to_owned(),
+            ValueRule::Has(part) => format!("/opt/{part}/x"),
         };
         let detection = detect(&terminal(&[(rule.name, &value)]), &ProcessTable::default());
         let finding = detection.found.unwrap();

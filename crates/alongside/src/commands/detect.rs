@@ -6,7 +6,7 @@ use alongside_core::dialect::{AgentKind, DIALECTS};
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::{self, Identity, IdentitySource};
 use alongside_discovery::process::SystemProcesses;
-use alongside_install::detect::{Detection, Evidence, Finding, detect};
+use alongside_install::detect::{DetectedEditor, Detection, Evidence, detect};
 use serde_json::{Value, json};
 
 use crate::command_line::Common;
@@ -49,7 +49,7 @@ struct Belief {
 }
 
 fn to_json(detection: &Detection, beliefs: &[Belief]) -> Value {
-    let finding = |finding: &Finding| {
+    let finding = |finding: &DetectedEditor| {
         json!({
             "editor": finding.ide,
             "displayName": finding.ide.display_name(),
@@ -88,7 +88,7 @@ fn words(detection: &Detection, beliefs: &[Belief]) -> String {
     words
 }
 
-fn push_evidence(words: &mut String, finding: &Finding) {
+fn push_evidence(words: &mut String, finding: &DetectedEditor) {
     for evidence in &finding.evidence {
         let sentence = match evidence {
             Evidence::Variable { name, value } => format!("{name} is `{}`", shortened(value)),
@@ -139,7 +139,7 @@ mod tests {
             pid: 7,
             command: format!("/usr/bin/hx {}", "x".repeat(200)),
         };
-        let finding = Finding {
+        let finding = DetectedEditor {
             ide: DetectedIde::Helix,
             evidence: vec![evidence],
         };

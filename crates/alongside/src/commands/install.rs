@@ -6,19 +6,18 @@ use alongside_discovery::Environment;
 use alongside_discovery::process::SystemProcesses;
 use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
-    Action, AgentReport, InstallError, Mode, Outcome, Plugins, Report, Setting, State, Status, Step, SystemRunner,
-    connect_agents, installable, installer,
+    Action, AgentReport, InstallContext, InstallError, InstallOutcome, InstallReport, InstallState, InstallStatus,
+    Mode, Plugins, Step, SystemRunner, connect_agents, installable, installer,
 };
 use anyhow::{Context, Result, bail};
-use clap::CommandFactory;
 use serde_json::{Value, json};
 
-use crate::command_line::{CommandLine, Common, Install, Uninstall};
+use crate::command_line::{Common, Install, Uninstall};
 use crate::output::Output;
 use crate::printable::{printable_difference, printable_line};
 
 pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
-    let surroundings = Surroundings::current()?;
+    let surroundings = OwnedContext::current()?;
     let setting = surroundings.setting();
     let output = common.output();
     let named = editors(&install.editors)?;
@@ -42,8 +41,8 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         Ok(installer) => installer.install(mode),
         Err(error) => refusal(*ide, &error),
     });
-    let reports: Vec<Report> = reports.collect();
-    let has_any = reports.iter().any(|report| report.outcome != Outcome::Refused);
+    let reports: Vec<InstallReport> = reports.collect();
+    let has_any = reports.iter().any(|report| report.outcome != InstallOutcome::Refused);
     // An editor with a plugin is of no use as long as no agent looks for it.
     let agents = if has_any {
         connect_agents(&setting, mode)
@@ -52,7 +51,7 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     };
     let code = show_reports(output, &reports, &agents);
     // Of all that were found some may have no plugin yet; that is no failure as long as the others went well.
-    let has_failed = reports.iter().any(|report| report.outcome == Outcome::Failed);
+    let has_failed = reports.iter().any(|report| report.outcome == InstallOutcome::Failed);
     Ok(if install.yes && has_any && !has_failed {
         ExitCode::SUCCESS
     } else {
@@ -61,7 +60,7 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
 }
 
 pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCode> {
-    let surroundings = Surroundings::current()?;
+    let surroundings = OwnedContext::current()?;
     let setting = surroundings.setting();
     let mode = if uninstall.dry_run { Mode::DryRun } else { Mode::Real };
     let editors = editors(&uninstall.editors)?;
@@ -73,13 +72,13 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
 }
 
 /// What installers depend on, as it is for this process.
-struct Surroundings {
+struct OwnedContext {
     environment: Environment,
     plugins: Plugins,
     program: std::path::PathBuf,
 }
 
-impl Surroundings {
+impl OwnedContext {
     fn current() -> Result<Self> {
         Ok(Self {
             environment: Environment::current(),
@@ -88,12 +87,11 @@ impl Surroundings {
         })
     }
 
-    fn setting(&self) -> Setting<'_> {
-        Setting {
+    fn setting(&self) -> InstallContext<'_> {
+        InstallContext {
             environment: &self.environment,
             plugins: &self.plugins,
             program: self.program.clone(),
-            has_language_server: CommandLine::command().find_subcommand("lsp").is_some(),
             runner: &SystemRunner,
         }
     }
@@ -114,7 +112,7 @@ fn editors(names: &[String]) -> Result<Vec<DetectedIde>> {
 }
 
 /// The editors that are there and can be installed for; that of this terminal first.
-fn found(setting: &Setting<'_>) -> Vec<DetectedIde> {
+fn found(setting: &InstallContext<'_>) -> Vec<DetectedIde> {
     let own = own_editor(setting);
     let mut found: Vec<DetectedIde> = installable()
         .filter(|ide| {
@@ -129,15 +127,15 @@ fn found(setting: &Setting<'_>) -> Vec<DetectedIde> {
     found
 }
 
-fn own_editor(setting: &Setting<'_>) -> Option<DetectedIde> {
+fn own_editor(setting: &InstallContext<'_>) -> Option<DetectedIde> {
     detect(setting.environment, &SystemProcesses::default())
         .found
         .map(|finding| finding.ide)
 }
 
 /// Lists what could be done, and does nothing.
-fn offer(output: Output, setting: &Setting<'_>) -> ExitCode {
-    let mut reports: Vec<Report> = found(setting)
+fn offer(output: Output, setting: &InstallContext<'_>) -> ExitCode {
+    let mut reports: Vec<InstallReport> = found(setting)
         .into_iter()
         .filter_map(|ide| Some(installer(ide, setting).ok()?.install(Mode::DryRun)))
         .collect();
@@ -173,7 +171,7 @@ fn offer(output: Output, setting: &Setting<'_>) -> ExitCode {
                     words.push_str(&format!("{:<18}  {}\n", "", printable_line(remark)));
                 }
             }
-            if reports.iter().any(|report| report.outcome == Outcome::Planned) {
+            if reports.iter().any(|report| report.outcome == InstallOutcome::Planned) {
                 words.push_str(
                     "\nRun `alongside install <name>` to install one, or `alongside install --yes` to install all.\n",
                 );
@@ -184,14 +182,14 @@ fn offer(output: Output, setting: &Setting<'_>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn show_status(output: Output, editors: &[DetectedIde], setting: &Setting<'_>, is_overview: bool) -> ExitCode {
-    let statuses: Vec<Status> = editors
+fn show_status(output: Output, editors: &[DetectedIde], setting: &InstallContext<'_>, is_overview: bool) -> ExitCode {
+    let statuses: Vec<InstallStatus> = editors
         .iter()
         .map(|ide| match installer(*ide, setting) {
             Ok(installer) => installer.status(),
-            Err(error) => Status {
+            Err(error) => InstallStatus {
                 editor: *ide,
-                state: State::Unavailable,
+                state: InstallState::Unavailable,
                 sentence: refusal(*ide, &error).sentence,
                 executable: None,
                 place: None,
@@ -212,21 +210,21 @@ fn show_status(output: Output, editors: &[DetectedIde], setting: &Setting<'_>, i
     ExitCode::SUCCESS
 }
 
-fn is_present(state: State) -> bool {
-    !matches!(state, State::Absent | State::Unavailable)
+fn is_present(state: InstallState) -> bool {
+    !matches!(state, InstallState::Absent | InstallState::Unavailable)
 }
 
-fn refusal(ide: DetectedIde, error: &InstallError) -> Report {
-    Report {
+fn refusal(ide: DetectedIde, error: &InstallError) -> InstallReport {
+    InstallReport {
         editor: ide,
-        outcome: Outcome::Refused,
+        outcome: InstallOutcome::Refused,
         sentence: format!("{}: {error}.", ide.display_name()),
         steps: Vec::new(),
         remarks: Vec::new(),
     }
 }
 
-fn show_reports(output: Output, reports: &[Report], agents: &[AgentReport]) -> ExitCode {
+fn show_reports(output: Output, reports: &[InstallReport], agents: &[AgentReport]) -> ExitCode {
     let values: Vec<Value> = reports.iter().map(to_json).collect();
     output.answer(&json!({ "reports": values, "agents": agents }), || {
         let mut words = String::new();
@@ -238,8 +236,9 @@ fn show_reports(output: Output, reports: &[Report], agents: &[AgentReport]) -> E
         }
         words
     });
-    let has_failed = |report: &Report| matches!(report.outcome, Outcome::Refused | Outcome::Failed);
-    let agent_failed = |report: &AgentReport| report.outcome == Outcome::Failed;
+    let has_failed =
+        |report: &InstallReport| matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed);
+    let agent_failed = |report: &AgentReport| report.outcome == InstallOutcome::Failed;
     if reports.iter().any(has_failed) || agents.iter().any(agent_failed) {
         ExitCode::FAILURE
     } else {
@@ -247,20 +246,20 @@ fn show_reports(output: Output, reports: &[Report], agents: &[AgentReport]) -> E
     }
 }
 
-fn to_json(report: &Report) -> Value {
+fn to_json(report: &InstallReport) -> Value {
     let mut value = json!(report);
     value["displayName"] = json!(report.editor.display_name());
     value
 }
 
-fn report_words(outcome: Outcome, sentence: &str, steps: &[Step], remarks: &[String], output: Output) -> String {
+fn report_words(outcome: InstallOutcome, sentence: &str, steps: &[Step], remarks: &[String], output: Output) -> String {
     let mut words = format!("{}\n", printable_line(sentence));
     for step in steps {
         let verb = match (outcome, step.action) {
-            (Outcome::Planned, Action::Create) => "would create",
-            (Outcome::Planned, Action::Change) => "would change",
-            (Outcome::Planned, Action::Remove) => "would remove",
-            (Outcome::Planned, Action::Run) => "would run",
+            (InstallOutcome::Planned, Action::Create) => "would create",
+            (InstallOutcome::Planned, Action::Change) => "would change",
+            (InstallOutcome::Planned, Action::Remove) => "would remove",
+            (InstallOutcome::Planned, Action::Run) => "would run",
             (_, Action::Create) => "created",
             (_, Action::Change) => "changed",
             (_, Action::Remove) => "removed",

@@ -1,10 +1,10 @@
 //! Connecting: what fits, which session, and what is told of it.
 
-use alongside_agent::conversation::PermissionDecision;
-use alongside_agent::daemon::{AddressError, DaemonAddress, DaemonError};
-use alongside_agent::daemon::DaemonOptions;
-use alongside_agent::OpenSession;
 use super::Chat;
+use alongside_agent::OpenSession;
+use alongside_agent::conversation::PermissionDecision;
+use alongside_agent::daemon::DaemonOptions;
+use alongside_agent::daemon::{AddressError, DaemonAddress, DaemonError};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, Secret};
 use serde_json::{Value, json};
 

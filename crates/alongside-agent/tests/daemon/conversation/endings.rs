@@ -1,10 +1,10 @@
 //! Cuts, and the end of a session.
 
-use alongside_core::SessionId;
-use alongside_agent::daemon::DaemonOptions;
-use alongside_agent::OpenSession;
 use super::Chat;
+use alongside_agent::OpenSession;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::{AgentEvent, DisconnectKind, NoticeLevel};
+use alongside_core::SessionId;
 use serde_json::json;
 
 use super::{connected, last_event_id, open_approval, options, settle, until};

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 
-use super::scene::{ALIVE, BOTH, Scene, ports};
+use super::fixture::{ALIVE, BOTH, Fixture, ports};
 use crate::process::ProcessTable;
 use crate::{Announcement, DiscoveryFiles, LastUse, Platform};
 
@@ -21,10 +21,10 @@ impl At {
     }
 }
 
-fn companion(scene: &Scene, port: u16, pid: u32, folder: &str, last_use: LastUse) -> Announcement {
+fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastUse) -> Announcement {
     Announcement {
         port,
-        token: Token::from_bytes([7; 32]),
+        token: Secret::from_bytes([7; 32]),
         workspace: vec![scene.path(folder)],
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
@@ -35,7 +35,7 @@ fn companion(scene: &Scene, port: u16, pid: u32, folder: &str, last_use: LastUse
 }
 
 /// Announces companions, of which the one that was used last knows that it is the first.
-fn announce(scene: &Scene, mut companions: Vec<Announcement>) -> Vec<DiscoveryFiles> {
+fn announce(scene: &Fixture, mut companions: Vec<Announcement>) -> Vec<DiscoveryFiles> {
     if let Some(first) = companions.iter_mut().max_by_key(|companion| companion.last_use) {
         first.is_first = true;
     }
@@ -44,7 +44,7 @@ fn announce(scene: &Scene, mut companions: Vec<Announcement>) -> Vec<DiscoveryFi
 }
 
 /// Three editors on one directory, in every order of process ids.
-fn three(scene: &Scene, pids: [u32; 3]) -> Vec<Announcement> {
+fn three(scene: &Fixture, pids: [u32; 3]) -> Vec<Announcement> {
     let editor = |port, pid, at: At| companion(scene, port, pid, "project", LastUse::of_editor(at.moment()));
     vec![
         editor(4001, pids[0], OLDEST),
@@ -57,7 +57,7 @@ fn three(scene: &Scene, pids: [u32; 3]) -> Vec<Announcement> {
 fn the_editor_that_was_used_last_is_found_whichever_process_is_younger() {
     for pids in [[500, 600, 700], [700, 500, 600], [600, 700, 500]] {
         for agent in BOTH {
-            let scene = Scene::new();
+            let scene = Fixture::new();
             let _files = announce(&scene, three(&scene, pids));
             assert_eq!(ports(&scene.look(agent))[0], 4002, "{agent:?} {pids:?}");
             assert_eq!(ports(&scene.look_from(agent, "project/src"))[0], 4002);
@@ -68,7 +68,7 @@ fn the_editor_that_was_used_last_is_found_whichever_process_is_younger() {
 #[test]
 fn when_the_editor_in_use_is_killed_the_one_that_was_used_before_it_is_found() {
     for agent in BOTH {
-        let mut scene = Scene::new();
+        let mut scene = Fixture::new();
         let _files = announce(&scene, three(&scene, [500, 600, 700]));
         let survivors = ALIVE.iter().filter(|pid| **pid != 600);
         scene.processes = survivors.fold(ProcessTable::default(), |table, pid| table.with(*pid, 1, "editor"));
@@ -82,7 +82,7 @@ fn an_agent_in_an_editors_own_terminal_finds_that_editor_whoever_was_used_last()
         .into_iter()
         .zip(["GEMINI_CLI_IDE_SERVER_PORT", "QWEN_CODE_IDE_SERVER_PORT"])
     {
-        let scene = Scene::new().with(variable, "4001");
+        let scene = Fixture::new().with(variable, "4001");
         let _files = announce(&scene, three(&scene, [500, 600, 700]));
         assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
     }
@@ -91,7 +91,7 @@ fn an_agent_in_an_editors_own_terminal_finds_that_editor_whoever_was_used_last()
 #[test]
 fn a_companion_without_an_editor_yields_to_an_editor_that_was_used_before_it() {
     for agent in BOTH {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let editor = companion(&scene, 4001, 500, "project", LastUse::of_editor(OLDEST.moment()));
         let alone = companion(&scene, 4002, 700, "project", LastUse::without_editor(LATEST.moment()));
         let mut files = announce(&scene, vec![alone, editor]);
@@ -106,7 +106,7 @@ fn a_companion_without_an_editor_yields_to_an_editor_that_was_used_before_it() {
 fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be() {
     for agent in BOTH {
         for (inner_use, outer_use, inside) in [(LATEST, OLDEST, 4002), (OLDEST, LATEST, 4001)] {
-            let scene = Scene::new();
+            let scene = Fixture::new();
             let outer = companion(&scene, 4001, 700, "project", LastUse::of_editor(outer_use.moment()));
             let inner = companion(&scene, 4002, 500, "project/src", LastUse::of_editor(inner_use.moment()));
             let _files = announce(&scene, vec![outer, inner]);
@@ -118,7 +118,7 @@ fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be(
 
 #[test]
 fn on_windows_where_every_process_counts_as_alive_the_one_in_use_has_the_largest_number() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let mut companions = three(&scene, [500, 600, 700]);
     companions[1].is_first = true;
     let number = |companion: &Announcement| companion.number(Platform::Windows);

@@ -8,7 +8,7 @@ use alongside_core::dialect::AgentKind;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Lookup, Refusal, gemini, qwen};
+use super::{Lookup, LookupFailure, gemini, qwen};
 use crate::process::ProcessTable;
 use crate::{Environment, Platform};
 
@@ -19,13 +19,13 @@ pub(super) const DEAD: u32 = 424_242;
 pub(super) const BOTH: [AgentKind; 2] = [AgentKind::Gemini, AgentKind::Qwen];
 
 /// A scratch machine: a home, a temporary directory, a project, some processes.
-pub(super) struct Scene {
+pub(super) struct Fixture {
     pub(super) directory: TempDir,
     pub(super) environment: Environment,
     pub(super) processes: ProcessTable,
 }
 
-impl Scene {
+impl Fixture {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(directory.path()).unwrap();
@@ -125,7 +125,7 @@ pub(super) fn ports(lookup: &Lookup) -> Vec<u16> {
 pub(super) fn tokens(lookup: &Lookup) -> Vec<Option<&str>> {
     lookup
         .targets()
-        .map(|target| target.token.as_ref().map(super::Secret::reveal))
+        .map(|target| target.token.as_ref().map(alongside_core::Secret::reveal))
         .collect()
 }
 
@@ -133,12 +133,12 @@ pub(super) fn display_name(lookup: &Lookup) -> Option<&str> {
     lookup.identity.as_ref().map(|identity| identity.display_name.as_str())
 }
 
-pub(super) fn refusal(lookup: &Lookup) -> &Refusal {
-    lookup.refusal().unwrap_or_else(|| panic!("{:?}", lookup.outcome))
+pub(super) fn failure(lookup: &Lookup) -> &LookupFailure {
+    lookup.failure().unwrap_or_else(|| panic!("{:?}", lookup.outcome))
 }
 
 pub(super) fn shown(lookup: &Lookup) -> String {
-    refusal(lookup).shown().unwrap()
+    failure(lookup).agent_message().unwrap()
 }
 
 pub(super) fn is_not_supported(lookup: &Lookup) -> bool {

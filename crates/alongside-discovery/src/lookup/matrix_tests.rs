@@ -3,17 +3,17 @@
 use alongside_core::dialect::AgentKind;
 use serde_json::json;
 
-use super::scene::{
-    BOTH, DEAD, FOREIGN, Scene, display_name, is_not_supported, ports, refusal, shown, tokens, with, without,
+use super::fixture::{
+    BOTH, DEAD, FOREIGN, Fixture, display_name, failure, is_not_supported, ports, shown, tokens, with, without,
 };
-use super::{Refusal, Verdict};
+use super::{CandidateStatus, LookupFailure};
 use crate::{Announcement, DiscoveryFiles, LastUse};
 
 /// Difference 8 and difference 24: no editor has to be known to the agents; `ideInfo` settles who it is.
 #[test]
 fn a_file_with_an_identity_connects_in_a_plain_terminal() {
     for agent in BOTH {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.put(agent, 4321, 500, &scene.file(4321, 500));
         let lookup = scene.look_from(agent, "project/src");
         assert_eq!(ports(&lookup), [4321]);
@@ -27,10 +27,10 @@ fn a_file_with_an_identity_connects_in_a_plain_terminal() {
 /// What we write is what they find: all rules of writing and of looking up meet here.
 #[test]
 fn both_agents_find_what_we_announce() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let announcement = Announcement {
         port: 4321,
-        token: alongside_core::Token::from_bytes([7; 32]),
+        token: alongside_core::Secret::from_bytes([7; 32]),
         workspace: vec![scene.path("other"), scene.path("project")],
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
@@ -52,7 +52,7 @@ fn both_agents_find_what_we_announce() {
 
 #[test]
 fn a_multi_root_lock_survives_qwens_cleaning() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let roots = format!("{}:{}", scene.path("project").display(), scene.path("other").display());
     let file = with(scene.file(4321, 500), "workspacePath", roots);
     scene.put(AgentKind::Qwen, 4321, 500, &file);
@@ -60,7 +60,7 @@ fn a_multi_root_lock_survives_qwens_cleaning() {
     // Without `ppid`, which the specification does not ask for, it is deleted.
     let path = scene.put(AgentKind::Qwen, 4321, 500, &without(file, "ppid"));
     let lookup = scene.look(AgentKind::Qwen);
-    assert_eq!(lookup.candidates[0].verdict, Verdict::DeletedWorkspaceGone);
+    assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedWorkspaceGone);
     assert!(is_not_supported(&lookup));
     assert!(path.exists());
 }
@@ -68,7 +68,7 @@ fn a_multi_root_lock_survives_qwens_cleaning() {
 #[test]
 fn a_port_may_be_a_number_or_a_text() {
     for agent in BOTH {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         scene.put(agent, 4321, 500, &with(scene.file(4321, 500), "port", "4321"));
         assert_eq!(ports(&scene.look(agent)), [4321]);
     }
@@ -77,10 +77,10 @@ fn a_port_may_be_a_number_or_a_text() {
 #[test]
 fn a_file_without_an_identity_is_not_supported_in_a_plain_terminal() {
     for agent in BOTH {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let path = scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
         let lookup = scene.look(agent);
-        assert_eq!(*refusal(&lookup), Refusal::NoIdentity { agent, path });
+        assert_eq!(*failure(&lookup), LookupFailure::NoIdentity { agent, path });
         assert!(is_not_supported(&lookup));
     }
 }
@@ -88,8 +88,8 @@ fn a_file_without_an_identity_is_not_supported_in_a_plain_terminal() {
 #[test]
 fn a_file_without_an_identity_connects_in_vs_codes_terminal() {
     for agent in BOTH {
-        let scene = Scene::new().with("TERM_PROGRAM", "vscode");
-        let scene = Scene {
+        let scene = Fixture::new().with("TERM_PROGRAM", "vscode");
+        let scene = Fixture {
             processes: scene.processes.clone().with(30, 1, "/usr/share/code/code"),
             ..scene
         };
@@ -104,7 +104,7 @@ fn a_file_without_an_identity_connects_in_vs_codes_terminal() {
 #[test]
 fn a_file_without_an_identity_connects_in_zeds_terminal_for_gemini_only() {
     for agent in BOTH {
-        let scene = Scene::new().with("ZED_SESSION_ID", "1");
+        let scene = Fixture::new().with("ZED_SESSION_ID", "1");
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
         let lookup = scene.look(agent);
         match agent {
@@ -117,14 +117,14 @@ fn a_file_without_an_identity_connects_in_zeds_terminal_for_gemini_only() {
 /// Difference 3: the process id in Gemini's file name is only a sort key. Difference 22: Qwen Code sweeps hard.
 #[test]
 fn a_dead_process_id_is_a_sort_key_for_gemini_and_death_for_qwens_lock() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 4321, DEAD, &scene.file(4321, DEAD));
     }
     assert_eq!(ports(&scene.look(AgentKind::Gemini)), [4321]);
     let lookup = scene.look(AgentKind::Qwen);
-    assert_eq!(lookup.candidates[0].verdict, Verdict::DeletedParentGone);
-    assert!(matches!(refusal(&lookup), Refusal::FileDeleted { .. }));
+    assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedParentGone);
+    assert!(matches!(failure(&lookup), LookupFailure::FileDeleted { .. }));
     assert!(is_not_supported(&lookup));
     assert!(lookup.candidates[0].path.exists());
 }
@@ -132,11 +132,11 @@ fn a_dead_process_id_is_a_sort_key_for_gemini_and_death_for_qwens_lock() {
 /// Difference 2: `ppid` must be a process of the same user; Qwen Code takes "not permitted" for dead.
 #[test]
 fn a_parent_of_another_user_is_death_for_qwens_lock() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     scene.put(AgentKind::Qwen, 4321, FOREIGN, &scene.file(4321, FOREIGN));
     assert_eq!(
         scene.look(AgentKind::Qwen).candidates[0].verdict,
-        Verdict::DeletedParentForeign
+        CandidateStatus::DeletedParentForeign
     );
     scene.put(AgentKind::Gemini, 4321, DEAD, &with(scene.file(4321, 0), "port", 1));
     scene.put(AgentKind::Gemini, 4321, FOREIGN, &scene.file(4321, 0));
@@ -145,19 +145,19 @@ fn a_parent_of_another_user_is_death_for_qwens_lock() {
 
 #[test]
 fn variables_alone_are_not_supported_in_a_plain_terminal() {
-    let scene = Scene::new()
+    let scene = Fixture::new()
         .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
         .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
     let lookup = scene.look(AgentKind::Gemini);
-    assert!(matches!(refusal(&lookup), Refusal::NoDiscoveryFile { .. }));
+    assert!(matches!(failure(&lookup), LookupFailure::NoDiscoveryFile { .. }));
     assert!(is_not_supported(&lookup));
 }
 
 /// Difference 4, difference 6 and difference 7: in a known terminal Gemini CLI connects by its variables alone.
 #[test]
 fn variables_alone_connect_gemini_in_a_known_terminal() {
-    let scene = Scene::new()
+    let scene = Fixture::new()
         .with("TERM_PROGRAM", "vscode")
         .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
@@ -169,7 +169,7 @@ fn variables_alone_connect_gemini_in_a_known_terminal() {
 /// Difference 4: Qwen Code has a variable for the port and none for the token.
 #[test]
 fn variables_alone_bring_qwen_no_token() {
-    let scene = Scene::new()
+    let scene = Fixture::new()
         .with("TERM_PROGRAM", "vscode")
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
         .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
@@ -177,43 +177,43 @@ fn variables_alone_bring_qwen_no_token() {
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
     let refused = lookup.token_refused(lookup.targets().next().unwrap());
     assert!(refused.to_string().contains("missing token"), "{refused}");
-    assert!(refused.shown().unwrap().ends_with("Unauthorized"));
+    assert!(refused.agent_message().unwrap().ends_with("Unauthorized"));
 }
 
 /// Difference 4: for Qwen Code the port variable is the first look-up.
 #[test]
 fn qwens_port_variable_names_its_file_without_any_cleaning() {
-    let scene = Scene::new().with("QWEN_CODE_IDE_SERVER_PORT", "4321");
+    let scene = Fixture::new().with("QWEN_CODE_IDE_SERVER_PORT", "4321");
     scene.put(AgentKind::Qwen, 4321, DEAD, &scene.file(4321, DEAD));
     assert_eq!(ports(&scene.look(AgentKind::Qwen)).first(), Some(&4321));
 }
 
 #[test]
 fn naming_the_editors_process_does_not_replace_an_identity() {
-    let scene = Scene::new().with("GEMINI_CLI_IDE_PID", "424242");
+    let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "424242");
     scene.put(AgentKind::Gemini, 4321, DEAD, &without(scene.file(4321, 0), "ideInfo"));
     assert!(is_not_supported(&scene.look(AgentKind::Gemini)));
 }
 
 #[test]
 fn of_two_companions_gemini_takes_the_larger_process_id_and_qwen_the_newer_file() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 1111, 700, &scene.file(1111, 700));
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
     }
     let lookup = scene.look(AgentKind::Gemini);
     assert_eq!(ports(&lookup), [1111]);
-    assert_eq!(lookup.candidates[1].verdict, Verdict::LostTie);
+    assert_eq!(lookup.candidates[1].verdict, CandidateStatus::LostTie);
     let lookup = scene.look(AgentKind::Qwen);
     assert_eq!(ports(&lookup), [2222, 1111]);
     assert_eq!(tokens(&lookup), [Some("token-2222"), Some("token-1111")]);
-    assert_eq!(lookup.candidates[1].verdict, Verdict::TriedLater);
+    assert_eq!(lookup.candidates[1].verdict, CandidateStatus::TriedLater);
 }
 
 #[test]
 fn of_two_companions_the_port_variable_names_one() {
-    let scene = Scene::new()
+    let scene = Fixture::new()
         .with("GEMINI_CLI_IDE_SERVER_PORT", "2222")
         .with("QWEN_CODE_IDE_SERVER_PORT", "1111");
     for agent in BOTH {
@@ -227,7 +227,7 @@ fn of_two_companions_the_port_variable_names_one() {
 
 #[test]
 fn geminis_variable_for_the_process_breaks_the_tie() {
-    let scene = Scene::new().with("GEMINI_CLI_IDE_PID", "500");
+    let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "500");
     scene.put(AgentKind::Gemini, 1111, 700, &scene.file(1111, 700));
     scene.put(AgentKind::Gemini, 2222, 500, &scene.file(2222, 500));
     assert_eq!(ports(&scene.look(AgentKind::Gemini)), [2222]);
@@ -235,7 +235,7 @@ fn geminis_variable_for_the_process_breaks_the_tie() {
 
 #[test]
 fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let stale = with(
         scene.file(1111, 700),
         "ideInfo",
@@ -253,7 +253,7 @@ fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
     assert!(stopped.hint().contains(&path));
     assert!(
         stopped
-            .shown()
+            .agent_message()
             .unwrap()
             .starts_with("Failed to connect to IDE companion extension in Stale.")
     );
@@ -264,7 +264,7 @@ fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
 
 #[test]
 fn a_stale_file_of_a_dead_process_hides_nothing() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
         scene.put(agent, 1111, DEAD, &scene.file(1111, DEAD));
@@ -274,13 +274,13 @@ fn a_stale_file_of_a_dead_process_hides_nothing() {
 
 #[test]
 fn a_workspace_elsewhere_is_told_by_gemini_and_hidden_by_qwen() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 4321, 500, &scene.file(4321, 500));
     }
     let project = scene.path("project");
     let lookup = scene.look_from(AgentKind::Gemini, "other");
-    assert_eq!(lookup.candidates[0].verdict, Verdict::ChosenDespiteMismatch);
+    assert_eq!(lookup.candidates[0].verdict, CandidateStatus::ChosenDespiteMismatch);
     assert_eq!(
         shown(&lookup),
         format!(
@@ -290,6 +290,6 @@ fn a_workspace_elsewhere_is_told_by_gemini_and_hidden_by_qwen() {
         )
     );
     let lookup = scene.look_from(AgentKind::Qwen, "other");
-    assert!(matches!(refusal(&lookup), Refusal::WorkspaceElsewhere { roots, .. } if *roots == [project]));
+    assert!(matches!(failure(&lookup), LookupFailure::WorkspaceElsewhere { roots, .. } if *roots == [project]));
     assert!(is_not_supported(&lookup));
 }

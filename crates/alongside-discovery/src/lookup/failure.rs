@@ -1,7 +1,7 @@
 //! Why an agent does not connect: one variant for each rule that stops it.
 //!
-//! Each says what stops the agent ([`Display`](std::fmt::Display)), what to do about it ([`Refusal::hint`]), and what the
-//! agent itself shows ([`Refusal::shown`]), which is often the same sentence for quite different reasons.
+//! Each says what stops the agent ([`Display`](std::fmt::Display)), what to do about it ([`LookupFailure::hint`]), and what the
+//! agent itself shows ([`LookupFailure::shown`]), which is often the same sentence for quite different reasons.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use alongside_core::dialect::AgentKind;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::candidate::Verdict;
+use super::candidate::CandidateStatus;
 use crate::place;
 use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
 
@@ -17,7 +17,7 @@ use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
 #[serde(tag = "rule", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum LookupFailure {
     /// There is no file to go by.
     #[error("{} found no discovery file in {}", name(*agent), directory.display())]
     NoDiscoveryFile {
@@ -101,7 +101,7 @@ pub enum Refusal {
         /// The file.
         path: PathBuf,
         /// Why it does so.
-        verdict: Verdict,
+        verdict: CandidateStatus,
     },
     /// Neither a file nor a variable names a workspace.
     #[error("{} found no workspace: no usable discovery file has one, and {variable} is not set", name(*agent))]
@@ -194,7 +194,7 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl LookupFailure {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
@@ -261,7 +261,7 @@ impl Refusal {
 
     /// What the agent shows to a person who asks with `/ide status` or `/ide enable`, without its coloured prefix. `None`
     /// where it does not get as far as showing something.
-    pub fn shown(&self) -> Option<String> {
+    pub fn agent_message(&self) -> Option<String> {
         Some(match self {
             Self::NoDiscoveryFile { agent, .. }
             | Self::ForeignFile { agent, .. }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Plugins, Runner, Setting};
+use super::{InstallContext, Plugins, Runner};
 use alongside_discovery::{Environment, Platform};
 
 /// Nothing is run.
@@ -43,15 +43,14 @@ impl Runner for PretendRunner {
 }
 
 /// A home, a path and plugins.
-pub(super) struct Scene {
+pub(super) struct Fixture {
     scratch: tempfile::TempDir,
     environment: Environment,
     plugins: Plugins,
     runner: PretendRunner,
-    has_language_server: bool,
 }
 
-impl Scene {
+impl Fixture {
     pub(super) fn on(platform: Platform) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let home = scratch.path().join("home");
@@ -72,17 +71,11 @@ impl Scene {
             environment,
             plugins: Plugins::default(),
             runner: PretendRunner::default(),
-            has_language_server: false,
         }
     }
 
     pub(super) fn with_plugin(mut self, plugin: &str, file: &str, content: &str) -> Self {
         self.plugins = self.plugins.with(plugin, file, content);
-        self
-    }
-
-    pub(super) fn with_language_server(mut self) -> Self {
-        self.has_language_server = true;
         self
     }
 
@@ -107,12 +100,11 @@ impl Scene {
         self
     }
 
-    pub(super) fn setting(&self) -> Setting<'_> {
-        Setting {
+    pub(super) fn setting(&self) -> InstallContext<'_> {
+        InstallContext {
             environment: &self.environment,
             plugins: &self.plugins,
             program: PathBuf::from("/opt/alongside/bin/alongside"),
-            has_language_server: self.has_language_server,
             runner: &self.runner,
         }
     }
