@@ -7,9 +7,11 @@ mod turns;
 
 use std::time::Duration;
 
-use alongside_agent::daemon::DaemonAddress;
-use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions};
-use alongside_agent::{AgentEvent, EventReceiver};
+use alongside_agent::conversation::{ContentBlock, PermissionDecision};
+use alongside_agent::daemon::{DaemonAddress, DaemonOptions};
+use alongside_agent::{
+    AgentCommand, AgentError, AgentEvent, AgentManager, AgentReply, AgentTarget, ConnectedSession, EventReceiver,
+};
 use serde_json::{Value, json};
 
 use crate::fake::{FakeDaemon, SESSION};
@@ -21,8 +23,76 @@ fn options(daemon: &FakeDaemon) -> DaemonOptions {
     }
 }
 
-async fn connected(daemon: &FakeDaemon) -> (DaemonIdeConnection, EventReceiver) {
-    let (connection, mut events) = DaemonIdeConnection::new();
+/// A manager for daemons only, with a method for each command.
+#[derive(Clone, Debug)]
+pub(crate) struct Chat {
+    manager: AgentManager,
+}
+
+impl Chat {
+    pub(crate) fn new() -> (Self, EventReceiver) {
+        let (manager, events) = AgentManager::new();
+        (Self { manager }, events)
+    }
+
+    pub(crate) async fn connect(&self, options: DaemonOptions) -> Result<ConnectedSession, AgentError> {
+        self.manager.connect(AgentTarget::Daemon(Box::new(options))).await
+    }
+
+    pub(crate) async fn disconnect(&self) {
+        self.manager.disconnect().await;
+    }
+
+    fn is_connected(&self) -> bool {
+        self.manager.is_connected()
+    }
+
+    pub(crate) async fn execute(&self, command: AgentCommand) -> Result<AgentReply, AgentError> {
+        self.manager.execute(command).await
+    }
+
+    pub(crate) async fn prompt(&self, blocks: &[ContentBlock]) -> Result<String, AgentError> {
+        let blocks = blocks.to_vec();
+        match self.execute(AgentCommand::Prompt { blocks }).await? {
+            AgentReply::Prompt { prompt_id } => Ok(prompt_id),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn cancel(&self) -> Result<AgentReply, AgentError> {
+        self.execute(AgentCommand::Cancel).await
+    }
+
+    async fn set_model(&self, model_id: &str) -> Result<AgentReply, AgentError> {
+        let model_id = model_id.to_owned();
+        self.execute(AgentCommand::SetModel { model_id }).await
+    }
+
+    async fn set_mode(&self, mode_id: &str) -> Result<AgentReply, AgentError> {
+        let mode_id = mode_id.to_owned();
+        self.execute(AgentCommand::SetMode { mode_id }).await
+    }
+
+    /// `false` if the response came too late.
+    pub(crate) async fn respond_to_permission(
+        &self,
+        request_id: &str,
+        decision: &PermissionDecision,
+    ) -> Result<bool, AgentError> {
+        let (request_id, decision) = (request_id.to_owned(), decision.clone());
+        let reply = self.execute(AgentCommand::Answer { request_id, decision }).await?;
+        Ok(reply == AgentReply::Done)
+    }
+}
+
+/// The last daemon event that was delivered completely.
+fn last_event_id(events: &EventReceiver) -> Option<u64> {
+    let position = serde_json::to_value(events.position()?).unwrap();
+    position["cursor"]["lastEventId"].as_u64()
+}
+
+async fn connected(daemon: &FakeDaemon) -> (Chat, EventReceiver) {
+    let (connection, mut events) = Chat::new();
     connection.connect(options(daemon)).await.unwrap();
     until(&mut events, |event| matches!(event, AgentEvent::Modes(_))).await;
     (connection, events)

@@ -1,19 +1,21 @@
 //! Connecting: what fits, which session, and what is told of it.
 
+use super::Chat;
+use alongside_agent::OpenSession;
 use alongside_agent::conversation::PermissionDecision;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::daemon::{AddressError, DaemonAddress, DaemonError};
-use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, Secret};
 use serde_json::{Value, json};
 
-use super::{connected, opened, options, request, settle, until};
+use super::{connected, last_event_id, opened, options, request, settle, until};
 use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION, WORKSPACE, chunk};
 
 #[tokio::test]
 async fn connecting_enters_a_session_and_forwards_its_updates() {
     let daemon = FakeDaemon::start().await;
     daemon.say("before anyone listened");
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     let session = connection.connect(options(&daemon)).await.unwrap();
     assert_eq!((session.session_id.as_str(), session.attached), (SESSION, false));
     let told = until(&mut events, |event| matches!(event, AgentEvent::AssistantChunk { .. })).await;
@@ -22,13 +24,13 @@ async fn connecting_enters_a_session_and_forwards_its_updates() {
     until(&mut events, |event| matches!(event, AgentEvent::ThinkingChunk { .. })).await;
     settle(&daemon, &mut events).await;
     assert!(connection.is_connected());
-    assert!(connection.cursor().unwrap().last_event_id >= Some(2));
+    assert!(last_event_id(&events) >= Some(2));
 }
 
 #[tokio::test]
 async fn two_connects_at_once_leave_one_session_and_orphan_none() {
     let daemon = FakeDaemon::start().await;
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     let (first, second) = tokio::join!(
         connection.connect(options(&daemon)),
         connection.connect(options(&daemon))
@@ -49,7 +51,7 @@ async fn two_connects_at_once_leave_one_session_and_orphan_none() {
 async fn a_connect_after_one_that_failed_succeeds() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("GET /capabilities", Reply::json(401, &json!({"error": "Unauthorized"})));
-    let (connection, _events) = DaemonIdeConnection::new();
+    let (connection, _events) = Chat::new();
     let (first, second) = tokio::join!(
         connection.connect(options(&daemon)),
         connection.connect(options(&daemon))
@@ -61,7 +63,7 @@ async fn a_connect_after_one_that_failed_succeeds() {
 
 #[tokio::test]
 async fn without_a_session_cancelling_is_nothing_and_the_rest_is_refused() {
-    let (connection, _events) = DaemonIdeConnection::new();
+    let (connection, _events) = Chat::new();
     connection.cancel().await.unwrap();
     assert!(matches!(
         connection.prompt(&["x".into()]).await,
@@ -86,7 +88,7 @@ async fn whoever_comes_late_finds_the_open_approval_and_the_history() {
             "options": [{"optionId": "proceed_once", "label": "Allow", "kind": "allow_once"}]}),
         ];
     });
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     assert!(connection.connect(options(&daemon)).await.unwrap().attached);
     let told = until(&mut events, |event| matches!(event, AgentEvent::ApprovalOpened { .. })).await;
     assert_eq!(opened(&told), ["r"]);
@@ -113,7 +115,7 @@ async fn whoever_comes_late_finds_the_open_approval_and_the_history() {
 #[tokio::test]
 async fn a_daemon_that_works_elsewhere_is_refused_before_a_session_is_made() {
     let daemon = FakeDaemon::start().await;
-    let (connection, _events) = DaemonIdeConnection::new();
+    let (connection, _events) = Chat::new();
     let elsewhere = DaemonOptions {
         workspace: Some("/elsewhere".to_owned()),
         ..options(&daemon)
@@ -138,7 +140,7 @@ async fn a_daemon_that_works_elsewhere_is_refused_before_a_session_is_made() {
 async fn a_daemon_that_lacks_something_is_refused_by_its_name() {
     let daemon = FakeDaemon::start().await;
     daemon.with(|state| state.features.retain(|feature| feature != "session_permission_vote"));
-    let (connection, _events) = DaemonIdeConnection::new();
+    let (connection, _events) = Chat::new();
     let error = connection.connect(options(&daemon)).await.unwrap_err();
     assert!(matches!(
         error,
@@ -245,7 +247,7 @@ async fn nothing_secret_is_in_what_is_told_or_logged() {
         ..options(&daemon)
     };
     assert!(!format!("{options:?}").contains("s3cret"));
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     connection.connect(options).await.unwrap();
     assert_eq!(
         daemon.wait_for_request("/events").await.header("authorization"),

@@ -1,10 +1,13 @@
 //! Cuts, and the end of a session.
 
-use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
+use super::Chat;
+use alongside_agent::OpenSession;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::{AgentEvent, DisconnectKind, NoticeLevel};
+use alongside_core::SessionId;
 use serde_json::json;
 
-use super::{connected, open_approval, options, settle, until};
+use super::{connected, last_event_id, open_approval, options, settle, until};
 use crate::fake::{FakeDaemon, Reply, SESSION, chunk};
 
 #[tokio::test]
@@ -50,7 +53,7 @@ async fn the_death_of_another_session_is_ignored() {
     let last = daemon.publish("session_died", &json!({"reason": "x"}));
     settle(&daemon, &mut events).await;
     assert!(connection.is_connected());
-    assert!(connection.cursor().unwrap().last_event_id >= Some(last));
+    assert!(last_event_id(&events) >= Some(last));
 }
 
 #[tokio::test]
@@ -117,13 +120,13 @@ async fn lost_events_are_replaced_by_the_history() {
 async fn events_that_fail_are_told_as_such() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/events", Reply::json(401, &json!({"error": "Unauthorized"})));
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     connection.connect(options(&daemon)).await.unwrap();
     let told = until(&mut events, |event| matches!(event, AgentEvent::Disconnected { .. })).await;
     assert!(matches!(
         told.last(),
         Some(AgentEvent::Disconnected {
-            kind: DisconnectKind::Unauthorised,
+            kind: DisconnectKind::Unauthorized,
             ..
         })
     ));
@@ -156,9 +159,9 @@ async fn a_restarted_daemon_is_put_into_the_mode_again_that_it_has_forgotten() {
 #[tokio::test]
 async fn an_old_session_begins_in_the_mode_that_was_asked_for_unless_others_are_in_it() {
     let daemon = FakeDaemon::start().await;
-    let (connection, _events) = DaemonIdeConnection::new();
+    let (connection, _events) = Chat::new();
     let open = || DaemonOptions {
-        open: OpenSession::Load(SESSION.to_owned()),
+        open: OpenSession::Load(SessionId::new(SESSION)),
         mode: Some("default".to_owned()),
         ..options(&daemon)
     };

@@ -1,33 +1,20 @@
-//! What was told, so that nothing is told twice: within a connection, and by whoever goes on after a restart.
+//! What was delivered, so that nothing is delivered twice: within a connection, and after a restart of ours.
 
-use super::{Translator, patch_of, take_out};
-use crate::conversation::{PermissionRequest, SessionUpdate, ToolCallPatch};
-use crate::daemon::{DaemonEvent, EventKind, PendingPrompt};
-use crate::position::Told;
 use alongside_protocol::chat::AgentEvent;
 
-/// How many prompts of ours are remembered.
-const MOST_ACCEPTED: usize = 64;
+use super::answers::PendingPrompt;
+use super::event::{DaemonEvent, EventKind};
+use crate::conversation::translator::{patch_of, remove_entry};
+use crate::conversation::{PermissionRequest, SessionUpdate, ToolCallPatch, Translator};
+use crate::position::Delivered;
 
 impl Translator {
-    /// Takes note of a prompt of ours; `true` the first time.
-    pub fn accept(&mut self, prompt_id: &str) -> bool {
-        let is_new = self.accepted.iter().all(|(known, _)| known != prompt_id);
-        if is_new {
-            if self.accepted.len() == MOST_ACCEPTED {
-                self.accepted.remove(0);
-            }
-            self.accepted.push((prompt_id.to_owned(), false));
-        }
-        is_new
-    }
-
-    /// What was told and will be said again.
-    pub(in crate::ide) fn told(&self) -> Told {
+    /// What was delivered and later events will repeat.
+    pub(super) fn delivered(&self) -> Delivered {
         let accepted = self.accepted.iter().filter(|(_, ended)| !ended);
         let mut open: Vec<String> = self.open.keys().chain(&self.unlisted).cloned().collect();
         open.sort_unstable();
-        Told {
+        Delivered {
             accepted: accepted.map(|(prompt_id, _)| prompt_id.clone()).collect(),
             queued: self.queued.clone(),
             running: self.running.clone(),
@@ -36,22 +23,26 @@ impl Translator {
         }
     }
 
-    /// Goes on where somebody has told this much, up to the event `last`, given what the daemon knows by now: a history that goes on
-    /// beyond that event, and the approvals that are open. Nothing comes of this but what is known of the calls of tools.
-    pub(in crate::ide) fn resume(
+    /// Continues after event `last`. `history` goes beyond that event: it only serves to restore the tool calls. `open` lists the
+    /// open permission requests.
+    pub(super) fn resume(
         &mut self,
-        told: Told,
+        delivered: Delivered,
         open: Vec<PermissionRequest>,
         history: Vec<DaemonEvent>,
         last: u64,
     ) {
-        self.accepted = told.accepted.into_iter().map(|prompt_id| (prompt_id, false)).collect();
-        self.queued = told.queued;
-        self.running = told.running;
-        self.ended = told.ended;
-        self.unlisted = told.open;
+        self.accepted = delivered
+            .accepted
+            .into_iter()
+            .map(|prompt_id| (prompt_id, false))
+            .collect();
+        self.queued = delivered.queued;
+        self.running = delivered.running;
+        self.ended = delivered.ended;
+        self.unlisted = delivered.open;
         for request in open {
-            if take_out(&mut self.unlisted, &request.request_id) {
+            if remove_entry(&mut self.unlisted, &request.request_id) {
                 self.open.insert(request.request_id.clone(), request);
             } else {
                 self.missed.push(request);
@@ -62,7 +53,7 @@ impl Translator {
                 EventKind::SessionUpdate(SessionUpdate::ToolCall(patch)) => patch,
                 EventKind::PermissionRequest(request) => {
                     let patch = patch_of(&request.tool_call);
-                    // Its event says more than the list of what is open.
+                    // The event has more detail than the daemon's list of open requests.
                     let listed = self.missed.iter_mut().chain(self.open.values_mut());
                     if let Some(listed) = listed.into_iter().find(|known| known.request_id == request.request_id) {
                         *listed = *request;
@@ -74,7 +65,7 @@ impl Translator {
             if event.id.is_some_and(|id| id <= last) {
                 self.cards.apply(patch);
             } else if !self.cards.knows(&patch.id) {
-                // Several events put together, some of which were told: how the call ended was not one of them.
+                // Compacted from several events, some of them delivered: how the call ended was not.
                 self.cards.apply(ToolCallPatch {
                     status: None,
                     output: None,
@@ -85,8 +76,8 @@ impl Translator {
         }
     }
 
-    /// Takes the approvals that wait for an answer, as the daemon lists them, in place of those that are known.
-    pub fn set_open(&mut self, requests: Vec<PermissionRequest>) -> Vec<AgentEvent> {
+    /// Replaces the open permission requests by the daemon's list.
+    pub(super) fn set_open(&mut self, requests: Vec<PermissionRequest>) -> Vec<AgentEvent> {
         let gone: Vec<String> = self.open.keys().cloned().collect();
         for request_id in gone {
             if requests.iter().all(|request| request.request_id != request_id) {
@@ -99,8 +90,8 @@ impl Translator {
         std::mem::take(&mut self.events)
     }
 
-    /// Takes the prompts that run or wait, as the daemon lists them.
-    pub fn set_prompts(&mut self, prompts: Vec<PendingPrompt>) -> Vec<AgentEvent> {
+    /// Adds the running and the queued prompts of the daemon's list.
+    pub(super) fn set_prompts(&mut self, prompts: Vec<PendingPrompt>) -> Vec<AgentEvent> {
         for prompt in prompts {
             if prompt.state == "running" {
                 self.start(&prompt.prompt_id);
