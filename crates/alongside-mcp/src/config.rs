@@ -89,6 +89,8 @@ pub struct Timing {
     pub header_read: Duration,
     /// How long a request's body may pause.
     pub body_pause: Duration,
+    /// How long [`Server::drain`](crate::Server::drain) waits for agents between two streams. CLIs come back after 1 s.
+    pub reconnect: Duration,
     /// How long [`Server::shutdown`](crate::Server::shutdown) waits for agents to take what is pending.
     pub shutdown: Duration,
 }
@@ -102,6 +104,7 @@ impl Default for Timing {
             idle: Duration::from_mins(10),
             header_read: Duration::from_mins(1),
             body_pause: Duration::from_secs(30),
+            reconnect: Duration::from_secs(2),
             shutdown: Duration::from_secs(2),
         }
     }

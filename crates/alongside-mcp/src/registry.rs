@@ -25,6 +25,8 @@ pub(crate) struct Registry {
     callbacks: Callbacks,
     /// A deadline may have come nearer.
     deadlines: Notify,
+    /// A stream opened, or a session needs none any longer.
+    drained: Notify,
 }
 
 /// Why a session cannot be started.
@@ -57,6 +59,7 @@ impl Registry {
             table: Mutex::new(Table::new(context, limits, timing, callbacks.clone())),
             callbacks,
             deadlines: Notify::new(),
+            drained: Notify::new(),
         }
     }
 
@@ -103,6 +106,7 @@ impl Registry {
         let Some(waker) = table.end(id) else { return false };
         table.remember_deletion(id.clone());
         drop(table);
+        self.drained.notify_one();
         wake(waker);
         true
     }
@@ -110,6 +114,7 @@ impl Registry {
     /// Opens a stream and ends any other of the session.
     pub(crate) fn open_stream(&self, id: &SessionId, last_event_id: Option<&str>) -> Option<u64> {
         let (number, replaced) = self.table.lock().open_stream(id, last_event_id)?;
+        self.drained.notify_one();
         wake(replaced);
         Some(number)
     }
@@ -143,11 +148,24 @@ impl Registry {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
             session.outbox.supersede(file_path);
         }
+        self.drained.notify_one();
     }
 
     /// Waits until the companion was told all that happened so far.
     pub(crate) async fn settled(&self) {
         self.callbacks.settled().await;
+    }
+
+    /// Waits until every session with undelivered decisions has a stream, and each of `expected` is back. One caller at a time.
+    pub(crate) async fn drained(&self, expected: &[SessionId]) {
+        loop {
+            // A session that just came back may have decisions that the companion is about to send.
+            self.settled().await;
+            if self.table.lock().is_drained(expected) {
+                return;
+            }
+            self.drained.notified().await;
+        }
     }
 
     /// Takes the `params` of a new context for everybody who listens.
@@ -208,6 +226,7 @@ impl Registry {
     pub(crate) async fn expire(&self) {
         loop {
             let next = self.table.lock().expire(Instant::now());
+            self.drained.notify_one();
             let changed = self.deadlines.notified();
             match next {
                 Some(deadline) => tokio::select! {

@@ -35,6 +35,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Server {
     port: u16,
     shutdown_time: Duration,
+    reconnect_time: Duration,
     registry: Arc<Registry>,
     closing: watch::Sender<bool>,
     listener: Task,
@@ -90,6 +91,7 @@ impl Server {
         Ok(Self {
             port,
             shutdown_time: config.timing.shutdown,
+            reconnect_time: config.timing.reconnect,
             registry,
             closing,
             listener: Task(tokio::spawn(accept(listener, endpoint))),
@@ -106,6 +108,15 @@ impl Server {
     /// The handle to speak to agents.
     pub fn agents(&self) -> Agents {
         Agents(self.registry.clone())
+    }
+
+    /// Gives agents between two streams a moment to come back for their decisions, and so for the sessions in `expected`, which
+    /// a previous companion had. Call it after the last decision and before [`shutdown`](Self::shutdown).
+    pub async fn drain(&self, expected: &[SessionId]) {
+        let drained = self.registry.drained(expected);
+        if tokio::time::timeout(self.reconnect_time, drained).await.is_err() {
+            tracing::debug!("some agents did not reconnect before shutdown");
+        }
     }
 
     /// Stops listening, lets every stream write what is pending and end cleanly, and gives back what no agent took in time.

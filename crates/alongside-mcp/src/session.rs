@@ -266,6 +266,16 @@ impl Table {
         Some(session.take_waker().into_iter().collect())
     }
 
+    /// Whether every session with undelivered decisions has a stream to receive them, and each of `expected` is back.
+    pub(crate) fn is_drained(&self, expected: &[SessionId]) -> bool {
+        let is_back = |id| self.sessions.get(id).is_some_and(Session::listens);
+        expected.iter().all(is_back)
+            && self
+                .sessions
+                .values()
+                .all(|session| session.listens() || session.outbox.undelivered() == 0)
+    }
+
     /// Lets every stream end as soon as it has nothing to write; gives the streams to wake.
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closing = true;
