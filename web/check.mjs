@@ -7,7 +7,10 @@ import { join } from "node:path";
 import { buildPage } from "./build.mjs";
 
 function run(program, ...parameters) {
-  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, program), ...parameters], { cwd: import.meta.dirname, stdio: "inherit" });
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, program), ...parameters], {
+    cwd: import.meta.dirname,
+    stdio: "inherit",
+  });
   if (status !== 0) process.exit(status ?? 1);
 }
 
@@ -16,6 +19,7 @@ async function contents(folder) {
   return Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))]));
 }
 
+run("node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", ".", "../e2e/browser");
 run("node_modules/typescript/bin/tsc", "--noEmit");
 run("test/run.mjs");
 

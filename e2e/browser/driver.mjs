@@ -6,19 +6,19 @@
 // whatever the scenario needs. A scenario writes JSON lines, `{"event": "reached" | "done" | "failed", …}`. After a
 // "reached" it waits for one JSON line, so that the test can do its part: let a change arrive, kill the companion.
 // All the judging is in the test; a scenario fails by itself only when it cannot go on.
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { chromium } from 'playwright-core';
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
 
 const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
 ];
 /** How long a thing that normally takes a second may take on a machine that is busy with other things. */
 const PATIENCE = 60_000;
@@ -38,30 +38,30 @@ export class ReviewPage {
 
   /** Waits until the page has caught up with the companion. */
   async connected() {
-    await this.page.locator('body[data-connection=open]').waitFor();
+    await this.page.locator("body[data-connection=open]").waitFor();
   }
 
   /** Waits until a review is open, of this file if one is named, and can be decided. */
-  async armed(name = '') {
+  async armed(name = "") {
     await this.page
-      .locator('[data-testid=review][data-armed=true]:not([data-over])')
-      .filter({ has: this.page.locator('h2', { hasText: name }) })
+      .locator("[data-testid=review][data-armed=true]:not([data-over])")
+      .filter({ has: this.page.locator("h2", { hasText: name }) })
       .waitFor();
   }
 
   /** A line of the draft that contains this text. */
   line(text) {
-    return this.at('pane-draft').locator('.cm-line', { hasText: text }).first();
+    return this.at("pane-draft").locator(".cm-line", { hasText: text }).first();
   }
 
   /** The lines of the draft that are on the screen. */
   lines() {
-    return this.at('pane-draft').locator('.cm-line').allTextContents();
+    return this.at("pane-draft").locator(".cm-line").allTextContents();
   }
 
   /** The states of the parts, in order. */
   states() {
-    return this.at('hunk').evaluateAll((hunks) => hunks.map((hunk) => hunk.dataset.state));
+    return this.at("hunk").evaluateAll((hunks) => hunks.map((hunk) => hunk.dataset.state));
   }
 
   /** Waits until the part at this index (from 0) has a state. */
@@ -71,7 +71,7 @@ export class ReviewPage {
 
   /** Accepts or rejects the part at this index with its button, and waits until it shows. */
   async decideHunk(index, decision) {
-    await this.at('hunk').nth(index).getByTestId(`hunk-${decision}`).click();
+    await this.at("hunk").nth(index).getByTestId(`hunk-${decision}`).click();
     await this.state(index, `${decision}ed`);
   }
 
@@ -79,13 +79,13 @@ export class ReviewPage {
   async typeAfter(text, typed) {
     // At its beginning: a line can be wider than its pane, and a click in its middle would scroll sideways.
     await this.line(text).click({ position: { x: 2, y: 10 } });
-    await this.page.keyboard.press('End');
+    await this.page.keyboard.press("End");
     await this.page.keyboard.type(typed);
   }
 
   /** Waits until all that was typed has reached the companion. */
   async sent() {
-    await this.at('unsent').waitFor({ state: 'hidden' });
+    await this.at("unsent").waitFor({ state: "hidden" });
   }
 
   /** Where these are on the screen, to the hundredth of a pixel. */
@@ -110,14 +110,14 @@ class Stage {
     const page = await this.context.newPage();
     if (viewport) await page.setViewportSize(viewport);
     page.setDefaultTimeout(PATIENCE);
-    page.on('pageerror', (error) => this.complaints.errors.push(String(error)));
-    page.on('dialog', (dialog) => {
-      if (dialog.type() !== 'beforeunload') this.complaints.dialogs.push(dialog.message());
+    page.on("pageerror", (error) => this.complaints.errors.push(String(error)));
+    page.on("dialog", (dialog) => {
+      if (dialog.type() !== "beforeunload") this.complaints.dialogs.push(dialog.message());
       void dialog.accept();
     });
-    await page.exposeBinding('reportViolation', (_source, violation) => this.complaints.violations.push(violation));
+    await page.exposeBinding("reportViolation", (_source, violation) => this.complaints.violations.push(violation));
     await page.addInitScript(() => {
-      document.addEventListener('securitypolicyviolation', (event) => {
+      document.addEventListener("securitypolicyviolation", (event) => {
         window.reportViolation(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}`);
       });
     });
@@ -127,7 +127,7 @@ class Stage {
 
   /** Tells the test that this point is reached, and waits for what the test says. */
   async reached(point, details = {}) {
-    say('reached', { point, details });
+    say("reached", { point, details });
     const { value, done } = await this.lines.next();
     if (done) throw new Error(`the test has gone away at ${point}`);
     return JSON.parse(value);
@@ -136,7 +136,7 @@ class Stage {
   /** Keeps a picture of a page. */
   async screenshot({ page }, name) {
     mkdirSync(this.details.artifacts, { recursive: true });
-    await page.screenshot({ path: join(this.details.artifacts, `${name}.png`), animations: 'disabled', caret: 'hide' });
+    await page.screenshot({ path: join(this.details.artifacts, `${name}.png`), animations: "disabled", caret: "hide" });
   }
 
   /** Keeps what can be seen of a failure. */
@@ -155,19 +155,19 @@ export async function play(scenario) {
     executablePath: details.chromium,
     args: FLAGS,
     viewport: { width: 1280, height: 800 },
-    colorScheme: 'light',
-    reducedMotion: 'reduce',
+    colorScheme: "light",
+    reducedMotion: "reduce",
   });
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const stage = new Stage(details, context, lines);
   let failed = false;
   try {
     const result = await scenario(stage);
-    say('done', { result, complaints: stage.complaints });
+    say("done", { result, complaints: stage.complaints });
   } catch (error) {
     failed = true;
     await stage.keepFailure().catch(() => undefined);
-    say('failed', { message: error.stack, complaints: stage.complaints });
+    say("failed", { message: error.stack, complaints: stage.complaints });
   }
   await context.close();
   process.exit(failed ? 1 : 0);

@@ -1,5 +1,5 @@
 // How long a very large change takes to open, and one of its parts to decide.
-import { play } from './driver.mjs';
+import { play } from "./driver.mjs";
 
 /** Runs in the page: the time at which something has been painted that satisfies `ready`. */
 const PAINTED = `window.painted = (ready) => new Promise((resolve, reject) => {
@@ -40,15 +40,15 @@ await play(async (stage) => {
   const first = await page.page.evaluate(() => window.opened);
   await page.page.reload();
   const navigation = await page.page.evaluate(() => window.opened);
-  const measures = () => page.page.evaluate(() => performance.getEntriesByName('alongside:open').map(({ duration }) => duration));
+  const measures = () => page.page.evaluate(() => performance.getEntriesByName("alongside:open").map(({ duration }) => duration));
   const [opening] = await measures();
   await page.armed();
   const decisions = [];
   for (let index = 0; index < 10; index += 1) {
-    const decision = index % 2 === 0 ? 'reject' : 'accept';
+    const decision = index % 2 === 0 ? "reject" : "accept";
     decisions.push(
       await page.page.evaluate(async (decision) => {
-        const hunk = () => document.querySelector('[data-testid=hunk]');
+        const hunk = () => document.querySelector("[data-testid=hunk]");
         const start = performance.now();
         hunk().querySelector(`[data-testid=hunk-${decision}]`).click();
         return (await window.painted(() => hunk()?.dataset.state === `${decision}ed`)) - start;
@@ -56,20 +56,20 @@ await play(async (stage) => {
     );
   }
   const waits = await page.page.evaluate(() => window.waits);
-  await page.typeAfter('replaced(50)', ' ');
+  await page.typeAfter("replaced(50)", " ");
   await page.page.evaluate(() => {
-    const typed = () => document.querySelector('[data-testid=pane-draft]').textContent.includes('~');
+    const typed = () => document.querySelector("[data-testid=pane-draft]").textContent.includes("~");
     const listen = () => {
       const start = performance.now();
       window.typing = window.painted(typed).then((end) => end - start);
     };
-    document.addEventListener('keydown', listen, { capture: true, once: true });
+    document.addEventListener("keydown", listen, { capture: true, once: true });
   });
-  await page.page.keyboard.press('~');
+  await page.page.keyboard.press("~");
   const typing = await page.page.evaluate(() => window.typing);
-  const parts = await page.at('progress').textContent();
+  const parts = await page.at("progress").textContent();
   await page.sent();
-  await stage.screenshot(page, 'large');
+  await stage.screenshot(page, "large");
   const rounded = (number) => Math.round(number * 10) / 10;
   return {
     parts,

@@ -33,7 +33,12 @@ const say = async (page, text) => {
   await page.fill("[data-testid=prompt]", text);
   await page.keyboard.press("Enter");
 };
-const done = (page) => page.waitForFunction(() => document.querySelector("[data-testid=stop]").hidden && document.querySelectorAll("[data-testid=tool], [data-testid=answer]").length > 0);
+const done = (page) =>
+  page.waitForFunction(
+    () =>
+      document.querySelector("[data-testid=stop]").hidden &&
+      document.querySelectorAll("[data-testid=tool], [data-testid=answer]").length > 0,
+  );
 
 try {
   await shot("chat-idle", { colorScheme: "light" });

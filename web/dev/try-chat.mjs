@@ -21,7 +21,10 @@ async function check(name, act, options) {
   const page = await open();
   try {
     const report = await act(page, open);
-    assert.deepEqual(page.problems.filter((problem) => !problem.includes("did not answer")), []);
+    assert.deepEqual(
+      page.problems.filter((problem) => !problem.includes("did not answer")),
+      [],
+    );
     console.log("ok  ", name, report ?? "");
   } catch (error) {
     failed++;
@@ -96,7 +99,11 @@ await check("an approval is answered with a key, and one that is answered elsewh
   const other = await open();
   await say(page, "ask");
   await page.waitForSelector(`${at("approval")}[data-armed=true]`);
-  assert.deepEqual(await page.$$eval(at("option"), (options) => options.map((option) => option.dataset.option)), ["proceed_once", "proceed_always", "cancel"]);
+  assert.deepEqual(await page.$$eval(at("option"), (options) => options.map((option) => option.dataset.option)), [
+    "proceed_once",
+    "proceed_always",
+    "cancel",
+  ]);
   assert.equal(await focused(page), "prompt", "the focus stays");
   await other.waitForSelector(at("approval"));
   await page.waitForSelector(`${at("difference")} ${at("hunk")}`);
@@ -104,7 +111,30 @@ await check("an approval is answered with a key, and one that is answered elsewh
   await page.keyboard.press("Alt+1");
   await page.waitForSelector(`${at("answered")}:text-is('You chose: Yes, allow once')`);
   await other.waitForSelector(at("answered"));
-  await call(page, "dev/chat", { events: [{ type: "approvalOpened", request: { requestId: "x", promptId: null, toolCall: { id: "x", title: "Run it", kind: "execute", status: "pending", toolName: null, input: null, output: null, locations: [], content: [] }, options: [{ optionId: "a", name: "Allow", kind: "allow_once" }], questions: [] } }] });
+  await call(page, "dev/chat", {
+    events: [
+      {
+        type: "approvalOpened",
+        request: {
+          requestId: "x",
+          promptId: null,
+          toolCall: {
+            id: "x",
+            title: "Run it",
+            kind: "execute",
+            status: "pending",
+            toolName: null,
+            input: null,
+            output: null,
+            locations: [],
+            content: [],
+          },
+          options: [{ optionId: "a", name: "Allow", kind: "allow_once" }],
+          questions: [],
+        },
+      },
+    ],
+  });
   await page.waitForSelector(at("approval"));
   await call(page, "dev/chat", { events: [{ type: "approvalClosed", requestId: "x", optionId: "a", own: false }] });
   await page.waitForSelector(`${at("answered")}:text-is('Answered elsewhere: Allow')`);
@@ -116,7 +146,7 @@ await check("questions are answered: one, several, something else", async (page)
   await say(page, "question");
   await page.waitForSelector(`${at("approval")}[data-armed=true]`);
   await page.click(`${at("option")}[data-option=proceed_once]`);
-  assert.match(await page.textContent(at("answer-note")), /without an answer/);
+  assert.match(await page.textContent(at("answer-note")), /Answer every question first/);
   await page.check("text=250 ms");
   await page.check("text=each attempt");
   await page.fill(`${at("chat-question")}:nth-of-type(2) ${at("question-other")}`, "the reason");
@@ -165,7 +195,9 @@ await check("a lost connection and a gap lose and double nothing, and what is ty
   for (let round = 0; round < 3; round++) {
     await page.waitForTimeout(200);
     await page.fill(at("prompt"), `half a thought ${round}`);
-    await page.evaluate(() => window.sockets.forEach((socket) => socket.close()));
+    await page.evaluate(() => {
+      for (const socket of window.sockets) socket.close();
+    });
     await page.waitForSelector("body[data-connection=lost]");
     await page.waitForSelector("body[data-connection=open]");
     assert.equal(await page.inputValue(at("prompt")), `half a thought ${round}`);
@@ -175,14 +207,19 @@ await check("a lost connection and a gap lose and double nothing, and what is ty
   await page.keyboard.press("Escape");
   await page.waitForSelector("text=Cancelled.");
   const state = await call(page, "chat/state");
-  const told = state.events.filter(({ type }) => type === "assistantChunk").map(({ content }) => content.text).join("");
+  const told = state.events
+    .filter(({ type }) => type === "assistantChunk")
+    .map(({ content }) => content.text)
+    .join("");
   assert.equal((await answer(page)).replace(/\s+/g, " ").trim(), told.replace(/\s+/g, " ").trim());
 });
 
 await check("what is said into a lost connection is kept, and said once", async (page) => {
   await connect(page);
   await page.fill(at("prompt"), "question now");
-  await page.evaluate(() => window.sockets.forEach((socket) => socket.close()));
+  await page.evaluate(() => {
+    for (const socket of window.sockets) socket.close();
+  });
   await page.press(at("prompt"), "Enter");
   await page.waitForSelector("body[data-connection=open]");
   await page.waitForSelector(`${at("status")}:has-text("it is kept")`);
@@ -199,7 +236,10 @@ await check("what is said into a lost connection is kept, and said once", async 
   await page.waitForFunction(() => document.querySelectorAll("[data-testid=queued]").length === 1);
   await page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
   const { events } = await call(page, "chat/state");
-  assert.deepEqual(events.filter(({ type }) => type === "promptAccepted").map(({ text }) => text), ["question now", "second"]);
+  assert.deepEqual(
+    events.filter(({ type }) => type === "promptAccepted").map(({ text }) => text),
+    ["question now", "second"],
+  );
 });
 
 await check("what is typed and attached is there after a reload, as is the place", async (page) => {
@@ -272,12 +312,20 @@ await check("a hostile answer is only text", async (page) => {
   await page.waitForSelector(`${at("answer")} a[href='https://www.example.com/']`);
   assert.ok(!(await page.title()).includes("taken"));
   assert.equal(await page.$(`${at("answer")} script, ${at("answer")} img, ${at("answer")} b`), null);
-  assert.deepEqual(await page.$$eval(`${at("answer")} a`, (links) => links.map((link) => `${link.getAttribute("href")} ${link.rel}`)), ["https://example.com/a?b=c noopener noreferrer", "https://evil.example/pixel.png noopener noreferrer", "https://www.example.com/ noopener noreferrer", "mailto:me@example.com noopener noreferrer"]);
+  assert.deepEqual(await page.$$eval(`${at("answer")} a`, (links) => links.map((link) => `${link.getAttribute("href")} ${link.rel}`)), [
+    "https://example.com/a?b=c noopener noreferrer",
+    "https://evil.example/pixel.png noopener noreferrer",
+    "https://www.example.com/ noopener noreferrer",
+    "mailto:me@example.com noopener noreferrer",
+  ]);
   assert.equal(await page.$$eval(at("no-link"), (links) => links.length), 4);
   assert.equal(await page.$$eval(`${at("answer")} .special-direction`, (marks) => marks.length), 5);
   const whole = await page.textContent(at("answer"));
   assert.ok(whole.includes("\u{1f468}\u200d\u{1f469}"), whole);
-  assert.deepEqual(asked.filter((url) => url.includes("example")), []);
+  assert.deepEqual(
+    asked.filter((url) => url.includes("example")),
+    [],
+  );
 });
 
 await check("a huge block of code stays quick", async (page) => {
@@ -310,6 +358,9 @@ await check("sessions are listed, opened and renamed; writes are switched with a
   await connect(page, "daemon");
   await page.click(at("open-sessions"));
   await page.waitForFunction(() => document.querySelectorAll("[data-testid=session]").length === 3);
+  await page.click(at("more-sessions"));
+  await page.waitForFunction(() => document.querySelectorAll("[data-testid=session]").length === 4);
+  assert.equal(await page.isVisible(at("more-sessions")), false);
   await page.click(at("session-rename"));
   await page.fill(at("question-text"), "Another name");
   await page.keyboard.press("Enter");
@@ -327,39 +378,54 @@ await check("sessions are listed, opened and renamed; writes are switched with a
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const faults = async (page) => {
   await page.evaluate(axe);
-  return page.evaluate(async () => (await window.axe.run()).violations.map(({ id, impact, nodes }) => `${impact} ${id} ${nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`));
+  return page.evaluate(async () =>
+    (await window.axe.run()).violations.map(
+      ({ id, impact, nodes }) =>
+        `${impact} ${id} ${nodes
+          .map((node) => node.target.join(" "))
+          .slice(0, 3)
+          .join(", ")}`,
+    ),
+  );
 };
 for (const colorScheme of ["light", "dark"]) {
-  await check(`axe finds nothing, ${colorScheme}`, async (page) => {
-    const found = { idle: await faults(page) };
-    await connect(page, "daemon");
-    found.connected = await faults(page);
-    await say(page, "hello");
-    await page.waitForSelector("text=All four tests pass");
-    await page.waitForSelector(`${at("code")} .tok-keyword`);
-    found.answer = await faults(page);
-    await say(page, "ask");
-    await page.waitForSelector(`${at("approval")}[data-armed=true]`);
-    await page.waitForSelector(`${at("difference")} ${at("hunk")}`);
-    found.approval = await faults(page);
-    await page.keyboard.press("Alt+1");
-    await idle(page);
-    await say(page, "question");
-    await page.waitForSelector(`${at("approval")}[data-armed=true]`);
-    found.question = await faults(page);
-    await page.focus(at("prompt"));
-    await page.keyboard.type("/");
-    await page.waitForSelector(at("completion-item"));
-    found.completion = await faults(page);
-    await page.keyboard.press("Escape");
-    await page.click(at("open-agent"));
-    await page.waitForSelector(at("preflight"));
-    found.panel = await faults(page);
-    await page.click(at("disconnect"));
-    await page.waitForSelector(at("reopen"));
-    found.over = await faults(page);
-    assert.deepEqual(Object.entries(found).filter(([, list]) => list.length > 0), []);
-  }, { colorScheme });
+  await check(
+    `axe finds nothing, ${colorScheme}`,
+    async (page) => {
+      const found = { idle: await faults(page) };
+      await connect(page, "daemon");
+      found.connected = await faults(page);
+      await say(page, "hello");
+      await page.waitForSelector("text=All four tests pass");
+      await page.waitForSelector(`${at("code")} .tok-keyword`);
+      found.answer = await faults(page);
+      await say(page, "ask");
+      await page.waitForSelector(`${at("approval")}[data-armed=true]`);
+      await page.waitForSelector(`${at("difference")} ${at("hunk")}`);
+      found.approval = await faults(page);
+      await page.keyboard.press("Alt+1");
+      await idle(page);
+      await say(page, "question");
+      await page.waitForSelector(`${at("approval")}[data-armed=true]`);
+      found.question = await faults(page);
+      await page.focus(at("prompt"));
+      await page.keyboard.type("/");
+      await page.waitForSelector(at("completion-item"));
+      found.completion = await faults(page);
+      await page.keyboard.press("Escape");
+      await page.click(at("open-agent"));
+      await page.waitForSelector(at("preflight"));
+      found.panel = await faults(page);
+      await page.click(at("disconnect"));
+      await page.waitForSelector(at("reopen"));
+      found.over = await faults(page);
+      assert.deepEqual(
+        Object.entries(found).filter(([, list]) => list.length > 0),
+        [],
+      );
+    },
+    { colorScheme },
+  );
 }
 
 await browser.close();

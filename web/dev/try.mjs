@@ -15,7 +15,10 @@ async function check(name, act, options) {
   const page = await openPage(browser, desk.links[link++], options);
   try {
     const report = await act(page);
-    assert.deepEqual(page.problems.filter((problem) => !problem.includes("did not answer")), []);
+    assert.deepEqual(
+      page.problems.filter((problem) => !problem.includes("did not answer")),
+      [],
+    );
     console.log("ok  ", name, report ?? "");
   } catch (error) {
     failed++;
@@ -60,7 +63,8 @@ await check("speed of a large review", async (page) => {
   const opened = await page.evaluate(async (review) => {
     const start = performance.now();
     document.querySelector(`[data-testid=review-row][data-review="${review}"]`).click();
-    while (!document.querySelector(`[data-testid=review][data-review="${review}"] [data-testid=hunk]`)) await new Promise(requestAnimationFrame);
+    while (!document.querySelector(`[data-testid=review][data-review="${review}"] [data-testid=hunk]`))
+      await new Promise(requestAnimationFrame);
     await new Promise(requestAnimationFrame);
     await new Promise((resolve) => setTimeout(resolve));
     return performance.now() - start;
@@ -69,15 +73,18 @@ await check("speed of a large review", async (page) => {
   const times = [];
   for (let index = 0; index < 6; index++) {
     times.push(
-      await page.evaluate(async (reject) => {
-        const start = performance.now();
-        const hunk = document.querySelector("[data-testid=hunk]");
-        hunk.querySelector(`[data-testid=hunk-${reject ? "reject" : "accept"}]`).click();
-        const wanted = reject ? "rejected" : "accepted";
-        while (document.querySelector("[data-testid=hunk]").dataset.state !== wanted) await new Promise((resolve) => setTimeout(resolve));
-        await new Promise(requestAnimationFrame);
-        return performance.now() - start;
-      }, index % 2 === 0),
+      await page.evaluate(
+        async (reject) => {
+          const start = performance.now();
+          const hunk = document.querySelector("[data-testid=hunk]");
+          hunk.querySelector(`[data-testid=hunk-${reject ? "reject" : "accept"}]`).click();
+          const wanted = reject ? "rejected" : "accepted";
+          while (document.querySelector("[data-testid=hunk]").dataset.state !== wanted) await new Promise((resolve) => setTimeout(resolve));
+          await new Promise(requestAnimationFrame);
+          return performance.now() - start;
+        },
+        index % 2 === 0,
+      ),
     );
   }
   const step = await page.evaluate(async () => {
@@ -145,7 +152,12 @@ await check("two pages stay in step, also while both type; the first decision wi
   await page.waitForTimeout(200);
   const text = await draft(page, review);
   assert.ok(text.startsWith("// from the first\n") && text.endsWith("// from the second"), text);
-  const shown = (where) => where.evaluate(() => document.querySelector(".pane-draft .cm-content").cmTile?.view?.state?.doc?.toString() ?? document.querySelector(".pane-draft .cm-content").cmView?.view?.state?.doc?.toString());
+  const shown = (where) =>
+    where.evaluate(
+      () =>
+        document.querySelector(".pane-draft .cm-content").cmTile?.view?.state?.doc?.toString() ??
+        document.querySelector(".pane-draft .cm-content").cmView?.view?.state?.doc?.toString(),
+    );
   if ((await shown(page)) !== undefined) {
     assert.equal(await shown(page), text);
     assert.equal(await shown(other), text);
@@ -153,7 +165,7 @@ await check("two pages stay in step, also while both type; the first decision wi
   await other.keyboard.press("Escape");
   await other.keyboard.press("A");
   await page.waitForSelector("[data-testid=review][data-over=accepted]");
-  assert.match(await page.textContent("[data-testid=notice]"), /accepted elsewhere/);
+  assert.match(await page.textContent("[data-testid=notice]"), /Accepted elsewhere/);
   assert.deepEqual(other.problems, []);
   await other.context().close();
 });
@@ -180,7 +192,10 @@ await check("nothing decides within 400 ms, and a held key decides once", async 
 await check("a second review steals neither focus nor place", async (page) => {
   await open(page, "small");
   await page.keyboard.press("e");
-  const place = () => page.evaluate(() => JSON.stringify([document.activeElement.className, document.querySelector("[data-testid=review]").getBoundingClientRect()]));
+  const place = () =>
+    page.evaluate(() =>
+      JSON.stringify([document.activeElement.className, document.querySelector("[data-testid=review]").getBoundingClientRect()]),
+    );
   const before = await place();
   await call(page, "dev/open", { sample: "new" });
   await page.waitForTimeout(300);
@@ -231,7 +246,13 @@ await check("accessible, in all main states", async (page) => {
     // Not by a script element, which the policy forbids.
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => window.axe.run(document));
-    for (const { id, impact, nodes } of violations) faults.push(`${state}: ${impact} ${id}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.any.concat(node.all)[0]?.message ?? ""}`).join(" | ")}`);
+    for (const { id, impact, nodes } of violations)
+      faults.push(
+        `${state}: ${impact} ${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => `${node.target} ${node.any.concat(node.all)[0]?.message ?? ""}`)
+          .join(" | ")}`,
+      );
   };
   await open(page, "rust");
   await look("split");
@@ -266,13 +287,21 @@ await check("a lost connection shows, comes back, and nothing typed is lost", as
   const review = await open(page, "rust");
   await page.evaluate(() => {
     const Original = window.WebSocket;
-    window.cut = () => (window.WebSocket = class { constructor() { setTimeout(() => this.onclose?.()); } });
+    window.cut = () =>
+      (window.WebSocket = class {
+        constructor() {
+          setTimeout(() => this.onclose?.());
+        }
+      });
     window.mend = () => (window.WebSocket = Original);
   });
   await page.keyboard.press("e");
   await page.keyboard.type("// before\n");
   await settled(page);
-  await page.evaluate(() => { window.cut(); window.sockets.forEach((socket) => socket.close()); });
+  await page.evaluate(() => {
+    window.cut();
+    for (const socket of window.sockets) socket.close();
+  });
   await page.waitForSelector("[data-testid=connection]:visible");
   await page.keyboard.type("// while away\n");
   assert.equal(await page.isVisible("[data-testid=unsent]"), true);

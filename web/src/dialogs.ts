@@ -27,7 +27,11 @@ export function confirmation(title: string, sentence: string, yes: string): Prom
       element(
         "div",
         { class: "dialog-buttons" },
-        element("button", { type: "button", class: "quiet", "data-testid": "question-no", autofocus: true, onclick: close("no") }, "Cancel"),
+        element(
+          "button",
+          { type: "button", class: "quiet", "data-testid": "question-no", autofocus: true, onclick: close("no") },
+          "Cancel",
+        ),
         element("button", { type: "button", class: "primary", "data-testid": "question-yes", onclick: close("yes") }, yes),
       ),
     );
@@ -39,7 +43,14 @@ export function confirmation(title: string, sentence: string, yes: string): Prom
 /** Asks for a line of text; `null` if there shall be none. */
 export function askText(title: string, label: string, value: string, yes: string): Promise<string | null> {
   return new Promise((resolve) => {
-    const field = element("input", { type: "text", value, "aria-label": label, autofocus: true, maxlength: 200, "data-testid": "question-text" });
+    const field = element("input", {
+      type: "text",
+      value,
+      "aria-label": label,
+      autofocus: true,
+      maxlength: 200,
+      "data-testid": "question-text",
+    });
     const dialog = element(
       "dialog",
       { "aria-labelledby": "question-title", "data-testid": "question" },
@@ -121,7 +132,8 @@ const KEYS: readonly [string, readonly [string, string][]][] = [
 
 export function showKeys(): void {
   if (dialogIsOpen()) return;
-  const keys = (text: string) => text.split(/ {2}/).flatMap((combination, index) => [index > 0 ? " " : "", element("kbd", {}, combination.replace(" ", "+"))]);
+  const keys = (text: string) =>
+    text.split(/ {2}/).flatMap((combination, index) => [index > 0 ? " " : "", element("kbd", {}, combination.replace(" ", "+"))]);
   const dialog = element("dialog", { class: "keys", "aria-labelledby": "keys-title", "data-testid": "keys" });
   dialog.append(
     element("h2", { id: "keys-title" }, "Keyboard shortcuts"),
@@ -133,11 +145,19 @@ export function showKeys(): void {
           "section",
           {},
           element("h3", {}, title),
-          element("dl", {}, ...rows.map(([key, meaning]) => element("div", {}, element("dt", {}, ...keys(key)), element("dd", {}, meaning)))),
+          element(
+            "dl",
+            {},
+            ...rows.map(([key, meaning]) => element("div", {}, element("dt", {}, ...keys(key)), element("dd", {}, meaning))),
+          ),
         ),
       ),
     ),
-    element("div", { class: "dialog-buttons" }, element("button", { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close() }, "Close")),
+    element(
+      "div",
+      { class: "dialog-buttons" },
+      element("button", { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close() }, "Close"),
+    ),
   );
   show(dialog);
 }

@@ -22,9 +22,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 }
 
 export function replaceChildren(parent: Element, ...children: Child[]): void {
-  parent.replaceChildren(
-    ...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false),
-  );
+  parent.replaceChildren(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
 }
 
 /** The element of the page with this id. */

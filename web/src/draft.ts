@@ -6,8 +6,8 @@
 // Lines end with "\n" and nothing else. A "\r" stays in the text as a character, and so does a byte order mark: offsets
 // here are the companion's offsets, and what nobody touches comes back byte for byte.
 
-import { ChangeSet, type ChangeSpec, Text } from "@codemirror/state";
 import { diff } from "@codemirror/merge";
+import { ChangeSet, type ChangeSpec, Text } from "@codemirror/state";
 import type { WireChange } from "./protocol";
 
 export function toText(text: string): Text {

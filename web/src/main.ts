@@ -1,9 +1,9 @@
 // The page: holds what waits, opens one review at a time, and reacts to the companion and to the person.
 
-import { Connection, type ConnectionState } from "./connection";
 import { Chat } from "./chat/chat";
-import { announce, byId, element, replaceChildren } from "./dom";
+import { Connection, type ConnectionState } from "./connection";
 import { confirmation, showKeys } from "./dialogs";
+import { announce, byId, element, replaceChildren } from "./dom";
 import type { Layout } from "./editor/hunks";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
@@ -25,7 +25,10 @@ class Page {
   private opening: number | null = null;
   private layout: Layout = storedLayout();
   private readonly place = byId("review-place");
-  private readonly connection = new Connection(() => this.catchUp(), (state) => this.connectionChanged(state));
+  private readonly connection = new Connection(
+    () => this.catchUp(),
+    (state) => this.connectionChanged(state),
+  );
   private readonly panels = new Panels(this.connection);
   private readonly places = new Places((place) => this.entered(place));
   private approvals = 0;
@@ -142,7 +145,8 @@ class Page {
     this.reviews.clear();
     for (const review of reviews) this.know(review);
     this.panels.setAgents(status.agents);
-    byId("companion").textContent = `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
+    byId("companion").textContent =
+      `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
     const { view } = this;
     if (view) {
       const summary = this.reviews.get(view.id);

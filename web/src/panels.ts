@@ -105,7 +105,8 @@ export class Panels {
     this.shown = name;
     this.drawer.hidden = false;
     this.drawer.dataset["panel"] = typeof name === "string" ? name : name.name;
-    this.title.textContent = typeof name === "string" ? { context: "What agents see", agents: "Agents", doctor: "Doctor" }[name] : name.title;
+    this.title.textContent =
+      typeof name === "string" ? { context: "What agents see", agents: "Agents", doctor: "Doctor" }[name] : name.title;
     replaceChildren(this.content, element("p", { class: "faint" }, "Loading\u2026"));
     this.showButtons();
     this.title.focus();
@@ -113,7 +114,8 @@ export class Panels {
   }
 
   private showButtons(): void {
-    for (const name of ["context", "agents", "doctor"] as const) byId(`open-${name}`).setAttribute("aria-expanded", String(this.shown === name));
+    for (const name of ["context", "agents", "doctor"] as const)
+      byId(`open-${name}`).setAttribute("aria-expanded", String(this.shown === name));
   }
 
   private showContext({ context, hidden }: ShownContext, keepHidden: boolean): void {
@@ -122,21 +124,33 @@ export class Panels {
     replaceChildren(
       this.content,
       element("p", { class: "faint" }, "Exactly what every connected agent sees, updated live."),
-      files.length === 0 ? element("p", {}, "Agents see no open files.") : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
+      files.length === 0
+        ? element("p", {}, "Agents see no open files.")
+        : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
       kept ??
         (hidden.length > 0 &&
           element(
             "section",
             { "data-testid": "hidden-files" },
             element("h3", {}, "Hidden from agents"),
-            element("ul", { class: "files hidden-files" }, ...hidden.map(({ path, because }) => element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "because" }, plain(because))))),
+            element(
+              "ul",
+              { class: "files hidden-files" },
+              ...hidden.map(({ path, because }) =>
+                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "because" }, plain(because))),
+              ),
+            ),
           )),
     );
   }
 
   private showAgents(): void {
     if (this.agents.length === 0) {
-      replaceChildren(this.content, element("p", {}, "No agents connected."), element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a workspace folder. If it does not connect, Doctor shows why."));
+      replaceChildren(
+        this.content,
+        element("p", {}, "No agents connected."),
+        element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a workspace folder. If it does not connect, Doctor shows why."),
+      );
       return;
     }
     const rows = this.agents.map((agent) =>
@@ -158,15 +172,31 @@ export class Panels {
         { "data-testid": "doctor-agent", "data-connects": String(agent.connects) },
         element("span", { class: `dot ${agent.connects ? "good" : "bad"}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(agent.displayName)),
-        element("span", { class: "because" }, agent.connects ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}` : plain(agent.reason ?? "would not connect")),
+        element(
+          "span",
+          { class: "because" },
+          agent.connects
+            ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}`
+            : plain(agent.reason ?? "would not connect"),
+        ),
         agent.hint ? element("span", { class: "hint" }, plain(agent.hint)) : null,
       ),
     );
     replaceChildren(
       this.content,
-      element("p", { class: "faint" }, "Whether an agent started in ", element("code", {}, plain(doctor.directory)), " would connect to this companion."),
+      element(
+        "p",
+        { class: "faint" },
+        "Whether an agent started in ",
+        element("code", {}, plain(doctor.directory)),
+        " would connect to this companion.",
+      ),
       element("ul", { class: "files agents" }, ...rows),
-      element("button", { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() }, "Check again"),
+      element(
+        "button",
+        { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() },
+        "Check again",
+      ),
     );
   }
 }
@@ -178,6 +208,8 @@ function file(open: OpenFile): HTMLElement {
     element("span", { class: "path" }, plain(open.path)),
     open.isActive ? element("span", { class: "chip" }, "active") : null,
     open.cursor ? element("span", { class: "because" }, `line ${open.cursor.line}, character ${open.cursor.character}`) : null,
-    open.selectedText ? element("pre", { class: "selection", tabindex: "0", "aria-label": "Selected text" }, plain(open.selectedText)) : null,
+    open.selectedText
+      ? element("pre", { class: "selection", tabindex: "0", "aria-label": "Selected text" }, plain(open.selectedText))
+      : null,
   );
 }

@@ -2,8 +2,8 @@
 
 import { Annotation, type ChangeSet, Compartment, EditorState, type Extension, Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
-import { type Draft, toText } from "./draft";
 import { element } from "./dom";
+import { type Draft, toText } from "./draft";
 import { foldAt, foldCount, foldedIds, type Gap, gapsBetween, unfold } from "./editor/collapse";
 import {
   currentField,
@@ -12,14 +12,14 @@ import {
   type Layout,
   moveHunk,
   type PlacedHunk,
+  type Stretch,
+  type Surroundings,
   setCurrent,
   setHunks,
   setLayout,
   side,
   spanOf,
-  type Stretch,
   surroundings,
-  type Surroundings,
 } from "./editor/hunks";
 import { languageOf } from "./editor/languages";
 import { common, editable, readOnly } from "./editor/setup";
@@ -116,8 +116,13 @@ export class Panes {
   }
 
   get current(): PlacedHunk | undefined {
+    return this.hunks[this.currentIndex];
+  }
+
+  /** `-1` if no hunk is current. */
+  get currentIndex(): number {
     const current = this.draftView.state.field(currentField);
-    return this.hunks.find(({ hunk }) => hunk.id === current);
+    return this.hunks.findIndex(({ hunk }) => hunk.id === current);
   }
 
   setLayout(layout: Layout): void {
@@ -135,7 +140,9 @@ export class Panes {
 
   /** Somebody else changed the text, and the parts are these now; their ranges are in the companion's text. */
   apply(changes: ChangeSet, hunks: readonly Hunk[], change?: HunkChange): void {
-    const effects = setHunks.of(change ? this.replace(changes, hunks, change) : { hunks: this.place(hunks), touched: { from: 0, to: hunks.length } });
+    const effects = setHunks.of(
+      change ? this.replace(changes, hunks, change) : { hunks: this.place(hunks), touched: { from: 0, to: hunks.length } },
+    );
     const annotations = [fromElsewhere.of(true), Transaction.addToHistory.of(false)];
     this.draftView.dispatch({ ...(changes.empty ? {} : { changes, annotations }), effects });
     this.baseView?.dispatch({ effects });
@@ -150,7 +157,7 @@ export class Panes {
   step(by: 1 | -1): void {
     const { hunks } = this;
     if (hunks.length === 0) return;
-    const index = hunks.findIndex((placed) => placed === this.current);
+    const index = this.currentIndex;
     const next = hunks[Math.max(0, Math.min(hunks.length - 1, index < 0 ? 0 : index + by))];
     if (next) this.choose(next.hunk.id, true);
   }
@@ -166,7 +173,8 @@ export class Panes {
     const current = this.draftView.state.field(currentField);
     for (const id of [null, current]) this.draftView.dispatch({ effects: setCurrent.of(id) });
     const { hunks } = this;
-    for (const view of [this.draftView, this.baseView]) view?.dispatch({ effects: setHunks.of({ hunks, touched: { from: 0, to: Math.min(1, hunks.length) } }) });
+    for (const view of [this.draftView, this.baseView])
+      view?.dispatch({ effects: setHunks.of({ hunks, touched: { from: 0, to: Math.min(1, hunks.length) } }) });
   }
 
   scrollToCurrent(): void {

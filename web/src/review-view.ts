@@ -1,10 +1,10 @@
 // One open review: what it is about, what can be decided, and the texts.
 
 import type { Connection } from "./connection";
+import { confirmation } from "./dialogs";
 import { announce, element, replaceChildren } from "./dom";
 import { Draft, toText } from "./draft";
 import { DraftLink } from "./draft-link";
-import { confirmation } from "./dialogs";
 import type { Layout } from "./editor/hunks";
 import { Panes } from "./panes";
 import { type Edited, type Outcome, Refusal, type ReviewSummary, type ReviewTexts } from "./protocol";
@@ -60,24 +60,53 @@ export class ReviewView {
     });
     const { folder, name } = splitPath(review.path, folders);
     const button = (testId: string, label: string, key: string, kind: string, action: () => void) =>
-      element("button", { type: "button", class: kind, "data-testid": testId, onclick: action, title: `${label} (${key})` }, label, element("kbd", {}, key));
+      element(
+        "button",
+        { type: "button", class: kind, "data-testid": testId, onclick: action, title: `${label} (${key})` },
+        label,
+        element("kbd", {}, key),
+      );
     this.accept = button("accept", "Accept", "A", "primary", () => void this.decide("accept"));
     this.reject = button("reject", "Reject", "R", "danger", () => void this.decide("reject"));
-    this.layoutButton = element("button", { type: "button", class: "quiet", "data-testid": "layout", onclick: () => listener.toggleLayout() });
+    this.layoutButton = element("button", {
+      type: "button",
+      class: "quiet",
+      "data-testid": "layout",
+      onclick: () => listener.toggleLayout(),
+    });
     this.showLayout(layout);
     const step = (by: 1 | -1, testId: string, label: string, sign: string) =>
-      element("button", { type: "button", class: "quiet icon", "data-testid": testId, "aria-label": label, title: label, onclick: () => this.step(by) }, sign);
+      element(
+        "button",
+        { type: "button", class: "quiet icon", "data-testid": testId, "aria-label": label, title: label, onclick: () => this.step(by) },
+        sign,
+      );
     this.element = element(
       "article",
       { class: "review", "data-testid": "review", "data-review": review.id, "aria-label": `Change to ${name} by ${review.agent}` },
       element(
         "header",
         { class: "review-head" },
-        element("button", { type: "button", class: "quiet icon back", "data-testid": "back", "aria-label": "Back to the list", onclick: () => listener.close() }, "\u2190"),
+        element(
+          "button",
+          {
+            type: "button",
+            class: "quiet icon back",
+            "data-testid": "back",
+            "aria-label": "Back to the list",
+            onclick: () => listener.close(),
+          },
+          "\u2190",
+        ),
         element(
           "div",
           { class: "review-name" },
-          element("h2", { title: plain(review.path) }, element("span", { class: "folder" }, folder), element("span", { class: "file" }, name)),
+          element(
+            "h2",
+            { title: plain(review.path) },
+            element("span", { class: "folder" }, folder),
+            element("span", { class: "file" }, name),
+          ),
           element(
             "p",
             { class: "about" },
@@ -99,7 +128,11 @@ export class ReviewView {
         element("div", { class: "decisions" }, this.reject, this.accept),
       ),
       review.notes && review.notes.length > 0
-        ? element("ul", { class: "notes", "data-testid": "notes", "aria-label": "Invisible changes" }, ...review.notes.map((note) => element("li", {}, plain(note))))
+        ? element(
+            "ul",
+            { class: "notes", "data-testid": "notes", "aria-label": "Invisible changes" },
+            ...review.notes.map((note) => element("li", {}, plain(note))),
+          )
         : null,
       this.notice,
       this.panes.element,
@@ -127,7 +160,12 @@ export class ReviewView {
   update(summary: ReviewSummary): void {
     this.summary = summary;
     const { added, removed } = summary.size;
-    replaceChildren(this.size, element("span", { class: "plus" }, `+${added.toLocaleString("en")}`), " ", element("span", { class: "minus" }, `\u2212${removed.toLocaleString("en")}`));
+    replaceChildren(
+      this.size,
+      element("span", { class: "plus" }, `+${added.toLocaleString("en")}`),
+      " ",
+      element("span", { class: "minus" }, `\u2212${removed.toLocaleString("en")}`),
+    );
     this.accept.classList.toggle("blocked", (summary.conflicts ?? 0) > 0);
   }
 
@@ -167,15 +205,24 @@ export class ReviewView {
     this.end();
     const sentence = `This change is closed. ${how ? outcome(how) : "It was decided elsewhere."}`;
     this.say(kept ? `${sentence} Your last edit did not reach the companion; you can copy it from here.` : sentence, false);
-    this.notice.append(element("button", { type: "button", class: "quiet", "data-testid": "next-review", onclick: () => this.listener.nextReview() }, "Next change"));
+    this.notice.append(
+      element(
+        "button",
+        { type: "button", class: "quiet", "data-testid": "next-review", onclick: () => this.listener.nextReview() },
+        "Next change",
+      ),
+    );
     this.element.dataset["over"] = how ?? "unknown";
   }
 
   step(by: 1 | -1): void {
     this.panes.step(by);
-    const index = this.panes.hunks.findIndex((placed) => placed === this.panes.current);
+    const index = this.panes.currentIndex;
     const hunk = this.panes.hunks[index]?.hunk;
-    if (hunk) announce(`Hunk ${index + 1} of ${this.panes.hunks.length}, ${hunk.state}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} replacing ${hunk.base.count}.`);
+    if (hunk)
+      announce(
+        `Hunk ${index + 1} of ${this.panes.hunks.length}, ${hunk.state}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} replacing ${hunk.base.count}.`,
+      );
   }
 
   async decideCurrent(decision: "accept" | "reject"): Promise<void> {
@@ -259,9 +306,9 @@ export class ReviewView {
   private showProgress(): void {
     // Called while the panes are being made, too.
     if (!this.panes as boolean) return;
-    const { hunks } = this.panes;
-    const index = hunks.findIndex((placed) => placed === this.panes.current);
-    this.progress.textContent = hunks.length === 0 ? "no hunks" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
+    const { hunks, currentIndex: index } = this.panes;
+    this.progress.textContent =
+      hunks.length === 0 ? "no hunks" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
   }
 
   private say(sentence: string, isProblem: boolean): void {

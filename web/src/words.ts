@@ -1,7 +1,7 @@
 // How things are written for people: paths, ages, sizes, outcomes.
 
-import type { Outcome } from "./protocol";
 import { isSpecial, nameOf } from "./editor/special";
+import type { Outcome } from "./protocol";
 
 /** A name that cannot pretend to be another: characters that are invisible or turn the text around become their names. */
 export function plain(text: string): string {

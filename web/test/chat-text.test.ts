@@ -10,7 +10,19 @@ test("links lead to the web and to mail and nowhere else", () => {
   assert.deepEqual(target("https://example.com/a"), { href: "https://example.com/a", shown: "example.com" });
   assert.deepEqual(target("www.example.com"), { href: "https://www.example.com/", shown: "www.example.com" });
   assert.deepEqual(target("mailto:me@example.com"), { href: "mailto:me@example.com", shown: "me@example.com" });
-  for (const written of ["javascript:alert(1)", " JaVaScRiPt:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "src/a.rs", "", "//example.com", "https://bank.example@evil.example/", "blob:https://a/b"]) {
+  for (const written of [
+    "javascript:alert(1)",
+    " JaVaScRiPt:alert(1)",
+    "java\nscript:alert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "vbscript:x",
+    "src/a.rs",
+    "",
+    "//example.com",
+    "https://bank.example@evil.example/",
+    "blob:https://a/b",
+  ]) {
     assert.equal(target(written), null, written);
   }
 });
@@ -35,14 +47,18 @@ test("an open fence takes what is added until it may be closed", () => {
 });
 
 test("only the last block can change when text is added", () => {
-  const whole = "# Title\n\nOne *two*\nthree\n\n- a\n- b\n\n  more of b\n\n```js\nx\n\ny\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\nlazy\n\nend";
+  const whole =
+    "# Title\n\nOne *two*\nthree\n\n- a\n- b\n\n  more of b\n\n```js\nx\n\ny\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\nlazy\n\nend";
   let before: { name: string; from: number }[] = [];
   for (let length = 1; length <= whole.length; length++) {
     const now = blocksOf(whole.slice(0, length)).map(({ name, from }) => ({ name, from }));
     assert.deepEqual(now.slice(0, before.length - 1), before.slice(0, -1), whole.slice(0, length));
     before = now;
   }
-  assert.deepEqual(before.map(({ name }) => name), ["ATXHeading1", "Paragraph", "BulletList", "FencedCode", "Table", "Blockquote", "Paragraph"]);
+  assert.deepEqual(
+    before.map(({ name }) => name),
+    ["ATXHeading1", "Paragraph", "BulletList", "FencedCode", "Table", "Blockquote", "Paragraph"],
+  );
 });
 
 test("the code of a block is what is between its fences", () => {
@@ -56,12 +72,22 @@ test("a slash at the beginning and an at sign before a word are completed, and n
   assert.deepEqual(wantedAt("/co", 3), { kind: "command", from: 0, to: 3, word: "co" });
   assert.deepEqual(wantedAt("see @src/re and", 11), { kind: "file", from: 4, to: 11, word: "src/re" });
   assert.deepEqual(wantedAt("@", 1), { kind: "file", from: 0, to: 1, word: "" });
-  for (const [text, cursor] of [["me@example.com", 14], ["a /co", 5], ["/co x", 5], ["/usr/bin", 8], ["plain", 5]] as const) assert.equal(wantedAt(text, cursor), null, text);
+  for (const [text, cursor] of [
+    ["me@example.com", 14],
+    ["a /co", 5],
+    ["/co x", 5],
+    ["/usr/bin", 8],
+    ["plain", 5],
+  ] as const)
+    assert.equal(wantedAt(text, cursor), null, text);
 });
 
 test("a beginning is a better match than a middle", () => {
   const all = ["docs/areas.md", "src/area.rs", "area/x.rs", "other"].map((label) => ({ label, insert: label, about: "" }));
-  assert.deepEqual(matching(all, "area").map(({ label }) => label), ["area/x.rs", "docs/areas.md", "src/area.rs"]);
+  assert.deepEqual(
+    matching(all, "area").map(({ label }) => label),
+    ["area/x.rs", "docs/areas.md", "src/area.rs"],
+  );
   assert.equal(matching(all, "").length, 4);
 });
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ChangeSet, Text } from "@codemirror/state";
+import { ChangeSet, type Text } from "@codemirror/state";
 import { Draft, fromWire, toText, toWire } from "../src/draft";
 import type { WireChange } from "../src/protocol";
 

@@ -5,7 +5,15 @@ import type { AgentEvent, ChatState } from "../src/chat/protocol";
 
 const chunk = (text: string): AgentEvent => ({ type: "assistantChunk", promptId: "p", content: { type: "text", text } });
 const news = (sequence: number, text: string, epoch = "e") => ({ epoch, sequence, event: chunk(text) });
-const state = (sequence: number, ...texts: string[]): ChatState => ({ agents: [], agent: null, phase: "connected", writes: "review", epoch: "e", sequence, events: texts.map(chunk) });
+const state = (sequence: number, ...texts: string[]): ChatState => ({
+  agents: [],
+  agent: null,
+  phase: "connected",
+  writes: "review",
+  epoch: "e",
+  sequence,
+  events: texts.map(chunk),
+});
 const words = (follower: Follower) => follower.shown.items.map((item) => (item.kind === "answer" ? item.text : "")).join("");
 
 function following(...texts: string[]): Follower {

@@ -37,13 +37,12 @@ pub mod ide;
 mod manager;
 mod mention;
 pub mod position;
-mod secret;
 pub mod settings;
 
+pub use alongside_core::Secret;
 pub use alongside_protocol::chat::{
     Abilities, AgentCommand, AgentEvent, AgentReply, ConnectedSession, DisconnectKind, Locality, NoticeLevel,
 };
 pub use error::AgentError;
 pub use manager::{AgentManager, AgentTarget};
 pub use position::{EventReceiver, EventSender, Position, event_channel};
-pub use secret::Secret;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_core::dialect::DIALECTS;
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
 use alongside_discovery::{Announcement, Environment, LastUse};
@@ -22,11 +22,11 @@ pub struct CompanionRecord {
     /// The agents' port.
     pub port: u16,
     /// The agents' token.
-    token: String,
+    token: Secret,
     /// The front ends' port.
     front_port: u16,
     /// The front ends' token.
-    front_token: String,
+    front_token: Secret,
     pub workspace: Vec<PathBuf>,
     name: String,
     pub display_name: String,
@@ -41,14 +41,14 @@ pub struct CompanionRecord {
 
 impl CompanionRecord {
     /// Writes the record of this process.
-    pub fn write(places: &Places, announcement: &Announcement, front_port: u16, front_token: &Token) -> Result<Self> {
+    pub fn write(places: &Places, announcement: &Announcement, front_port: u16, front_token: &Secret) -> Result<Self> {
         let pid = std::process::id();
         let record = Self {
             pid,
             port: announcement.port,
-            token: announcement.token.reveal().to_owned(),
+            token: announcement.token.clone(),
             front_port,
-            front_token: front_token.reveal().to_owned(),
+            front_token: front_token.clone(),
             workspace: announcement.workspace.clone(),
             name: announcement.name.clone(),
             display_name: announcement.display_name.clone(),
@@ -90,15 +90,14 @@ impl CompanionRecord {
     }
 
     pub async fn connect_as(&self, hello: Hello) -> Result<Client, ClientError> {
-        let token = Token::parse(&self.front_token).unwrap_or_else(|| Token::from_bytes([0; 32]));
-        Ok(Client::connect_as(self.front_port, &token, hello).await?.0)
+        Ok(Client::connect_as(self.front_port, &self.front_token, hello).await?.0)
     }
 
     /// What was announced to agents.
-    pub fn announcement(&self) -> Option<Announcement> {
-        Some(Announcement {
+    pub fn announcement(&self) -> Announcement {
+        Announcement {
             port: self.port,
-            token: Token::parse(&self.token)?,
+            token: self.token.clone(),
             workspace: self.workspace.clone(),
             name: self.name.clone(),
             display_name: self.display_name.clone(),
@@ -106,7 +105,7 @@ impl CompanionRecord {
             last_use: self.last_use,
             // Only the companion itself knows, and no other program writes its files.
             is_first: false,
-        })
+        }
     }
 
     pub fn has_editor(&self) -> bool {
@@ -134,7 +133,13 @@ pub fn all(places: &Places) -> Vec<CompanionRecord> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|is| is == "json"))
         .filter_map(|path| {
-            let record: CompanionRecord = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            let record: CompanionRecord = match serde_json::from_slice(&fs::read(&path).ok()?) {
+                Ok(record) => record,
+                Err(error) => {
+                    tracing::warn!(%error, path = %path.display(), "ignoring an invalid companion record");
+                    return None;
+                }
+            };
             if SystemProcesses::default().is_alive(record.pid) == Alive::No {
                 let _ = fs::remove_file(&path);
                 return None;
@@ -194,15 +199,42 @@ impl CompanionRecord {
         Self {
             pid,
             port: 1,
-            token: String::new(),
+            token: Secret::from_bytes([1; 32]),
             front_port: 2,
-            front_token: String::new(),
+            front_token: Secret::from_bytes([2; 32]),
             workspace: vec![PathBuf::from(folder)],
             name: "neovim".to_owned(),
             display_name: "Neovim".to_owned(),
             editor_pid: pid + 1,
             last_use,
             path: PathBuf::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_with_an_invalid_token_is_ignored() {
+        let scratch = tempfile::tempdir().unwrap();
+        let places = Places {
+            configuration: scratch.path().join("configuration"),
+            state: scratch.path().join("state"),
+        };
+        let mut record = CompanionRecord::sample(std::process::id(), "/a", LastUse::default());
+        record.path = places.companions().join("1.json");
+        record.save().unwrap();
+        assert_eq!(all(&places).len(), 1);
+        let text = fs::read_to_string(&record.path).unwrap();
+        for token in ["token", "frontToken"] {
+            let mut broken: serde_json::Value = serde_json::from_str(&text).unwrap();
+            for invalid in ["", "abc", "zz"] {
+                broken[token] = invalid.into();
+                fs::write(&record.path, broken.to_string()).unwrap();
+                assert!(all(&places).is_empty(), "{token}: {invalid:?}");
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alongside_core::{SessionId, Token, Verdict};
+use alongside_core::{Decision, Secret, SessionId};
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_page::PageServer;
@@ -199,9 +199,9 @@ impl Companion {
     fn save_undelivered(&self, outboxes: Vec<alongside_mcp::Undelivered>) {
         let of_outboxes = outboxes
             .into_iter()
-            .flat_map(|(session, verdicts)| verdicts.into_iter().map(move |verdict| (session.clone(), verdict)));
+            .flat_map(|(session, decisions)| decisions.into_iter().map(move |decision| (session.clone(), decision)));
         let early = self.core.lock().early_decisions().to_vec();
-        let undelivered: Vec<(SessionId, Verdict)> = early
+        let undelivered: Vec<(SessionId, Decision)> = early
             .into_iter()
             .chain(of_outboxes)
             .filter(|(session, _)| !is_of_chat(session))
@@ -248,8 +248,8 @@ fn restore(companion: &Companion) {
         for review in reviews {
             core.restore_review(now, review);
         }
-        for (session, verdict) in undelivered {
-            core.restore_decision(session, verdict);
+        for (session, decision) in undelivered {
+            core.restore_decision(session, decision);
         }
     });
 }
@@ -259,7 +259,7 @@ fn announce(
     companion: Shared,
     mut announcement: Announcement,
     front_port: u16,
-    front_token: &Token,
+    front_token: &Secret,
 ) -> Result<(Announcer, Rank, Vec<u32>)> {
     let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token)?;
     let unranked = Rank {
@@ -283,8 +283,8 @@ fn announce(
     Ok((announcer, rank, peers))
 }
 
-async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alongside_mcp::Server, Token)> {
-    let config = |port, token: &Token| {
+async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alongside_mcp::Server, Secret)> {
+    let config = |port, token: &Secret| {
         let mut config = alongside_mcp::Config::new(token.clone());
         config.port = port;
         config.timing.reconnect = reconnect.unwrap_or(config.timing.reconnect);
@@ -316,7 +316,7 @@ async fn serve_page(companion: &Shared) -> Result<PageServer> {
         .context("cannot listen on a loopback port for the page")
 }
 
-async fn bind_page(companion: &Shared, port: Option<u16>, session: Token) -> std::io::Result<PageServer> {
+async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> std::io::Result<PageServer> {
     // The page's own tasks must not keep the companion alive.
     let desk = Arc::downgrade(companion);
     let config = alongside_page::Config {
@@ -338,10 +338,10 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Token) -> std
     Ok(page)
 }
 
-fn new_token() -> Result<Token> {
+fn new_token() -> Result<Secret> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| anyhow!("cannot get random bytes from the system: {error}"))?;
-    Ok(Token::from_bytes(bytes))
+    Ok(Secret::from_bytes(bytes))
 }
 
 fn identity(options: &Options, settings: &Settings) -> Identity {

@@ -10,8 +10,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use alongside_agent::Secret;
 use alongside_agent::settings::DaemonSettings;
+use alongside_core::Secret;
 use alongside_core::privacy::{PatternError, Privacy};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

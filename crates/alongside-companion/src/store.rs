@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Review, ReviewId, SessionId, Token, Verdict};
+use alongside_core::{Decision, Review, ReviewId, Secret, SessionId};
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -51,19 +51,17 @@ struct SavedState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Endpoint {
     port: u16,
-    token: String,
+    token: Secret,
 }
 
 impl Endpoint {
-    fn new(port: u16, token: &Token) -> Self {
-        Self {
-            port,
-            token: token.reveal().to_owned(),
-        }
+    fn new(port: u16, token: &Secret) -> Self {
+        let token = token.clone();
+        Self { port, token }
     }
 
-    fn parse(&self) -> Option<(u16, Token)> {
-        Some((self.port, Token::parse(&self.token)?))
+    fn to_parts(&self) -> (u16, Secret) {
+        (self.port, self.token.clone())
     }
 }
 
@@ -76,24 +74,24 @@ struct SavedDecision {
     content: Option<Arc<str>>,
 }
 
-impl From<(SessionId, Verdict)> for SavedDecision {
-    fn from((session, verdict): (SessionId, Verdict)) -> Self {
-        let (path, content) = match verdict {
-            Verdict::Accepted { path, content } => (path, Some(content)),
-            Verdict::Rejected { path } => (path, None),
+impl From<(SessionId, Decision)> for SavedDecision {
+    fn from((session, decision): (SessionId, Decision)) -> Self {
+        let (path, content) = match decision {
+            Decision::Accepted { path, content } => (path, Some(content)),
+            Decision::Rejected { path } => (path, None),
         };
         Self { session, path, content }
     }
 }
 
-impl From<SavedDecision> for (SessionId, Verdict) {
+impl From<SavedDecision> for (SessionId, Decision) {
     fn from(saved: SavedDecision) -> Self {
         let path = saved.path;
-        let verdict = match saved.content {
-            Some(content) => Verdict::Accepted { path, content },
-            None => Verdict::Rejected { path },
+        let decision = match saved.content {
+            Some(content) => Decision::Accepted { path, content },
+            None => Decision::Rejected { path },
         };
-        (saved.session, verdict)
+        (saved.session, decision)
     }
 }
 
@@ -151,20 +149,20 @@ impl Store {
     }
 
     /// The agents' port and token of the previous companion in this slot.
-    pub(super) fn previous_agents(&self) -> Option<(u16, Token)> {
-        self.state.lock().agents.as_ref()?.parse()
+    pub(super) fn previous_agents(&self) -> Option<(u16, Secret)> {
+        self.state.lock().agents.as_ref().map(Endpoint::to_parts)
     }
 
     /// The page's port and secret of the previous companion in this slot.
-    pub(super) fn previous_page(&self) -> Option<(u16, Token)> {
-        self.state.lock().page.as_ref()?.parse()
+    pub(super) fn previous_page(&self) -> Option<(u16, Secret)> {
+        self.state.lock().page.as_ref().map(Endpoint::to_parts)
     }
 
-    pub(super) fn remember_agents(&self, port: u16, token: &Token) {
+    pub(super) fn remember_agents(&self, port: u16, token: &Secret) {
         self.change(|state| state.agents = Some(Endpoint::new(port, token)));
     }
 
-    pub(super) fn remember_page(&self, port: u16, session: &Token) {
+    pub(super) fn remember_page(&self, port: u16, session: &Secret) {
         self.change(|state| state.page = Some(Endpoint::new(port, session)));
     }
 
@@ -208,12 +206,12 @@ impl Store {
     }
 
     /// The decisions that the previous companion in this slot could not deliver.
-    pub(super) fn undelivered(&self) -> Vec<(SessionId, Verdict)> {
+    pub(super) fn undelivered(&self) -> Vec<(SessionId, Decision)> {
         self.decisions.lock().iter().cloned().map(Into::into).collect()
     }
 
     /// Saves what could not be delivered before the stop, for the next companion in this slot.
-    pub(super) fn save_undelivered(&self, undelivered: Vec<(SessionId, Verdict)>) {
+    pub(super) fn save_undelivered(&self, undelivered: Vec<(SessionId, Decision)>) {
         self.change_decisions(|decisions| *decisions = undelivered.into_iter().map(Into::into).collect());
     }
 
@@ -301,9 +299,21 @@ mod tests {
     }
 
     #[test]
+    fn slot_with_an_invalid_token_gets_a_new_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = open(&scratch, "/a");
+        store.remember_agents(1234, &Secret::from_bytes([5; 32]));
+        let path = store.state_path.clone();
+        drop(store);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(&"05".repeat(32), "05")).unwrap();
+        assert_eq!(open(&scratch, "/a").previous_agents(), None);
+    }
+
+    #[test]
     fn reopened_slot_has_its_ports_tokens_and_clients() {
         let scratch = tempfile::tempdir().unwrap();
-        let (session, token) = (SessionId::new("one"), Token::from_bytes([5; 32]));
+        let (session, token) = (SessionId::new("one"), Secret::from_bytes([5; 32]));
         let client = ClientInfo {
             name: "streamable-http-client".into(),
             version: "1.0.0".into(),
@@ -324,7 +334,7 @@ mod tests {
     fn companions_of_one_workspace_do_not_share_a_slot() {
         let scratch = tempfile::tempdir().unwrap();
         let first = open(&scratch, "/a");
-        first.remember_agents(1234, &Token::from_bytes([5; 32]));
+        first.remember_agents(1234, &Secret::from_bytes([5; 32]));
         assert_eq!(open(&scratch, "/a").previous_agents(), None);
         assert_eq!(open(&scratch, "/b").previous_agents(), None);
     }
@@ -334,14 +344,14 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let decision = |session: &str, content: Option<&str>| {
             let path = Arc::from("/a\n");
-            let verdict = match content {
-                Some(content) => Verdict::Accepted {
+            let decision = match content {
+                Some(content) => Decision::Accepted {
                     path,
                     content: content.into(),
                 },
-                None => Verdict::Rejected { path },
+                None => Decision::Rejected { path },
             };
-            (SessionId::new(session), verdict)
+            (SessionId::new(session), decision)
         };
         let all = vec![decision("one", Some("\u{feff}text\r\n")), decision("two", None)];
         let store = open(&scratch, "/a");

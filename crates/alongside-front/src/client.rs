@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use futures_util::{SinkExt, StreamExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -65,7 +65,7 @@ pub enum ClientError {
 
 impl Client {
     /// Connects to the companion whose people's port is `port` and says hello.
-    pub async fn connect(port: u16, token: &Token, name: &str, watch: bool) -> Result<(Self, Welcome), ClientError> {
+    pub async fn connect(port: u16, token: &Secret, name: &str, watch: bool) -> Result<(Self, Welcome), ClientError> {
         let hello = Hello {
             watch,
             ..Hello::new(name)
@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// Connects to the companion whose people's port is `port` as whoever `hello` says.
-    pub async fn connect_as(port: u16, token: &Token, hello: Hello) -> Result<(Self, Welcome), ClientError> {
+    pub async fn connect_as(port: u16, token: &Secret, hello: Hello) -> Result<(Self, Welcome), ClientError> {
         let connecting = Self::open(port, token);
         let mut client = tokio::time::timeout(CONNECT_TIME, connecting)
             .await
@@ -83,7 +83,7 @@ impl Client {
         Ok((client, welcome))
     }
 
-    async fn open(port: u16, token: &Token) -> Result<Self, ClientError> {
+    async fn open(port: u16, token: &Secret) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(("127.0.0.1", port))
             .await
             .map_err(|source| ClientError::Unreachable { port, source })?;

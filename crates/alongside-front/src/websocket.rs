@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use futures_util::{SinkExt, StreamExt, future};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -45,7 +45,7 @@ impl Listener {
     }
 
     /// Serves front ends that know the token, until the returned future is dropped.
-    pub async fn serve<D: Desk>(self, desk: Arc<D>, token: Token) {
+    pub async fn serve<D: Desk>(self, desk: Arc<D>, token: Secret) {
         let token = Arc::new(token);
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         // Conversations end with the listener.
@@ -73,7 +73,7 @@ impl Listener {
     }
 }
 
-async fn converse<D: Desk>(stream: TcpStream, desk: Arc<D>, token: &Token, port: u16) {
+async fn converse<D: Desk>(stream: TcpStream, desk: Arc<D>, token: &Secret, port: u16) {
     // Small messages must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
@@ -108,7 +108,7 @@ pub(crate) fn config() -> WebSocketConfig {
 }
 
 /// A browser sends an Origin, and no page may speak here; a name that is not ours is a rebinding attack.
-fn check(request: &Request, token: &Token, port: u16) -> Result<(), (StatusCode, &'static str)> {
+fn check(request: &Request, token: &Secret, port: u16) -> Result<(), (StatusCode, &'static str)> {
     let text = |headers: &HeaderMap, name| {
         headers
             .get(name)

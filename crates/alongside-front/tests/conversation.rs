@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use alongside_core::context::IdeContext;
-use alongside_core::{ReviewId, Token};
+use alongside_core::{ReviewId, Secret};
 use alongside_front::client::{Client, ClientError};
 use alongside_front::{stdio, websocket};
 use alongside_protocol::{Desk, FrontEnd, Refusal};
@@ -61,9 +61,9 @@ impl Desk for Remembering {
     }
 }
 
-async fn listen(desk: Arc<Remembering>) -> (u16, Token) {
+async fn listen(desk: Arc<Remembering>) -> (u16, Secret) {
     let listener = websocket::Listener::bind().await.unwrap();
-    let (port, token) = (listener.port(), Token::from_bytes([3; 32]));
+    let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
     tokio::spawn(listener.serve(desk, token.clone()));
     (port, token)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 
 /// How the port is set up.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Config {
     /// The port to listen on; `None` lets the system choose one.
     pub port: Option<u16>,
     /// The secret that every request must carry.
-    pub token: Token,
+    pub token: Secret,
     /// How much of everything.
     pub limits: Limits,
     /// How long for everything.
@@ -22,7 +22,7 @@ pub struct Config {
 
 impl Config {
     /// A port of the system's choice, with the usual limits and an empty context.
-    pub fn new(token: Token) -> Self {
+    pub fn new(token: Secret) -> Self {
         Self {
             port: None,
             token,

@@ -3,7 +3,7 @@
 //! A page in a browser can reach a loopback port. It cannot hide its `Origin`, so any origin is refused; and a page that
 //! points its own name at 127.0.0.1 cannot hide that name, so a foreign `Host` is refused too.
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
@@ -11,7 +11,7 @@ use hyper::{HeaderMap, StatusCode};
 /// Checks the head of every request, before anything else of it is looked at.
 pub(crate) struct Guard {
     hosts: [String; 4],
-    token: Token,
+    token: Secret,
 }
 
 /// Why a request is refused.
@@ -40,7 +40,7 @@ impl Refusal {
 }
 
 impl Guard {
-    pub(crate) fn new(port: u16, token: Token) -> Self {
+    pub(crate) fn new(port: u16, token: Secret) -> Self {
         // The last is this machine as seen from inside of a container.
         let hosts = ["127.0.0.1", "localhost", "[::1]", "host.docker.internal"].map(|host| format!("{host}:{port}"));
         Self { hosts, token }

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use alongside_core::{SessionId, Token, Verdict, dialect::ClientInfo};
+//! use alongside_core::{SessionId, Secret, Decision, dialect::ClientInfo};
 //! use alongside_mcp::{Companion, Config, Server};
 //!
 //! struct Quiet;
@@ -17,7 +17,7 @@
 //!     fn known_client(&self, _: &SessionId) -> Option<ClientInfo> { None }
 //!     fn stream_opened(&self, _: &SessionId) {}
 //!     fn stream_closed(&self, _: &SessionId) {}
-//!     fn session_ended(&self, _: &SessionId, _: Vec<Verdict>) {}
+//!     fn session_ended(&self, _: &SessionId, _: Vec<Decision>) {}
 //!     async fn open_diff(&self, _: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
 //!         Err("Nobody is there to look at it.".to_owned())
 //!     }
@@ -25,7 +25,7 @@
 //! }
 //!
 //! # async fn run() -> std::io::Result<()> {
-//! let server = Server::bind(Config::new(Token::from_bytes([7; 32])), Arc::new(Quiet)).await?;
+//! let server = Server::bind(Config::new(Secret::from_bytes([7; 32])), Arc::new(Quiet)).await?;
 //! server.agents().publish_context(r#"{"workspaceState":{"openFiles":[]}}"#);
 //! server.shutdown().await;
 //! # Ok(())

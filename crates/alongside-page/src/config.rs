@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 
 /// How the page is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Config {
     pub port: Option<u16>,
     /// The secret that every browser gets once it is logged in; `None` makes a new one. With the secret and the port of a
     /// server that has ended, open pages go on as if nothing had happened.
-    pub session: Option<Token>,
+    pub session: Option<Secret>,
     /// How much of everything.
     pub limits: Limits,
     /// How long for everything.

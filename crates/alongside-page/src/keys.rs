@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use parking_lot::Mutex;
 
 /// A bounded number of secrets, oldest first. Looking one up takes the same time wherever it is, or is not.
 struct Secrets {
-    entries: VecDeque<(Token, Instant)>,
+    entries: VecDeque<(Secret, Instant)>,
     most: usize,
     lifetime: Duration,
 }
@@ -24,7 +24,7 @@ impl Secrets {
         }
     }
 
-    fn add(&mut self, now: Instant) -> io::Result<Token> {
+    fn add(&mut self, now: Instant) -> io::Result<Secret> {
         let token = random_token()?;
         self.forget_old(now);
         while self.entries.len() >= self.most {
@@ -56,11 +56,11 @@ impl Secrets {
 /// The login links that wait, and the one secret of all browsers that are logged in: they are all the same person's.
 pub(crate) struct Keys {
     links: Mutex<Secrets>,
-    session: Token,
+    session: Secret,
 }
 
 impl Keys {
-    pub(crate) fn new(most_links: usize, link_lifetime: Duration, session: Token) -> Self {
+    pub(crate) fn new(most_links: usize, link_lifetime: Duration, session: Secret) -> Self {
         Self {
             links: Mutex::new(Secrets::new(most_links, link_lifetime)),
             session,
@@ -68,12 +68,12 @@ impl Keys {
     }
 
     /// Makes a key for a login link.
-    pub(crate) fn new_link(&self) -> io::Result<Token> {
+    pub(crate) fn new_link(&self) -> io::Result<Secret> {
         self.links.lock().add(Instant::now())
     }
 
     /// Uses a key up. Gives the session if it was good, `None` if it was unknown, used or too old.
-    pub(crate) fn log_in(&self, presented: &str) -> Option<Token> {
+    pub(crate) fn log_in(&self, presented: &str) -> Option<Secret> {
         let mut links = self.links.lock();
         let position = links.position(Instant::now(), presented)?;
         links.entries.remove(position);
@@ -87,10 +87,10 @@ impl Keys {
 }
 
 /// 256 bits of the system's generator.
-pub(crate) fn random_token() -> io::Result<Token> {
+pub(crate) fn random_token() -> io::Result<Secret> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(Token::from_bytes(bytes))
+    Ok(Secret::from_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        Keys::new(2, Duration::from_mins(10), Token::from_bytes([9; 32]))
+        Keys::new(2, Duration::from_mins(10), Secret::from_bytes([9; 32]))
     }
 
     #[test]

@@ -44,6 +44,7 @@ fn axe_finds_no_serious_fault_in_any_main_state() {
     scenario.go_on();
     let result = scenario.finish().without_complaints();
 
+    assert_eq!(result["cutOff"], json!([]), "the header fits on a phone");
     let faults = &result["faults"];
     let path = artifacts().join("axe.json");
     fs::write(path, format!("{faults:#}")).expect("keep what axe found");

@@ -75,7 +75,7 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
     let told = &result["told"];
     let text = |name: &str| told[name].as_str().unwrap_or_default();
     assert!(
-        text("locality").contains("those of the daemon\u{2019}s host"),
+        text("locality").contains("credentials of the daemon\u{2019}s host"),
         "{told:#}"
     );
     assert_eq!(text("counted").trim(), words(60).trim());
@@ -168,7 +168,7 @@ fn what_a_child_writes_is_reviewed_on_the_same_page_and_a_hostile_answer_is_only
     let result = played.without_complaints();
     let told = &result["told"];
     let locality = told["locality"].as_str().unwrap_or_default();
-    assert!(locality.contains("becomes a review first"), "{locality}");
+    assert!(locality.contains("File writes go through review."), "{locality}");
     let written = fs::read_to_string(&file).expect("read the file");
     assert_eq!(
         written, "by the child and by me\n",

@@ -34,7 +34,7 @@ fn the_page_recovers_by_itself_from_the_sudden_death_of_the_companion_and_the_dr
     let result = scenario.finish().without_complaints();
 
     let banner = result["banner"].as_str().unwrap_or_default();
-    assert!(banner.contains("connection to the companion is lost"), "{banner:?}");
+    assert!(banner.contains("Disconnected from the companion."), "{banner:?}");
     assert_eq!(result["offline"][4], "5, before the crash, meanwhile");
     assert_eq!(result["online"][4], "5, before the crash, meanwhile, afterwards");
     assert_eq!(result["states"], json!(["rejected", "edited"]));
@@ -64,7 +64,7 @@ fn a_lost_connection_is_shown_and_recovers_with_what_was_typed_meanwhile() {
     let result = scenario.finish().without_complaints();
 
     let banner = result["banner"].as_str().unwrap_or_default();
-    assert!(banner.contains("connection to the companion is lost"), "{banner:?}");
+    assert!(banner.contains("Disconnected from the companion."), "{banner:?}");
     assert!(!result["refusal"].as_str().unwrap_or_default().is_empty(), "{result:#}");
     assert_eq!(result["lines"][1], "2, before, meanwhile");
     assert_eq!(agent.accepted_text(&file), "one\n2, before, meanwhile\n");

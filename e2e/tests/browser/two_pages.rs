@@ -27,7 +27,7 @@ fn edits_and_parts_show_in_both_pages_and_the_first_decision_wins_and_the_other_
     let states = json!(["rejected", "edited"]);
     assert_eq!(result["states"], json!([states, states]));
     let notice = result["notice"].as_str().unwrap_or_default();
-    assert!(notice.contains("It was accepted elsewhere."), "{notice}");
+    assert!(notice.contains("Accepted elsewhere."), "{notice}");
     assert_eq!(result["editable"], "false");
     assert_eq!(agent.accepted_text(&file), format!("one\ntwo\nthree\nfour\n{last}\n"));
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_e2e::{
     Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_command_lines,
 };
@@ -32,7 +32,7 @@ fn call(sandbox: &Sandbox, companion: &Companion<'_>, request: Request) -> Resul
         .as_u64()
         .and_then(|port| u16::try_from(port).ok())
         .expect("a port");
-    let token = Token::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
+    let token = Secret::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

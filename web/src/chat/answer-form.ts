@@ -45,7 +45,13 @@ export class AnswerForm {
     );
     this.element = element(
       "div",
-      { class: "answer", role: "group", "aria-label": this.questions.length > 0 ? "Questions from the agent" : "Permission request", "data-testid": "approval", "data-request": request.requestId },
+      {
+        class: "answer",
+        role: "group",
+        "aria-label": this.questions.length > 0 ? "Questions from the agent" : "Permission request",
+        "data-testid": "approval",
+        "data-request": request.requestId,
+      },
       ...this.questions.map((question) => question.element),
       request.options.length === 0 && element("p", { class: "problem" }, "The agent offers no option that can be chosen here."),
       element("div", { class: "options" }, ...this.buttons),
@@ -139,9 +145,25 @@ class QuestionField {
     this.element = element(
       "fieldset",
       { class: "question", "data-testid": "chat-question" },
-      element("legend", {}, question.header ? element("span", { class: "chip" }, plain(question.header)) : null, " ", plain(question.question)),
+      element(
+        "legend",
+        {},
+        question.header ? element("span", { class: "chip" }, plain(question.header)) : null,
+        " ",
+        plain(question.question),
+      ),
       ...question.choices.map((choice, index) => {
-        const label = element("label", {}, this.boxes[index], element("span", {}, element("span", {}, plain(choice.label)), choice.description ? element("span", { class: "because" }, plain(choice.description)) : null));
+        const label = element(
+          "label",
+          {},
+          this.boxes[index],
+          element(
+            "span",
+            {},
+            element("span", {}, plain(choice.label)),
+            choice.description ? element("span", { class: "because" }, plain(choice.description)) : null,
+          ),
+        );
         return label;
       }),
       this.other,
@@ -170,5 +192,8 @@ export function outcomeOf({ request, closed }: Approval, here: boolean): string 
 
 /** Puts the outcome in the place of the form, without the page jumping. */
 export function showOutcome(place: HTMLElement, approval: Approval, here: boolean): void {
-  replaceChildren(place, element("p", { class: "answered", "data-testid": "answered", "data-here": String(here) }, outcomeOf(approval, here)));
+  replaceChildren(
+    place,
+    element("p", { class: "answered", "data-testid": "answered", "data-here": String(here) }, outcomeOf(approval, here)),
+  );
 }

@@ -15,7 +15,13 @@ export interface BarListener {
   setMode(id: string): Promise<boolean>;
 }
 
-const PHASES = { idle: "not connected", connecting: "connecting\u2026", connected: "connected", interrupted: "reconnecting\u2026", over: "disconnected" } as const;
+const PHASES = {
+  idle: "not connected",
+  connecting: "connecting\u2026",
+  connected: "connected",
+  interrupted: "reconnecting\u2026",
+  over: "disconnected",
+} as const;
 
 export class Bar {
   readonly element: HTMLElement;
@@ -33,11 +39,45 @@ export class Bar {
   private readonly meter = element("span", { class: "meter", "data-testid": "meter", hidden: true });
 
   constructor(listener: BarListener) {
-    this.title = element("button", { type: "button", class: "quiet chat-title", "data-testid": "chat-title", onclick: () => listener.rename() });
-    this.sessions = element("button", { type: "button", class: "quiet", "data-testid": "open-sessions", "aria-controls": "drawer", onclick: () => listener.sessions() }, "Sessions");
-    this.fresh = element("button", { type: "button", class: "quiet", "data-testid": "new-session", onclick: () => listener.newSession() }, "New");
-    const details = element("button", { type: "button", class: "quiet who", "data-testid": "open-agent", "aria-controls": "drawer", title: "Agent details", onclick: () => listener.details() }, this.dot, this.agent, this.phase);
-    this.element = element("header", { class: "chat-bar" }, details, this.title, element("span", { class: "grow" }), this.sessions, this.fresh);
+    this.title = element("button", {
+      type: "button",
+      class: "quiet chat-title",
+      "data-testid": "chat-title",
+      onclick: () => listener.rename(),
+    });
+    this.sessions = element(
+      "button",
+      { type: "button", class: "quiet", "data-testid": "open-sessions", "aria-controls": "drawer", onclick: () => listener.sessions() },
+      "Sessions",
+    );
+    this.fresh = element(
+      "button",
+      { type: "button", class: "quiet", "data-testid": "new-session", onclick: () => listener.newSession() },
+      "New",
+    );
+    const details = element(
+      "button",
+      {
+        type: "button",
+        class: "quiet who",
+        "data-testid": "open-agent",
+        "aria-controls": "drawer",
+        title: "Agent details",
+        onclick: () => listener.details(),
+      },
+      this.dot,
+      this.agent,
+      this.phase,
+    );
+    this.element = element(
+      "header",
+      { class: "chat-bar" },
+      details,
+      this.title,
+      element("span", { class: "grow" }),
+      this.sessions,
+      this.fresh,
+    );
     this.model = new Choice("Model", "model", (id) => listener.setModel(id));
     this.mode = new Choice("Mode", "mode", (id) => listener.setMode(id));
     this.choices = element("div", { class: "choices" }, this.mode.element, this.model.element, this.meter);
@@ -76,17 +116,34 @@ export class Bar {
     const part = Math.min(1, context.used / context.size);
     const fill = element("span");
     fill.style.width = `${Math.round(part * 100)}%`;
-    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} context tokens used`, told].filter(Boolean).join("; ");
+    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} context tokens used`, told]
+      .filter(Boolean)
+      .join("; ");
     replaceChildren(
       this.meter,
-      element("span", { class: `meter-line${part > 0.9 ? " full" : ""}`, role: "meter", "aria-label": "Context usage", "aria-valuemin": 0, "aria-valuemax": context.size, "aria-valuenow": Math.min(context.used, context.size) }, fill),
+      element(
+        "span",
+        {
+          class: `meter-line${part > 0.9 ? " full" : ""}`,
+          role: "meter",
+          "aria-label": "Context usage",
+          "aria-valuemin": 0,
+          "aria-valuemax": context.size,
+          "aria-valuenow": Math.min(context.used, context.size),
+        },
+        fill,
+      ),
       `${short(context.used)} / ${short(context.size)}`,
     );
   }
 }
 
 function short(number: number): string {
-  return number < 1000 ? String(number) : number < 1_000_000 ? `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k` : `${(number / 1_000_000).toFixed(1)}M`;
+  return number < 1000
+    ? String(number)
+    : number < 1_000_000
+      ? `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k`
+      : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
 /** One of several, the one in force always in sight; it changes when the agent says so, not when it is clicked. */
@@ -114,9 +171,17 @@ class Choice {
     if (!choices || choices === this.shown) return;
     this.shown = choices;
     const { current, available } = choices;
-    const all = current !== null && available.every(({ id }) => id !== current) ? [{ id: current, name: current, description: null }, ...available] : available;
+    const all =
+      current !== null && available.every(({ id }) => id !== current)
+        ? [{ id: current, name: current, description: null }, ...available]
+        : available;
     const offered = canSwitch ? all : all.filter(({ id }) => id === current);
-    replaceChildren(this.select, ...offered.map(({ id, name, description }) => element("option", { value: id, title: description ? plain(description) : null }, plain(name))));
+    replaceChildren(
+      this.select,
+      ...offered.map(({ id, name, description }) =>
+        element("option", { value: id, title: description ? plain(description) : null }, plain(name)),
+      ),
+    );
     this.select.value = current ?? "";
     this.select.dataset["current"] = current ?? "";
     this.select.title = plain(all.find(({ id }) => id === current)?.description ?? "");

@@ -1,21 +1,33 @@
 // The chat: follows the conversation, shows it, and does what the person asks.
 
 import type { Connection } from "../connection";
-import { confirmation, askText } from "../dialogs";
+import { askText, confirmation } from "../dialogs";
 import { announce, byId, element } from "../dom";
 import type { Panels } from "../panels";
 import { Refusal, type ShownContext } from "../protocol";
 import { plain } from "../words";
+import { outcomeOf } from "./answer-form";
 import { Bar } from "./bar";
 import { Composer, selectionOf } from "./composer";
 import { Follower } from "./follower";
 import { LogView } from "./log-view";
 import { Memo } from "./memo";
-import { agentPanel, sessionPanel } from "./panels";
-import { outcomeOf } from "./answer-form";
+import { agentPanel } from "./panels";
+import type {
+  AgentCommand,
+  AgentEvent,
+  AgentReply,
+  ChatAgent,
+  ChatEvent,
+  ChatStanding,
+  ChatState,
+  ContentBlock,
+  Decision,
+  Writes,
+} from "./protocol";
+import { SessionPages, sessionPanel } from "./session-panel";
 import { Standing } from "./standing";
 import { StatusView } from "./status-view";
-import type { AgentCommand, AgentEvent, AgentReply, ChatAgent, ChatEvent, ChatStanding, ChatState, ContentBlock, Decision, Writes } from "./protocol";
 import { openApprovals, type Transcript } from "./transcript";
 
 /** While words stream in, drawing waits at most this long, in milliseconds… */
@@ -194,7 +206,10 @@ export class Chat {
   /** A short sentence about what matters, not each word. */
   private announce(event: AgentEvent): void {
     if (this.shown.telling || !this.around.isShown()) return;
-    if (event.type === "approvalOpened") announce(`${plain(this.shown.session?.agent ?? "The agent")} asks: ${plain(event.request.questions[0]?.question ?? event.request.toolCall.title)}`);
+    if (event.type === "approvalOpened")
+      announce(
+        `${plain(this.shown.session?.agent ?? "The agent")} asks: ${plain(event.request.questions[0]?.question ?? event.request.toolCall.title)}`,
+      );
     else if (event.type === "turnEnded") {
       const last = this.shown.items.findLast((item) => item.kind === "answer" || item.kind === "notice" || item.kind === "user");
       const said = last?.kind === "answer" ? last.text : last?.kind === "notice" ? last.message : "Done.";
@@ -285,7 +300,12 @@ export class Chat {
     this.uncertain = null;
     if (!uncertain) return;
     const arrived = [...this.shown.items, ...this.shown.queue].some(
-      (said) => "promptId" in said && said.promptId !== null && !uncertain.known.has(said.promptId) && "text" in said && said.text === uncertain.text,
+      (said) =>
+        "promptId" in said &&
+        said.promptId !== null &&
+        !uncertain.known.has(said.promptId) &&
+        "text" in said &&
+        said.text === uncertain.text,
     );
     if (arrived) this.composer.clear();
     this.status.say(arrived ? "" : "Your message was not delivered; it is kept.");
@@ -340,7 +360,11 @@ export class Chat {
     const { commands, skills } = this.shown;
     const known = new Set(commands.map(({ name }) => name));
     return [
-      ...commands.map(({ name, description, hint }) => ({ insert: `/${name} `, label: name, about: [description, hint].filter(Boolean).join(" \u2014 ") })),
+      ...commands.map(({ name, description, hint }) => ({
+        insert: `/${name} `,
+        label: name,
+        about: [description, hint].filter(Boolean).join(" \u2014 "),
+      })),
       ...skills.filter((name) => !known.has(name)).map((name) => ({ insert: `/${name} `, label: name, about: "skill" })),
     ];
   }
@@ -362,7 +386,8 @@ export class Chat {
   }
 
   private relative(path: string): string {
-    for (const folder of [...this.around.folders(), this.shown.session?.workspace ?? ""]) if (folder && path.startsWith(`${folder}/`)) return path.slice(folder.length + 1);
+    for (const folder of [...this.around.folders(), this.shown.session?.workspace ?? ""])
+      if (folder && path.startsWith(`${folder}/`)) return path.slice(folder.length + 1);
     return path;
   }
 
@@ -376,13 +401,17 @@ export class Chat {
     this.panels.toggleOther({
       name: "sessions",
       title: "Sessions",
-      fill: async () => {
-        const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "listSessions" } });
+      fill: () => {
+        const pages = new SessionPages(async (cursor) => {
+          const command: AgentCommand = { type: "listSessions", ...(cursor === undefined ? {} : { cursor }) };
+          const reply = await this.connection.request<AgentReply>("chat/command", { command });
+          return reply.type === "sessions" ? reply : { sessions: [] };
+        });
         const open = ({ sessionId }: { sessionId: string }) => {
           this.panels.close();
           void this.command({ type: "loadSession", sessionId });
         };
-        return sessionPanel(reply.type === "sessions" ? reply.sessions : [], this.shown.session, { open, rename: () => void this.rename() });
+        return sessionPanel(pages, this.shown.session, { open, rename: () => void this.rename() });
       },
     });
   }

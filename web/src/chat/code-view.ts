@@ -27,7 +27,17 @@ export class CodeView {
 
   constructor(info: string, text: string) {
     const name = /^[\w+#.-]{1,30}/.exec(info.trim())?.[0] ?? "";
-    const copy = element("button", { type: "button", class: "quiet small copy", "data-testid": "copy-code", "aria-label": "Copy this code", onclick: () => void this.copy(copy) }, "Copy");
+    const copy = element(
+      "button",
+      {
+        type: "button",
+        class: "quiet small copy",
+        "data-testid": "copy-code",
+        "aria-label": "Copy this code",
+        onclick: () => void this.copy(copy),
+      },
+      "Copy",
+    );
     this.element = element(
       "figure",
       { class: "code", "data-testid": "code", "data-language": name || null },

@@ -50,7 +50,14 @@ export function matching(all: readonly Suggestion[], word: string): Suggestion[]
 }
 
 export class CompletionList {
-  readonly element = element("ul", { class: "completion", id: "completion", role: "listbox", "aria-label": "Completions", "data-testid": "completion", hidden: true });
+  readonly element = element("ul", {
+    class: "completion",
+    id: "completion",
+    role: "listbox",
+    "aria-label": "Completions",
+    "data-testid": "completion",
+    hidden: true,
+  });
   private shown: readonly Suggestion[] = [];
   private current = 0;
 

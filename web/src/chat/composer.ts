@@ -55,12 +55,34 @@ export class Composer {
     this.list = new CompletionList(this.field, (suggestion) => this.complete(suggestion));
     const attach = element(
       "button",
-      { type: "button", class: "quiet small", "data-testid": "attach", title: "Attach the editor selection (Alt+S)", onclick: () => listener.attach() },
+      {
+        type: "button",
+        class: "quiet small",
+        "data-testid": "attach",
+        title: "Attach the editor selection (Alt+S)",
+        onclick: () => listener.attach(),
+      },
       "+ Selection",
       element("kbd", { "aria-hidden": "true" }, "Alt S"),
     );
-    this.sendButton = element("button", { type: "button", class: "primary", "data-testid": "send", title: "Send (Enter)", onclick: () => void this.send() }, "Send");
-    this.stopButton = element("button", { type: "button", class: "danger", "data-testid": "stop", title: "Cancel the turn (Esc)", hidden: true, onclick: () => listener.stop() }, "Stop", element("kbd", { "aria-hidden": "true" }, "Esc"));
+    this.sendButton = element(
+      "button",
+      { type: "button", class: "primary", "data-testid": "send", title: "Send (Enter)", onclick: () => void this.send() },
+      "Send",
+    );
+    this.stopButton = element(
+      "button",
+      {
+        type: "button",
+        class: "danger",
+        "data-testid": "stop",
+        title: "Cancel the turn (Esc)",
+        hidden: true,
+        onclick: () => listener.stop(),
+      },
+      "Stop",
+      element("kbd", { "aria-hidden": "true" }, "Esc"),
+    );
     this.element = element(
       "div",
       { class: "composer", "data-testid": "composer" },
@@ -115,7 +137,9 @@ export class Composer {
   /** The text that would be said now. */
   get blocks(): readonly ContentBlock[] {
     const written = this.field.value.trim();
-    const parts = [written, ...this.attachments.map((attachment) => quoted(attachment, this.listener.folders()))].filter((part) => part !== "");
+    const parts = [written, ...this.attachments.map((attachment) => quoted(attachment, this.listener.folders()))].filter(
+      (part) => part !== "",
+    );
     return parts.length === 0 ? [] : [{ type: "text", text: parts.join("\n\n") }];
   }
 
@@ -167,7 +191,11 @@ export class Composer {
     this.timer = window.setTimeout(() => {
       void this.listener.files(wanted.word).then((paths) => {
         if (number !== this.asked || document.activeElement !== this.field) return;
-        const suggestions = paths.map((path) => ({ insert: `@${path.includes(" ") ? path.replace(/ /g, "\\ ") : path} `, label: path, about: "" }));
+        const suggestions = paths.map((path) => ({
+          insert: `@${path.includes(" ") ? path.replace(/ /g, "\\ ") : path} `,
+          label: path,
+          about: "",
+        }));
         this.list.show(matching(suggestions, wanted.word));
       });
     }, PAUSE);

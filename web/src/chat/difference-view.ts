@@ -40,11 +40,26 @@ export class DifferenceView {
     try {
       const { hunks } = await this.connection.request<{ hunks: readonly Hunk[] }>("difference", { base, proposal });
       const texts: ReviewTexts = {
-        id: 0, path: this.shown.path, agent: "", session: "", revision: 1, version: 1, opened: 0,
-        newFile: this.shown.oldText === null, edited: false, size: { added: 0, removed: 0 },
-        base, proposal, draft: proposal, hunks,
+        id: 0,
+        path: this.shown.path,
+        agent: "",
+        session: "",
+        revision: 1,
+        version: 1,
+        opened: 0,
+        newFile: this.shown.oldText === null,
+        edited: false,
+        size: { added: 0, removed: 0 },
+        base,
+        proposal,
+        draft: proposal,
+        hunks,
       };
-      const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", { edited: () => undefined, decide: () => undefined, moved: () => undefined });
+      const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", {
+        edited: () => undefined,
+        decide: () => undefined,
+        moved: () => undefined,
+      });
       panes.setReadOnly(`${plain(this.shown.path)} after the change`);
       // It scrolls by itself, so it can have the focus.
       panes.element.setAttribute("tabindex", "0");

@@ -19,7 +19,11 @@ export interface ItemView {
 export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
   switch (item.kind) {
     case "user":
-      return simple(item, element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }), showUser);
+      return simple(
+        item,
+        element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }),
+        showUser,
+      );
     case "answer": {
       const view = new MarkdownView();
       const made = element("article", { class: "answered-text", "data-testid": "answer", "aria-label": "Answer" }, view.element);
@@ -40,7 +44,9 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
       });
     }
     case "block":
-      return simple(item, element("article", { class: "block", "data-testid": "block", "aria-label": "Answer" }), (made, { block }) => replaceChildren(made, blockElement(block)));
+      return simple(item, element("article", { class: "block", "data-testid": "block", "aria-label": "Answer" }), (made, { block }) =>
+        replaceChildren(made, blockElement(block)),
+      );
     case "notice":
       return simple(item, element("p", { class: "chat-notice", "data-testid": "chat-notice" }), (made, { level, message }) => {
         made.dataset["level"] = level;
@@ -49,7 +55,13 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
       });
     case "tool": {
       const card = new ToolCard(item, around);
-      return { kind: "tool", element: card.element, update: (next) => next.kind === "tool" && card.update(next), destroy: () => card.destroy(), card } as ItemView & { card: ToolCard };
+      return {
+        kind: "tool",
+        element: card.element,
+        update: (next) => next.kind === "tool" && card.update(next),
+        destroy: () => card.destroy(),
+        card,
+      } as ItemView & { card: ToolCard };
     }
   }
 }
@@ -58,7 +70,11 @@ export function cardOf(view: ItemView): ToolCard | null {
   return "card" in view ? (view.card as ToolCard) : null;
 }
 
-function simple<Kind extends Item["kind"]>(item: Item & { kind: Kind }, made: HTMLElement, show: (made: HTMLElement, item: Item & { kind: Kind }) => void): ItemView {
+function simple<Kind extends Item["kind"]>(
+  item: Item & { kind: Kind },
+  made: HTMLElement,
+  show: (made: HTMLElement, item: Item & { kind: Kind }) => void,
+): ItemView {
   show(made, item);
   return {
     kind: item.kind,
@@ -95,5 +111,9 @@ export function blockElement(block: ContentBlock): HTMLElement {
   if (block.type === "resource_link" && "uri" in block) {
     return element("p", { class: "chip resource" }, plain(block.name), " ", element("span", { class: "target" }, `(${plain(block.uri)})`));
   }
-  return element("p", { class: "chat-notice", "data-level": "unsupported" }, `This page cannot display this content (${plain(block.type || "unnamed")}).`);
+  return element(
+    "p",
+    { class: "chat-notice", "data-level": "unsupported" },
+    `This page cannot display this content (${plain(block.type || "unnamed")}).`,
+  );
 }

@@ -1,8 +1,8 @@
 // The conversation: its items in order, and a place that stays at the end only while the person is at the end.
 
 import { element } from "../dom";
-import { cardOf, type ItemView, viewOf } from "./item-views";
 import type { AnswerForm } from "./answer-form";
+import { cardOf, type ItemView, viewOf } from "./item-views";
 import type { ToolCardSurroundings } from "./tool-card";
 import type { Item } from "./transcript";
 
@@ -24,10 +24,22 @@ export class LogView {
     this.scroller = element(
       "div",
       // It is read when the person goes there; what is new is told by short sentences, not word by word.
-      { class: "log", role: "log", "aria-live": "off", "aria-label": "Conversation", tabindex: "0", "data-testid": "log", "data-at-end": "true" },
+      {
+        class: "log",
+        role: "log",
+        "aria-live": "off",
+        "aria-label": "Conversation",
+        tabindex: "0",
+        "data-testid": "log",
+        "data-at-end": "true",
+      },
       this.list,
     );
-    this.jump = element("button", { type: "button", class: "jump", "data-testid": "to-end", hidden: true, onclick: () => this.toEnd() }, "\u2193 Jump to latest");
+    this.jump = element(
+      "button",
+      { type: "button", class: "jump", "data-testid": "to-end", hidden: true, onclick: () => this.toEnd() },
+      "\u2193 Jump to latest",
+    );
     this.element = element("div", { class: "log-place" }, this.scroller, this.jump);
     this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
     const follow = new ResizeObserver(() => this.follow());

@@ -2,7 +2,7 @@
 
 import { element } from "../dom";
 import type { CodeView } from "./code-view";
-import { maybeClosed, openingFence, type OpenFence } from "./fence";
+import { maybeClosed, type OpenFence, openingFence } from "./fence";
 import { blocksOf, renderBlock } from "./markdown";
 import { appendProse } from "./prose";
 

@@ -16,7 +16,21 @@ const DEEPEST = 24;
 /** Signs of the notation, which are not shown. */
 const SIGNS = new Set(["EmphasisMark", "CodeMark", "HeaderMark", "QuoteMark", "ListMark", "StrikethroughMark", "LinkMark", "TaskMarker"]);
 
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "\u00a9", hellip: "\u2026", mdash: "\u2014", ndash: "\u2013", rarr: "\u2192", larr: "\u2190", times: "\u00d7" };
+const ENTITIES: Record<string, string> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00a0",
+  copy: "\u00a9",
+  hellip: "\u2026",
+  mdash: "\u2014",
+  ndash: "\u2013",
+  rarr: "\u2192",
+  larr: "\u2190",
+  times: "\u00d7",
+};
 
 /** The outermost blocks of a text, in order. */
 export function blocksOf(text: string): SyntaxNode[] {
@@ -35,7 +49,13 @@ function block(node: SyntaxNode, text: string, depth: number, code?: (view: Code
   if (depth > DEEPEST) return literal("p", text.slice(node.from, node.to));
   const heading = /^(?:ATX|Setext)Heading(\d)$/.exec(name);
   // The page has headings of its own above these.
-  if (heading) return inlineInto(element("p", { class: "heading", role: "heading", "aria-level": Math.min(6, Number(heading[1]) + 2), dir: "auto" }), node, text, depth);
+  if (heading)
+    return inlineInto(
+      element("p", { class: "heading", role: "heading", "aria-level": Math.min(6, Number(heading[1]) + 2), dir: "auto" }),
+      node,
+      text,
+      depth,
+    );
   switch (name) {
     case "Paragraph":
       return inlineInto(element("p", { dir: "auto" }), node, text, depth);

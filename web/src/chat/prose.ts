@@ -3,7 +3,9 @@
 import { markFor, SPECIAL } from "../editor/special";
 
 /** The joiners that people write: within a picture of several, and within words of scripts that need them. */
-const BEFORE_JOINER = /[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\ufe0f\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Kannada}\p{Script=Telugu}\p{Script=Sinhala}\p{M}]/u;
+const BEFORE_JOINER =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are matched
+  /[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\ufe0f\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Kannada}\p{Script=Telugu}\p{Script=Sinhala}\p{M}]/u;
 
 function isInnocent(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
@@ -25,5 +27,6 @@ export function appendProse(parent: Node, text: string): void {
 
 /** The colours and movements of a terminal, which are nothing to read. */
 export function withoutEscapes(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are escape sequences
   return text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "").replace(/\r\n/g, "\n");
 }

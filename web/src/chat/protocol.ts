@@ -188,11 +188,14 @@ export interface SessionSummary {
   readonly clientCount: number;
 }
 
-export type Decision = { readonly decision: "select"; readonly optionId: string; readonly answers?: Readonly<Record<string, string>> } | { readonly decision: "cancel" };
+export type Decision =
+  | { readonly decision: "select"; readonly optionId: string; readonly answers?: Readonly<Record<string, string>> }
+  | { readonly decision: "cancel" };
 
 export type AgentCommand =
   | { readonly type: "prompt"; readonly blocks: readonly ContentBlock[] }
-  | { readonly type: "cancel" | "listSessions" | "newSession" }
+  | { readonly type: "cancel" | "newSession" }
+  | { readonly type: "listSessions"; readonly cursor?: string }
   | { readonly type: "answer"; readonly requestId: string; readonly decision: Decision }
   | { readonly type: "removeQueued"; readonly promptId: string }
   | { readonly type: "setModel"; readonly modelId: string }
@@ -204,5 +207,5 @@ export type AgentCommand =
 export type AgentReply =
   | { readonly type: "done" | "tooLate" }
   | { readonly type: "prompt"; readonly promptId: string }
-  | { readonly type: "sessions"; readonly sessions: readonly SessionSummary[] }
+  | { readonly type: "sessions"; readonly sessions: readonly SessionSummary[]; readonly nextCursor?: string }
   | { readonly type: "files"; readonly paths: readonly string[] };

@@ -45,16 +45,36 @@ export class Standing {
     this.banner.hidden = where === undefined;
     this.banner.dataset["where"] = where ?? "";
     this.banner.dataset["writes"] = writes;
-    const details = element("button", { type: "button", class: "quiet small", "data-testid": "locality-details", onclick: () => this.listener.details() }, "Details");
+    const details = element(
+      "button",
+      { type: "button", class: "quiet small", "data-testid": "locality-details", onclick: () => this.listener.details() },
+      "Details",
+    );
     if (where === "daemon") {
-      replaceChildren(this.banner, element("span", { class: "chip" }, "daemon"), element("span", { class: "grow" }, DAEMON_SENTENCE), details);
+      replaceChildren(
+        this.banner,
+        element("span", { class: "chip" }, "daemon"),
+        element("span", { class: "grow" }, DAEMON_SENTENCE),
+        details,
+      );
     } else if (where === "child") {
-      const input = element("input", { type: "checkbox", role: "switch", "data-testid": "review-writes", onchange: () => this.listener.setWrites(input.checked ? "review" : "allow") });
+      const input = element("input", {
+        type: "checkbox",
+        role: "switch",
+        "data-testid": "review-writes",
+        onchange: () => this.listener.setWrites(input.checked ? "review" : "allow"),
+      });
       input.checked = writes === "review";
       replaceChildren(
         this.banner,
         element("span", { class: "chip" }, "local"),
-        element("span", { class: "grow" }, session?.abilities.reviewsWrites === false ? "Runs locally, as you, and writes files without review." : `Runs locally, as you. ${writesSentence(writes)}`),
+        element(
+          "span",
+          { class: "grow" },
+          session?.abilities.reviewsWrites === false
+            ? "Runs locally, as you, and writes files without review."
+            : `Runs locally, as you. ${writesSentence(writes)}`,
+        ),
         session?.abilities.reviewsWrites !== false && element("label", { class: "switch" }, input, "Review writes"),
         details,
       );
@@ -67,12 +87,28 @@ export class Standing {
     this.empty.hidden = !isEmpty;
     const name = plain(agents.find(({ id }) => id === agent)?.name ?? "the agent");
     if (phase === "connecting") {
-      replaceChildren(this.empty, element("p", { class: "empty-title" }, `Connecting to ${name}\u2026`), element("p", { class: "faint" }, "Starting an agent for the first time may take a while."));
+      replaceChildren(
+        this.empty,
+        element("p", { class: "empty-title" }, `Connecting to ${name}\u2026`),
+        element("p", { class: "faint" }, "Starting an agent for the first time may take a while."),
+      );
     } else if (phase === "connected" || phase === "interrupted") {
       replaceChildren(
         this.empty,
         element("p", { class: "empty-title" }, `Chat with ${plain(shown.session?.agent ?? name)}`),
-        element("p", { class: "faint" }, "Working in ", element("code", {}, plain(shown.session?.workspace ?? "this folder")), ". ", element("kbd", {}, "/"), " lists commands, ", element("kbd", {}, "@"), " mentions a file, ", element("kbd", {}, "Alt+S"), " attaches your editor selection."),
+        element(
+          "p",
+          { class: "faint" },
+          "Working in ",
+          element("code", {}, plain(shown.session?.workspace ?? "this folder")),
+          ". ",
+          element("kbd", {}, "/"),
+          " lists commands, ",
+          element("kbd", {}, "@"),
+          " mentions a file, ",
+          element("kbd", {}, "Alt+S"),
+          " attaches your editor selection.",
+        ),
       );
     } else {
       replaceChildren(
@@ -87,12 +123,21 @@ export class Standing {
   private showOver({ interrupted, over }: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
     const chosen = agents.find(({ id }) => id === agent);
     if (!this.overMemo.isNew(phase, interrupted, over, chosen)) return;
-    const button = (testId: string, kind: string, label: string, action: () => void) => element("button", { type: "button", class: kind, "data-testid": testId, onclick: action }, label);
+    const button = (testId: string, kind: string, label: string, action: () => void) =>
+      element("button", { type: "button", class: kind, "data-testid": testId, onclick: action }, label);
     const connect = chosen && button("connect-again", "", "Reconnect", () => this.listener.connect(chosen));
     if (phase === "interrupted") {
       this.over.hidden = false;
       this.over.dataset["state"] = "interrupted";
-      replaceChildren(this.over, element("span", { class: "grow" }, `Connection to the agent interrupted${interrupted ? `: ${plain(interrupted.reason)}` : ""}. Reconnecting automatically; nothing is lost.`), connect);
+      replaceChildren(
+        this.over,
+        element(
+          "span",
+          { class: "grow" },
+          `Connection to the agent interrupted${interrupted ? `: ${plain(interrupted.reason)}` : ""}. Reconnecting automatically; nothing is lost.`,
+        ),
+        connect,
+      );
     } else if (phase === "over") {
       const reopen = over?.reopen;
       this.over.hidden = false;
@@ -100,7 +145,11 @@ export class Standing {
       this.over.dataset["kind"] = over?.kind ?? "";
       replaceChildren(
         this.over,
-        element("span", { class: "grow" }, over ? `Session ended${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "Could not connect to the agent."),
+        element(
+          "span",
+          { class: "grow" },
+          over ? `Session ended${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "Could not connect to the agent.",
+        ),
         reopen && button("reopen", "primary", "Reopen session", () => this.listener.reopen(reopen)),
         over && button("begin-new", "", "New session", () => this.listener.newSession()),
         !reopen && connect,

@@ -6,8 +6,8 @@ import { appendVisibly } from "../editor/special";
 import { plain, splitPath } from "../words";
 import { AnswerForm, showOutcome } from "./answer-form";
 import { type Difference, DifferenceView } from "./difference-view";
-import type { ContentBlock, Decision, ToolCall } from "./protocol";
 import { withoutEscapes } from "./prose";
+import type { ContentBlock, Decision, ToolCall } from "./protocol";
 import type { Approval, Item } from "./transcript";
 
 type ToolItem = Item & { readonly kind: "tool" };
@@ -22,7 +22,18 @@ const STATUS: Record<string, readonly [string, string]> = {
   failed: ["\u2715", "failed"],
 };
 
-const KINDS: Record<string, string> = { read: "Read", edit: "Edit", delete: "Delete", move: "Move", search: "Search", execute: "Run", think: "Think", fetch: "Fetch", switch_mode: "Mode", other: "Tool" };
+const KINDS: Record<string, string> = {
+  read: "Read",
+  edit: "Edit",
+  delete: "Delete",
+  move: "Move",
+  search: "Search",
+  execute: "Run",
+  think: "Think",
+  fetch: "Fetch",
+  switch_mode: "Mode",
+  other: "Tool",
+};
 
 export interface ToolCardSurroundings {
   readonly connection: Connection;
@@ -79,9 +90,13 @@ export class ToolCard {
     this.element.dataset["status"] = call.status;
     this.element.dataset["call"] = call.id;
     this.element.setAttribute("aria-label", `${KINDS[call.kind] ?? "Tool"}: ${plain(call.title)}, ${plain(words)}`);
-    replaceChildren(this.sign, element("span", { "aria-hidden": "true" }, sign), element("span", { class: "visually-hidden" }, plain(words)));
+    replaceChildren(
+      this.sign,
+      element("span", { "aria-hidden": "true" }, sign),
+      element("span", { class: "visually-hidden" }, plain(words)),
+    );
     const asks = approval !== null && approval.request.questions.length > 0;
-    this.kind.textContent = asks ? "Question" : KINDS[call.kind] ?? (plain(call.kind) || "Tool");
+    this.kind.textContent = asks ? "Question" : (KINDS[call.kind] ?? (plain(call.kind) || "Tool"));
     this.title.textContent = plain(call.title || call.toolName || "Tool").slice(0, 2000);
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
@@ -98,7 +113,13 @@ export class ToolCard {
       this.places,
       ...locations.slice(0, 20).map(({ path, line }) => {
         const { folder, name } = splitPath(path, this.around.folders());
-        return element("li", { title: plain(path) }, element("span", { class: "folder" }, folder), name, line === null || line === undefined ? "" : `:${line}`);
+        return element(
+          "li",
+          { title: plain(path) },
+          element("span", { class: "folder" }, folder),
+          name,
+          line === null || line === undefined ? "" : `:${line}`,
+        );
       }),
       locations.length > 20 && element("li", {}, `and ${locations.length - 20} more`),
     );
@@ -131,7 +152,11 @@ export class ToolCard {
   private differenceFold(difference: Difference, open: boolean) {
     const place = element("div");
     const made: { fold: HTMLDetailsElement; difference: Difference; view: DifferenceView | null } = {
-      fold: fold(`${difference.oldText === null ? "New file" : "Change"}: ${splitPath(difference.path, this.around.folders()).name}`, "tool-difference", place),
+      fold: fold(
+        `${difference.oldText === null ? "New file" : "Change"}: ${splitPath(difference.path, this.around.folders()).name}`,
+        "tool-difference",
+        place,
+      ),
       difference,
       view: null,
     };
@@ -183,7 +208,12 @@ function fold(title: string, testId: string, content: HTMLElement): HTMLDetailsE
 function show(place: HTMLDetailsElement, content: HTMLElement, text: string): void {
   place.hidden = text === "";
   content.replaceChildren();
-  appendVisibly(content, text.length > LONGEST_OUTPUT ? `${text.slice(0, LONGEST_OUTPUT)}\n\u2026 ${(text.length - LONGEST_OUTPUT).toLocaleString("en")} more characters` : text);
+  appendVisibly(
+    content,
+    text.length > LONGEST_OUTPUT
+      ? `${text.slice(0, LONGEST_OUTPUT)}\n\u2026 ${(text.length - LONGEST_OUTPUT).toLocaleString("en")} more characters`
+      : text,
+  );
 }
 
 function words(value: unknown): string {
@@ -198,7 +228,9 @@ function blockText(block: ContentBlock): string {
 }
 
 function outputOf({ content, output }: ToolCall): string {
-  const texts = content.map((piece) => (piece.type === "content" ? blockText(piece.content) : piece.type === "other" ? words(piece.value) : "")).filter((text) => text !== "");
+  const texts = content
+    .map((piece) => (piece.type === "content" ? blockText(piece.content) : piece.type === "other" ? words(piece.value) : ""))
+    .filter((text) => text !== "");
   // Both usually say the same; what is meant for people counts.
   return withoutEscapes(texts.length > 0 ? texts.join("\n") : words(output));
 }

@@ -24,7 +24,13 @@ export interface Approval {
 }
 
 export type Item =
-  | { readonly kind: "user"; readonly promptId: string | null; readonly text: string; readonly others: readonly ContentBlock[]; readonly own: boolean }
+  | {
+      readonly kind: "user";
+      readonly promptId: string | null;
+      readonly text: string;
+      readonly others: readonly ContentBlock[];
+      readonly own: boolean;
+    }
   | { readonly kind: "answer" | "thinking"; readonly promptId: string | null; readonly text: string }
   | { readonly kind: "block"; readonly block: ContentBlock }
   | { readonly kind: "tool"; readonly call: ToolCall; readonly approval: Approval | null }
@@ -103,7 +109,11 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
     case "historyEnd":
       return { ...shown, telling: false };
     case "promptAccepted":
-      return { ...shown, suggestion: "", items: [...shown.items, { kind: "user", promptId: event.promptId, text: event.text, others: [], own: true }] };
+      return {
+        ...shown,
+        suggestion: "",
+        items: [...shown.items, { kind: "user", promptId: event.promptId, text: event.text, others: [], own: true }],
+      };
     case "userMessage":
       return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content, shown.telling) };
     case "turnStarted":
@@ -119,9 +129,18 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
     case "approvalOpened":
       return { ...shown, items: opened(shown.items, event.request) };
     case "approvalProgress":
-      return { ...shown, items: approval(shown.items, event.requestId, (known) => ({ ...known, votes: { received: event.received, needed: event.needed } })) };
+      return {
+        ...shown,
+        items: approval(shown.items, event.requestId, (known) => ({ ...known, votes: { received: event.received, needed: event.needed } })),
+      };
     case "approvalClosed":
-      return { ...shown, items: approval(shown.items, event.requestId, (known) => ({ ...known, closed: known.closed ?? { optionId: event.optionId, own: event.own } })) };
+      return {
+        ...shown,
+        items: approval(shown.items, event.requestId, (known) => ({
+          ...known,
+          closed: known.closed ?? { optionId: event.optionId, own: event.own },
+        })),
+      };
     case "cancelRequested":
       return { ...shown, turn: shown.turn && { ...shown.turn, cancelling: true } };
     case "turnEnded":

@@ -1,7 +1,7 @@
 // What stands between the lines: the bar above each part with its buttons, lines that are not in the draft (taken out, or
 // proposed and rejected), and the empty space that keeps the two sides level.
 
-import { EditorState, type Extension, type Range, StateField, type Text, type Transaction } from "@codemirror/state";
+import { type EditorState, type Extension, type Range, StateField, type Text, type Transaction } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
 import type { Hunk, LineRange } from "../protocol";
@@ -13,13 +13,13 @@ import {
   layoutField,
   moveHunk,
   type PlacedHunk,
+  type Side,
+  type Surroundings,
   setCurrent,
   setHunks,
   setLayout,
   side,
-  type Side,
   spanOf,
-  type Surroundings,
   surroundings,
 } from "./hunks";
 import { lineElements } from "./lines-of-text";
@@ -92,7 +92,8 @@ class Bar extends WidgetType {
   }
 
   override eq(other: Bar): boolean {
-    const isAlike = this.index === other.index && this.total === other.total && this.layout === other.layout && this.isCurrent === other.isCurrent;
+    const isAlike =
+      this.index === other.index && this.total === other.total && this.layout === other.layout && this.isCurrent === other.isCurrent;
     return isAlike && this.around === other.around && looksTheSame(this.placed, other.placed, "draft");
   }
 
@@ -155,7 +156,11 @@ class Bar extends WidgetType {
       { class: "hunk-bar" },
       element("span", { class: "hunk-title" }, title),
       element("span", { class: "size" }, plusAndMinus(hunk.draft.count, hunk.base.count, hunk.state === "rejected")),
-      element("span", { class: "hunk-state", "data-testid": "hunk-state" }, conflict ? "Conflict: the file also changed here. Proposed:" : STATES[hunk.state]),
+      element(
+        "span",
+        { class: "hunk-state", "data-testid": "hunk-state" },
+        conflict ? "Conflict: the file also changed here. Proposed:" : STATES[hunk.state],
+      ),
       element("span", { class: "grow" }),
       hunk.yours
         ? button("reject", "Undo", "Undo your edit", hunk.state === "rejected")
@@ -172,7 +177,8 @@ class Bar extends WidgetType {
     const source: Text = kind === "ghost" ? proposal : base;
     const range = kind === "ghost" ? hunk.proposal : hunk.base;
     const span = spanOf(source, { start: range.start, count: shown });
-    const marks = kind === "removed" ? wordChanges(this.placed, base, view.state.doc).map((change) => ({ from: change.fromA, to: change.toA })) : [];
+    const marks =
+      kind === "removed" ? wordChanges(this.placed, base, view.state.doc).map((change) => ({ from: change.fromA, to: change.toA })) : [];
     made.append(...lineElements(view.state, source.sliceString(span.from, span.to), shown, marks));
     if (left > 0) made.append(element("div", { class: "more-lines" }, `and ${count(left, "more line")}`));
     const label = kind === "ghost" ? "Proposed but rejected:" : "Removed:";
@@ -215,9 +221,14 @@ function around({ state, around, own, layout, current, hunks }: Scene, index: nu
   const add = (position: number, before: number, widget: WidgetType) => {
     // After a last line without a line break there is no beginning of a line to stand before.
     const isAfter = position >= doc.length && doc.length > 0 && doc.line(doc.lines).length > 0;
-    ranges.push(Decoration.widget({ widget, block: true, side: isAfter ? 10 - before : -before, hunk: hunk.id }).range(Math.min(position, doc.length)));
+    ranges.push(
+      Decoration.widget({ widget, block: true, side: isAfter ? 10 - before : -before, hunk: hunk.id }).range(
+        Math.min(position, doc.length),
+      ),
+    );
   };
-  const widget = own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
+  const widget =
+    own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
   add(span.from, 1, widget);
   const missing = own === "draft" ? hunk.base.count - hunk.draft.count : hunk.draft.count - hunk.base.count;
   // Before the bar of a part that follows at once, but after the part's own.
@@ -238,7 +249,13 @@ function looksTheSame(one: PlacedHunk, other: PlacedHunk, own: Side): boolean {
   const sameLines = (a: LineRange, b: LineRange) => a.start === b.start && a.count === b.count;
   const [a, b] = [one.hunk, other.hunk];
   const sameHunk = a.id === b.id && a.state === b.state && a.yours === b.yours && a.draft.count === b.draft.count;
-  return sameHunk && sameLines(a.base, b.base) && sameLines(a.proposal, b.proposal) && one[own].from === other[own].from && one[own].to === other[own].to;
+  return (
+    sameHunk &&
+    sameLines(a.base, b.base) &&
+    sameLines(a.proposal, b.proposal) &&
+    one[own].from === other[own].from &&
+    one[own].to === other[own].to
+  );
 }
 
 /** Few parts change at a time: all others keep what they have, so that a decision among thousands stays quick. */

@@ -3,9 +3,9 @@
 import { type Extension, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
+import type { Hunk } from "../protocol";
 import { count } from "../words";
 import { setHunks, side } from "./hunks";
-import type { Hunk } from "../protocol";
 
 /** Unchanged lines that stay visible around a part. */
 const MARGIN = 3;
@@ -117,15 +117,14 @@ const foldsField = StateField.define<DecorationSet>({
     // What is edited must be seen.
     if (transaction.docChanged && result.size > 0) {
       const touched: number[] = [];
-      transaction.changes.iterChangedRanges((_fromA, _toA, from, to) => result.between(from, to, (_from, _to, row) => void touched.push(row.spec.id as number)));
+      transaction.changes.iterChangedRanges((_fromA, _toA, from, to) =>
+        result.between(from, to, (_from, _to, row) => void touched.push(row.spec.id as number)),
+      );
       if (touched.length > 0) result = result.update({ filter: (_from, _to, row) => !touched.includes(row.spec.id as number) });
     }
     return result;
   },
-  provide: (field) => [
-    EditorView.decorations.from(field),
-    EditorView.atomicRanges.of((view) => view.state.field(field)),
-  ],
+  provide: (field) => [EditorView.decorations.from(field), EditorView.atomicRanges.of((view) => view.state.field(field))],
 });
 
 /** How many stretches are folded. */

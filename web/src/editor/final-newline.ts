@@ -11,7 +11,11 @@ class Mark extends WidgetType {
 
   toDOM(): HTMLElement {
     const text = "no newline at end of file";
-    return element("span", { class: "special special-end", "data-testid": "no-final-newline", role: "img", "aria-label": text, title: text }, text);
+    return element(
+      "span",
+      { class: "special special-end", "data-testid": "no-final-newline", role: "img", "aria-label": text, title: text },
+      text,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 // Where the parts of a change are: the companion's line ranges as positions in the two texts, kept right while typing.
 
-import { type ChangeDesc, EditorState, Facet, StateEffect, StateField, type Text } from "@codemirror/state";
+import { type ChangeDesc, type EditorState, Facet, StateEffect, StateField, type Text } from "@codemirror/state";
 import type { Hunk, LineRange } from "../protocol";
 
 /** From the beginning of the first line to the beginning of the line after the last, or to the end of the text. */

@@ -2,7 +2,16 @@
 // here it is made to belong to the line break: the cursor does not go between the two, deleting takes both, and what is
 // typed or pasted gets the ending that the lines around it have.
 
-import { EditorSelection, EditorState, type Extension, Prec, RangeSetBuilder, type Text, Transaction, type TransactionSpec } from "@codemirror/state";
+import {
+  EditorSelection,
+  EditorState,
+  type Extension,
+  Prec,
+  RangeSetBuilder,
+  type Text,
+  Transaction,
+  type TransactionSpec,
+} from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { toText } from "../draft";
 

@@ -25,7 +25,8 @@ export function lineElements(state: EditorState, text: string, lines: number, ma
     if (end < 0) end = text.length;
     const line = element("div", { class: "text-line" });
     append(line, text, start, Math.min(end, start + LONGEST_LINE), styles, marks);
-    if (end - start > LONGEST_LINE) line.append(element("span", { class: "cut" }, `\u2026 ${(end - start).toLocaleString("en")} characters`));
+    if (end - start > LONGEST_LINE)
+      line.append(element("span", { class: "cut" }, `\u2026 ${(end - start).toLocaleString("en")} characters`));
     if (!line.firstChild) line.append(document.createElement("br"));
     made.push(line);
     start = end + 1;
@@ -41,7 +42,14 @@ function colours(state: EditorState, text: string): (Piece & { style: string })[
   return styles;
 }
 
-function append(line: HTMLElement, text: string, from: number, to: number, styles: readonly (Piece & { style: string })[], marks: readonly Piece[]): void {
+function append(
+  line: HTMLElement,
+  text: string,
+  from: number,
+  to: number,
+  styles: readonly (Piece & { style: string })[],
+  marks: readonly Piece[],
+): void {
   const stops = new Set<number>([from, to]);
   for (const { from: begin, to: end } of [...styles, ...marks]) {
     if (begin > from && begin < to) stops.add(begin);

@@ -1,8 +1,8 @@
 // The colour of changed lines and words, and the sign beside each; only for what is on the screen.
 
 import { type Extension, type Range, RangeSet } from "@codemirror/state";
-import { Decoration, type DecorationSet, EditorView, gutter, GutterMarker, ViewPlugin, type ViewUpdate } from "@codemirror/view";
-import { hunksField, type PlacedHunk, side, type Side, surroundings } from "./hunks";
+import { Decoration, type DecorationSet, type EditorView, GutterMarker, gutter, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import { hunksField, type PlacedHunk, type Side, side, surroundings } from "./hunks";
 import { wordChanges } from "./words";
 
 type Kind = "removed" | "added" | "edited" | "conflict" | "kept";

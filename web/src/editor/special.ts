@@ -35,6 +35,8 @@ const NAMES: Record<number, string> = {
 
 /** Controls but tab and line feed; soft hyphen; zero-width, directional and separator characters; tags; annotations. */
 export const SPECIAL =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are matched
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffc]|\udb40[\udc00-\udc7f]/g;
 
 export function isSpecial(character: string): boolean {

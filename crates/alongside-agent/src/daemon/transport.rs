@@ -21,7 +21,7 @@ use super::address::DaemonAddress;
 use super::client::ClientSettings;
 use super::error::{DaemonError, Refusal};
 use super::tls::Tls;
-use crate::secret::Secret;
+use alongside_core::Secret;
 
 /// How long a connection may take to come about. The daemon is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -284,7 +284,7 @@ impl Transport {
     fn without_token(&self, text: &str) -> String {
         self.token
             .as_ref()
-            .map_or_else(|| text.to_owned(), |token| token.blot_out(text))
+            .map_or_else(|| text.to_owned(), |token| token.redact(text))
     }
 }
 

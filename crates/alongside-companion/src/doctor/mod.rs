@@ -5,9 +5,10 @@ mod program;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS, Dialect};
 use alongside_discovery::Environment;
-use alongside_discovery::lookup::{self, Dial, Lookup, LookupFailure, LookupResult, Secret, Target};
+use alongside_discovery::lookup::{self, Dial, Lookup, LookupFailure, LookupResult, Target};
 use alongside_discovery::process::SystemProcesses;
 use alongside_mcp::client::{Client, ClientError};
 use anyhow::{Context, Result};

@@ -166,7 +166,7 @@ impl Chat {
                 self.tell(json!({"type": "title", "title": text("title")}));
                 Ok(json!({"type": "done"}))
             }
-            "listSessions" => Ok(scripts::sessions()),
+            "listSessions" => Ok(scripts::sessions(command["cursor"].as_str())),
             "newSession" | "loadSession" => {
                 self.connect("qwen");
                 Ok(json!({"type": "done"}))

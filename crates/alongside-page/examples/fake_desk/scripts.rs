@@ -155,13 +155,18 @@ pub(crate) fn turn(prompt: &str) -> (Vec<Value>, u64, bool) {
     }
 }
 
-pub(crate) fn sessions() -> Value {
+/// Two pages of sessions; the second repeats the last of the first.
+pub(crate) fn sessions(cursor: Option<&str>) -> Value {
     let session = |id: &str, name: Option<&str>, active: bool, clients: u64| {
         json!({"sessionId": id, "workspaceCwd": "/home/me/project", "displayName": name, "createdAt": "2026-01-11T08:00:00Z",
             "updatedAt": "2026-01-11T09:30:00Z", "hasActivePrompt": active, "clientCount": clients})
     };
-    json!({"type": "sessions", "sessions": [session("session-1", Some("Retry with a deadline"), true, 1),
-        session("session-2", Some("Why is the build slow?"), false, 0), session("0d5c77aa-9f", None, false, 0)]})
+    let unnamed = session("0d5c77aa-9f", None, false, 0);
+    if cursor == Some("page-2") {
+        return json!({"type": "sessions", "sessions": [unnamed, session("session-4", Some("First steps"), false, 0)]});
+    }
+    json!({"type": "sessions", "nextCursor": "page-2", "sessions": [session("session-1", Some("Retry with a deadline"), true, 1),
+        session("session-2", Some("Why is the build slow?"), false, 0), unnamed]})
 }
 
 pub(crate) fn files(pattern: &str) -> Value {

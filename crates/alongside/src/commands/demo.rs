@@ -21,7 +21,7 @@ const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, whic
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     let serving =
-        companion_record::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
+        companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
         return play(common, &announcement, signals).await;
     }

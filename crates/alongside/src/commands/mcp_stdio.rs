@@ -12,7 +12,7 @@ use alongside_companion::places::Places;
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let directory = common.directory();
     let announcement = companion_record::nearest(&Places::of_user()?, &directory)
-        .and_then(|record| record.announcement())
+        .map(|record| record.announcement())
         .ok_or_else(|| {
             anyhow!(
                 "no companion is running for {}; run `alongside` there to start one",

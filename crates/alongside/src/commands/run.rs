@@ -15,7 +15,7 @@ use alongside_companion::places::Places;
 pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let environment = Environment::current();
     let serving =
-        companion_record::nearest(&Places::of_user()?, &common.directory()).and_then(|record| record.announcement());
+        companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
         return become_agent(&run, terminal_environment(&announcement, &environment)).await;
     }

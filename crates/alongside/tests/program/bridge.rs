@@ -148,7 +148,7 @@ async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_i
     let record = fs::read(companions.join(format!("{}.json", plugin.bridge.id()))).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
     let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
-    let token = alongside_core::Token::parse(record["frontToken"].as_str().unwrap()).unwrap();
+    let token = alongside_core::Secret::parse(record["frontToken"].as_str().unwrap()).unwrap();
     let (mut other, _) = Client::connect(port, &token, "other", false).await.unwrap();
     let refused = other.call::<Value>(Request::TerminalEnvironment(Nothing {})).await;
     assert!(
