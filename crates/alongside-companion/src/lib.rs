@@ -62,7 +62,7 @@ pub struct Companion {
     core: Mutex<Core>,
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
-    agents: OnceLock<alongside_mcp::Agents>,
+    agents: OnceLock<alongside_mcp::AgentHub>,
     news: broadcast::Sender<Notification>,
     /// Makes links to the page; set once the page is served.
     page_links: OnceLock<LoginLinks>,
@@ -169,7 +169,7 @@ impl Companion {
     /// A link that opens the page in a browser, once.
     pub fn page_link(&self) -> anyhow::Result<String> {
         let links = self.page_links.get().context("this companion does not serve a page")?;
-        links.make().context("cannot create a link to the page")
+        links.create().context("cannot create a link to the page")
     }
 
     pub fn announce_report(&self) -> AnnounceReport {
@@ -197,8 +197,8 @@ impl Companion {
     fn carry_out(&self, core: &Core, effect: Effect) {
         match effect {
             Effect::PublishContext(context) => {
-                if let (Some(agents), Ok(text)) = (self.agents.get(), serde_json::to_string(&context)) {
-                    agents.publish_context(text);
+                if let Some(agents) = self.agents.get() {
+                    agents.publish_context(&context);
                 }
                 self.tell_people(Notification::ContextChanged(context));
             }

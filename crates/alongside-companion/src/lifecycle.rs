@@ -339,9 +339,7 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> st
 }
 
 fn new_token() -> Result<Secret> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| anyhow!("cannot get random bytes from the system: {error}"))?;
-    Ok(Secret::from_bytes(bytes))
+    alongside_loopback::random_secret().context("cannot get random bytes from the system")
 }
 
 fn identity(options: &Options, settings: &Settings) -> Identity {

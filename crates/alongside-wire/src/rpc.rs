@@ -27,6 +27,8 @@ pub use error::{
 pub use typed::{parse_call, parse_params};
 pub use write::{error_response, notification, request, response};
 
+const NEITHER_CALL_NOR_RESPONSE: &str = "A message must have a `method`, or an `id` and a result or error.";
+
 /// One message, classified.
 #[derive(Clone, Debug)]
 pub enum Message<'a> {
@@ -54,6 +56,7 @@ pub struct Notification<'a> {
 
 #[derive(Clone, Debug)]
 pub struct Response<'a> {
+    /// `null` in an error about a request whose id could not be read.
     pub id: &'a RawValue,
     /// A missing result is `null`.
     pub result: Result<&'a RawValue, RpcError>,
@@ -134,6 +137,11 @@ impl<'a> Envelope<'a> {
         self.method.as_deref()
     }
 
+    /// Whether there is a result or an error.
+    pub fn is_response(&self) -> bool {
+        self.result.is_some() || self.error.is_some()
+    }
+
     /// Insists on `"jsonrpc": "2.0"`.
     pub fn require_version(self) -> Result<Self, InvalidMessage<'a>> {
         if self.jsonrpc.as_deref() == Some("2.0") {
@@ -160,11 +168,14 @@ impl<'a> Envelope<'a> {
                 };
                 Ok(Message::Response(Response { id, result }))
             }
-            (None, None) => Err(InvalidMessage::new(
-                None,
-                INVALID_REQUEST,
-                "A message must have a `method`, or an `id` and a result or error.",
-            )),
+            (None, None) => match self.error {
+                // The response to a request whose id could not be read.
+                Some(error) => Ok(Message::Response(Response {
+                    id: RawValue::NULL,
+                    result: Err(RpcError::read(error)),
+                })),
+                None => Err(InvalidMessage::new(None, INVALID_REQUEST, NEITHER_CALL_NOR_RESPONSE)),
+            },
         }
     }
 
@@ -174,8 +185,9 @@ impl<'a> Envelope<'a> {
         if envelope.id.is_some_and(|id| !is_id(id)) {
             return Err(envelope.invalid("`id` must be a string or a number."));
         }
-        if envelope.method.is_none() && envelope.result.is_some() == envelope.error.is_some() {
-            return Err(envelope.invalid("A message must have a `method`, or an `id` and a result or error."));
+        let is_response = envelope.id.is_some() && envelope.result.is_some() != envelope.error.is_some();
+        if envelope.method.is_none() && !is_response {
+            return Err(envelope.invalid(NEITHER_CALL_NOR_RESPONSE));
         }
         envelope.into_message()
     }

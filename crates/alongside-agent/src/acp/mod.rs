@@ -12,7 +12,6 @@
 mod child;
 mod error;
 mod files;
-mod rpc;
 mod running;
 mod talk;
 mod turns;

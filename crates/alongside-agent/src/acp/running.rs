@@ -4,13 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use alongside_wire::lines::{Line, LineReader};
+use alongside_wire::outgoing::{Framing, QueueEnd, SendError, outgoing};
+use alongside_wire::rpc::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
+use alongside_wire::sender::RpcSender;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, BufReader};
 use tokio::sync::watch;
 
 use super::child::Keeper;
 use super::error::AcpError;
-use super::rpc::{Message, Speaker, read_messages, write_lines};
 use super::talk::Talk;
 use super::{AcpOptions, Shared, files};
 use crate::conversation::{list_of, text_of};
@@ -22,19 +26,26 @@ use crate::position::EventSender;
 use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, DisconnectKind, Locality, NoticeLevel};
 
 /// How long an agent may take to start. Node programs that check for updates take their time.
-const START: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long an agent may take for anything else than a turn, which takes as long as it takes.
-const PATIENCE: Duration = Duration::from_mins(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How many sessions of a page are read.
-const MOST_SESSIONS: usize = 500;
+const MAX_SESSIONS: usize = 500;
+
+/// The longest message that is read. After a longer one the connection is closed.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// What may wait to be read by the agent. It is enough for two files of the largest size that an agent may read; after more than
+/// that the agent counts as stuck, and is stopped.
+const MAX_OUTGOING_BYTES: usize = 64 * 1024 * 1024;
 
 /// An agent that runs. It ends when nobody has it any more; the tasks that work for it do not count.
 pub(super) struct Running {
     shared: Weak<Shared>,
     options: AcpOptions,
-    pub(super) speaker: Speaker,
+    pub(super) sender: RpcSender,
     keeper: Keeper,
     pub(super) talk: Mutex<Talk>,
     /// What the agent said when it introduced itself.
@@ -52,11 +63,11 @@ impl Running {
         options: AcpOptions,
     ) -> Result<Arc<Self>, AcpError> {
         let (keeper, pipes) = Keeper::start(&options.process, &options.workspace)?;
-        let (speaker, lines) = Speaker::new();
+        let (messages, queue) = outgoing(MAX_OUTGOING_BYTES);
         let running = Arc::new(Self {
             shared: shared.clone(),
             options,
-            speaker,
+            sender: RpcSender::new(messages),
             keeper,
             talk: Mutex::new(Talk::new(events)),
             initialized: OnceLock::new(),
@@ -64,12 +75,20 @@ impl Running {
             searching: tokio::sync::Mutex::default(),
             gone: AtomicBool::new(false),
         });
-        tokio::spawn(write_lines(lines, pipes.input));
+        let weak = Arc::downgrade(&running);
+        tokio::spawn(async move {
+            let end = queue.write_to(pipes.input, Framing::Lines).await;
+            if end == QueueEnd::Overflow
+                && let Some(running) = weak.upgrade()
+            {
+                running.closed(&AcpError::NotReading);
+            }
+        });
         let weak = Arc::downgrade(&running);
         tokio::spawn(async move {
             read_messages(pipes.output, |message| {
                 if let Some(running) = weak.upgrade() {
-                    running.take(message);
+                    running.handle(message);
                 }
             })
             .await;
@@ -104,7 +123,7 @@ impl Running {
             "clientCapabilities": {"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": false},
             "clientInfo": {"name": "alongside", "title": "alongside", "version": env!("CARGO_PKG_VERSION")},
         });
-        let initialized = self.call("initialize", &params, START).await?;
+        let initialized = self.call("initialize", &params, START_TIMEOUT).await?;
         match initialized.get("protocolVersion") {
             Some(version) if *version == json!(1) => {}
             version => return Err(AcpError::Version(version.cloned().unwrap_or_default())),
@@ -119,7 +138,7 @@ impl Running {
         let opened = self.try_open(open).await;
         let opened = match (opened, &self.options.authentication) {
             (Err(error), Some(method)) if error.wants_login() => {
-                self.call("authenticate", &json!({"methodId": method}), PATIENCE)
+                self.call("authenticate", &json!({"methodId": method}), REQUEST_TIMEOUT)
                     .await?;
                 self.try_open(open).await
             }
@@ -144,7 +163,7 @@ impl Running {
             None => ("session/new", Source::Stream),
         };
         self.talk.lock().begin_opening(source, text_of(&params, "sessionId"));
-        let answer = self.call(method, &params, PATIENCE).await;
+        let answer = self.call(method, &params, REQUEST_TIMEOUT).await;
         let mut talk = self.talk.lock();
         let opened = answer.and_then(|state| {
             let id = text_of(&state, "sessionId").or_else(|| text_of(&params, "sessionId"));
@@ -255,7 +274,7 @@ impl Running {
 
     /// Switches something, in the way that the agent knows: the older one has a method for each, the newer one for all.
     async fn switch(&self, method: &'static str, params: &Value, category: &str, value: &str) -> Result<(), AcpError> {
-        let switched = self.call(method, params, PATIENCE).await;
+        let switched = self.call(method, params, REQUEST_TIMEOUT).await;
         match switched {
             Err(error) if error.is_unknown_method() => {
                 let option = {
@@ -268,7 +287,7 @@ impl Running {
                 };
                 let Some(option) = option else { return Err(error) };
                 let params = json!({"sessionId": self.session_id(), "configId": option, "value": value});
-                self.call("session/set_config_option", &params, PATIENCE)
+                self.call("session/set_config_option", &params, REQUEST_TIMEOUT)
                     .await
                     .map(drop)
             }
@@ -282,12 +301,12 @@ impl Running {
         if let Some(cursor) = cursor {
             params["cursor"] = json!(cursor);
         }
-        let answer = self.call("session/list", &params, PATIENCE).await?;
+        let answer = self.call("session/list", &params, REQUEST_TIMEOUT).await?;
         let sessions = list_of(&answer, "sessions").iter();
         Ok(SessionPage {
             sessions: sessions
                 .filter_map(|session| serde_json::from_value(session.clone()).ok())
-                .take(MOST_SESSIONS)
+                .take(MAX_SESSIONS)
                 .collect(),
             next_cursor: text_of(&answer, "nextCursor").map(str::to_owned),
         })
@@ -301,7 +320,7 @@ impl Running {
     /// Gives the session a name. `false` if the agent would not.
     pub(super) async fn rename(&self, title: &str) -> Result<bool, AcpError> {
         let params = json!({"sessionId": self.session_id(), "title": title, "cwd": self.options.workspace});
-        let answer = self.call("renameSession", &params, PATIENCE).await?;
+        let answer = self.call("renameSession", &params, REQUEST_TIMEOUT).await?;
         let renamed = answer.get("success") == Some(&json!(true));
         if renamed {
             let title = title.to_owned();
@@ -323,45 +342,68 @@ impl Running {
         }
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for its response.
     async fn call(&self, method: &'static str, params: &Value, limit: Duration) -> Result<Value, AcpError> {
-        match tokio::time::timeout(limit, self.speaker.request(method, params)).await {
-            Ok(Ok(result)) => result,
+        let call = match self.sender.call(method, params) {
+            Ok(call) => call,
+            Err(SendError::Overflow) => return Err(AcpError::NotReading),
+            Err(_) => return Err(self.keeper.ended().await),
+        };
+        match tokio::time::timeout(limit, call).await {
+            Ok(Ok(result)) => Ok(serde_json::from_str(result?.get()).unwrap_or_default()),
             Ok(Err(_)) => Err(self.keeper.ended().await),
             Err(_) => Err(AcpError::Timeout { method, limit }),
         }
     }
 
-    fn take(self: &Arc<Self>, message: Message) {
+    /// Sends a notification. If the agent has exited, the reader of its output reports that.
+    pub(super) fn notify(&self, method: &str, params: &Value) {
+        let _ = self.sender.notify(method, params);
+    }
+
+    /// Answers a request of the agent. If the agent has exited, the reader of its output reports that.
+    pub(super) fn respond(&self, id: &RequestId, result: Result<Value, RpcError>) {
+        let _ = self.sender.respond(id, result.as_ref());
+    }
+
+    fn handle(self: &Arc<Self>, message: Message<'_>) {
         match message {
-            Message::Response { id, result } => {
+            Message::Response(response) => {
                 let mut talk = self.talk.lock();
-                if talk.running.as_ref().is_some_and(|(running, _)| *running == id) {
-                    self.turn_answered(&mut talk, result);
+                let id = response.number();
+                if id.is_some() && talk.running.as_ref().map(|(running, _)| *running) == id {
+                    let result = response.result.map(|result| serde_json::from_str(result.get()));
+                    self.turn_answered(&mut talk, result.map(Result::unwrap_or_default).map_err(AcpError::from));
                 } else {
                     drop(talk);
-                    self.speaker.resolve(id, result);
+                    self.sender.resolve(response);
                 }
             }
-            Message::Notification { method, params } if method == "session/update" => self.talk.lock().update(&params),
-            Message::Notification { method, .. } => tracing::debug!(method, "unknown notification"),
-            Message::Request { id, method, params } => match method.as_str() {
-                "session/request_permission" => self.permission_asked(id, &params),
-                "fs/read_text_file" | "fs/write_text_file" => {
-                    self.file_asked(id, params, method == "fs/write_text_file");
+            Message::Notification(notification) if notification.method == "session/update" => {
+                self.talk.lock().update(&notification.params().unwrap_or_default());
+            }
+            Message::Notification(notification) => {
+                tracing::debug!(method = %notification.method, "unknown notification")
+            }
+            Message::Request(request) => {
+                let id = RequestId::from(request.id);
+                let params: Value = request.params().unwrap_or_default();
+                match &*request.method {
+                    "session/request_permission" => self.permission_asked(id, &params),
+                    "fs/read_text_file" => self.file_asked(id, params, false),
+                    "fs/write_text_file" => self.file_asked(id, params, true),
+                    method => {
+                        tracing::debug!(method, "unknown request");
+                        let message = format!("Method not found: {method}");
+                        self.respond(&id, Err(RpcError::new(METHOD_NOT_FOUND, message)));
+                    }
                 }
-                _ => {
-                    tracing::debug!(method, "unknown request");
-                    let message = format!("Method not found: {method}");
-                    self.speaker
-                        .answer(&id, Err(json!({"code": -32601, "message": message})));
-                }
-            },
+            }
         }
     }
 
     /// Serves a file beside the reading of messages: a review takes as long as a person takes.
-    fn file_asked(self: &Arc<Self>, id: Value, params: Value, is_write: bool) {
+    fn file_asked(self: &Arc<Self>, id: RequestId, params: Value, is_write: bool) {
         let mut cancelled = self.cancelled.subscribe();
         let (gate, workspace) = (Arc::clone(&self.options.gate), self.options.workspace.clone());
         // Gemini CLI looks at a file before it writes it, and takes any error for a reason not to create it
@@ -381,19 +423,27 @@ impl Running {
             let result = tokio::select! {
                 result = work => result.map_err(files::FileError::into_rpc),
                 // The turn was cancelled, or the agent is gone: the review is over with it.
-                _ = cancelled.changed() => Err(json!({"code": -32000, "message": "the turn was cancelled"})),
+                _ = cancelled.changed() => Err(RpcError::new(-32000, "the turn was cancelled")),
             };
             if let Some(running) = weak.upgrade() {
-                running.speaker.answer(&id, result);
+                running.respond(&id, result);
             }
         });
     }
 
-    /// The agent has closed its output. Whoever is told twice has not listened.
+    /// The agent has closed its output.
     pub(super) async fn ended(self: &Arc<Self>) {
         self.gone.store(true, Ordering::Release);
-        self.speaker.close();
-        let reason = self.keeper.ended().await.to_string();
+        self.sender.close();
+        let reason = self.keeper.ended().await;
+        self.closed(&reason);
+    }
+
+    /// The connection is of no more use: every call and review ends, and so does the agent if it is still running. Only the first
+    /// reason is reported.
+    fn closed(self: &Arc<Self>, reason: &AcpError) {
+        self.gone.store(true, Ordering::Release);
+        self.sender.close();
         self.cancelled.send_modify(|turns| *turns += 1);
         let Some(shared) = self.shared.upgrade() else { return };
         let mut current = shared.current.lock();
@@ -403,6 +453,7 @@ impl Running {
         *current = None;
         drop(current);
         let mut talk = self.talk.lock();
+        let reason = reason.to_string();
         talk.end(&reason);
         let reopen = talk.session_id.clone().filter(|_| self.abilities().load_sessions);
         talk.finish(AgentEvent::Disconnected {
@@ -410,5 +461,60 @@ impl Running {
             reason,
             reopen,
         });
+    }
+}
+
+/// Reads messages and handles each before the next, until the output ends.
+async fn read_messages(output: impl AsyncRead + Unpin, mut handle: impl FnMut(Message<'_>)) {
+    let mut lines = LineReader::new(BufReader::with_capacity(64 * 1024, output), MAX_MESSAGE_BYTES);
+    loop {
+        let line = match lines.next().await {
+            Ok(Some(Line::Complete(line))) => line,
+            Ok(Some(Line::TooLong)) => {
+                tracing::warn!("the agent sent a message longer than {MAX_MESSAGE_BYTES} bytes");
+                return;
+            }
+            Ok(Some(Line::Unterminated(_)) | None) | Err(_) => return,
+        };
+        match Message::parse_bytes(line) {
+            Ok(message) => handle(message),
+            // Programs under Node print all sorts of things.
+            Err(error) => {
+                tracing::debug!(%error, bytes = line.len(), "ignoring a line from the agent that is not a message")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(text: &str) -> Vec<String> {
+        let mut messages = Vec::new();
+        read_messages(text.as_bytes(), |message| messages.push(format!("{message:?}"))).await;
+        messages
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_not_messages_are_ignored() {
+        let text = "Loaded cached credentials.\n[1]\n{}\n{\"id\":null,\"result\":1}\n{\"method\":7}\n\n";
+        assert_eq!(read(text).await, Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn requests_notifications_and_responses_are_recognized() {
+        let text = "{\"id\":\"a\",\"method\":\"m\",\"params\":{}}\n{\"method\":\"n\"}\n{\"id\":3,\"result\":null}\n\
+                    {\"id\":4,\"error\":{\"code\":-32603,\"message\":\"Internal error\",\"data\":{\"details\":\"why\"}}}\n";
+        let messages = read(text).await;
+        assert!(messages[0].starts_with("Request"), "{messages:?}");
+        assert!(messages[1].starts_with("Notification"), "{messages:?}");
+        assert!(messages[2].starts_with("Response"), "{messages:?}");
+        assert!(messages[3].contains("why"), "{messages:?}");
+    }
+
+    #[tokio::test]
+    async fn cut_off_message_is_ignored() {
+        assert_eq!(read("{\"method\":\"n\"}\n{\"method\":\"n\"}").await.len(), 1);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use alongside_wire::rpc::RequestId;
 use serde_json::Value;
 
 use crate::conversation::{ContentBlock, SessionUpdate, TurnEnd, read_models, read_modes};
@@ -10,7 +11,7 @@ use crate::position::EventSender;
 use alongside_protocol::chat::AgentEvent;
 
 /// How many prompts may wait. The daemon has the same limit.
-pub(super) const MOST_QUEUED: usize = 5;
+pub(super) const MAX_QUEUED_PROMPTS: usize = 5;
 
 /// The state of a session, and where to tell about it. Everything is told while it is locked, so that it is told in order.
 pub(super) struct Talk {
@@ -24,7 +25,7 @@ pub(super) struct Talk {
     pub(super) cancelling: bool,
     pub(super) queue: VecDeque<(String, Vec<ContentBlock>)>,
     /// The approvals that wait: by our id, the id that the agent gave.
-    pub(super) asked: HashMap<String, Value>,
+    pub(super) asked: HashMap<String, RequestId>,
     /// The choices that a session has, for agents that have no other way of switching models.
     pub(super) config_options: Value,
     numbers: u64,
@@ -155,7 +156,7 @@ impl Talk {
     }
 
     /// Closes an approval, and gives the id under which the agent waits for it.
-    pub(super) fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Option<Value> {
+    pub(super) fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Option<RequestId> {
         let id = self.asked.remove(request_id)?;
         let events = self.translator.close_request(request_id, option_id, own);
         self.tell(events);

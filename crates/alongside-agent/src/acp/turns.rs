@@ -1,10 +1,11 @@
 //! The turns of an agent that runs: what is said, what waits, what needs a person.
 
+use alongside_wire::rpc::RequestId;
 use serde_json::{Value, json};
 
 use super::error::AcpError;
 use super::running::Running;
-use super::talk::{MOST_QUEUED, Talk};
+use super::talk::{MAX_QUEUED_PROMPTS, Talk};
 use crate::conversation::{ContentBlock, PermissionDecision, TurnEnd, Vote, read_permission_request, text_of};
 use alongside_protocol::chat::{AgentEvent, NoticeLevel};
 
@@ -13,8 +14,8 @@ impl Running {
     pub(super) fn prompt(&self, blocks: Vec<ContentBlock>) -> Result<String, AcpError> {
         let mut talk = self.talk.lock();
         let busy = talk.running.is_some();
-        if busy && talk.queue.len() >= MOST_QUEUED {
-            return Err(AcpError::QueueFull(MOST_QUEUED));
+        if busy && talk.queue.len() >= MAX_QUEUED_PROMPTS {
+            return Err(AcpError::QueueFull(MAX_QUEUED_PROMPTS));
         }
         let prompt_id = talk.next_id("prompt");
         let text = ContentBlock::text_of_all(&blocks);
@@ -37,7 +38,8 @@ impl Running {
     fn start_turn(&self, talk: &mut Talk, prompt_id: String, blocks: &[ContentBlock]) {
         let blocks: Vec<Value> = blocks.iter().map(ContentBlock::to_json).collect();
         let params = json!({"sessionId": talk.session_id, "prompt": blocks});
-        let id = self.speaker.ask("session/prompt", &params);
+        // A prompt that cannot be sent fails when the end of the connection is noticed, like one that was sent.
+        let id = self.sender.send_request("session/prompt", &params).unwrap_or_default();
         talk.running = Some((id, prompt_id.clone()));
         talk.tell([AgentEvent::TurnStarted { prompt_id }]);
     }
@@ -64,8 +66,7 @@ impl Running {
         if std::mem::replace(&mut talk.cancelling, true) {
             return;
         }
-        self.speaker
-            .notify("session/cancel", &json!({"sessionId": talk.session_id}));
+        self.notify("session/cancel", &json!({"sessionId": talk.session_id}));
         talk.tell([AgentEvent::CancelRequested {
             prompt_id: Some(prompt_id),
         }]);
@@ -73,7 +74,7 @@ impl Running {
         let open: Vec<String> = talk.asked.keys().cloned().collect();
         for request_id in open {
             if let Some(id) = talk.close(&request_id, None, true) {
-                self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
+                self.respond(&id, Ok(Vote::Cancelled.to_acp()));
             }
         }
         self.cancelled.send_modify(|turns| *turns += 1);
@@ -88,7 +89,7 @@ impl Running {
             Vote::Cancelled => None,
         };
         let id = talk.close(request_id, option_id, true)?;
-        self.speaker.answer(&id, Ok(vote.to_acp()));
+        self.respond(&id, Ok(vote.to_acp()));
         Some(true)
     }
 
@@ -122,13 +123,13 @@ impl Running {
     }
 
     /// The agent needs a person.
-    pub(super) fn permission_asked(&self, id: Value, params: &Value) {
+    pub(super) fn permission_asked(&self, id: RequestId, params: &Value) {
         let mut talk = self.talk.lock();
         let request_id = talk.next_id("approval");
         let prompt_id = talk.running.as_ref().map(|(_, prompt_id)| prompt_id.clone());
         let request = read_permission_request(&request_id, prompt_id.as_deref(), params);
         let (Some(request), false) = (request, talk.cancelling) else {
-            self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
+            self.respond(&id, Ok(Vote::Cancelled.to_acp()));
             if !talk.cancelling {
                 let message = "The agent sent a permission request that cannot be displayed; it was denied.".to_owned();
                 talk.tell([AgentEvent::Notice {

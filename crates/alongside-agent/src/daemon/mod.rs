@@ -27,7 +27,6 @@ mod client;
 mod error;
 mod event;
 mod session;
-pub mod sse;
 mod stream;
 mod tls;
 mod transport;

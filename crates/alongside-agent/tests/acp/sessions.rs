@@ -113,10 +113,28 @@ async fn the_death_of_the_agent_is_told_with_its_last_words_and_a_way_back() {
 }
 
 #[tokio::test]
+async fn agent_that_stops_reading_is_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("large.txt");
+    std::fs::write(&file, "x".repeat(64 * 1024)).unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, &format!("flood {}", file.display())).await;
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Disconnected { .. })).await;
+    let Some(AgentEvent::Disconnected { reason, .. }) = told.last() else {
+        panic!("{told:?}")
+    };
+    assert_eq!(reason, "the agent has stopped reading its stdin");
+    assert!(!manager.is_connected());
+}
+
+#[tokio::test]
 async fn an_agent_that_wants_a_login_gets_it_or_says_what_it_offers() {
     let directory = tempfile::tempdir().unwrap();
     let error = connect(options("login", directory.path())).await.unwrap_err();
-    assert_eq!(error.to_string(), "the agent wants a login first; it offers Fake Key");
+    assert_eq!(
+        error.to_string(),
+        "the agent requires you to log in first; it offers Fake Key"
+    );
     let options = AcpOptions {
         authentication: Some("key".to_owned()),
         ..options("login", directory.path())

@@ -179,7 +179,7 @@ async fn a_signed_certificate_must_be_for_the_host() {
         .health()
         .await
         .unwrap_err();
-    assert!(error.to_string().ends_with("it is not for 127.0.0.1"), "{error}");
+    assert!(error.to_string().ends_with("it is not valid for 127.0.0.1"), "{error}");
 }
 
 #[tokio::test]
@@ -207,10 +207,13 @@ fn a_file_without_a_certificate_is_refused_by_its_name() {
     let files = Files::new();
     let https = DaemonAddress::parse("https://localhost:4170").unwrap();
     let empty = files.with("nothing here\n");
-    for (path, why) in [(empty.as_path(), "no certificate"), (Path::new("/nowhere/ca.pem"), "")] {
+    for (path, why) in [
+        (empty.as_path(), "no PEM certificate"),
+        (Path::new("/nowhere/ca.pem"), ""),
+    ] {
         let error = client(https.clone(), Some(path)).unwrap_err().to_string();
         assert!(
-            error.starts_with("daemon.ca-file: ") && error.contains("ca.pem") && error.contains(why),
+            error.starts_with("cannot use daemon.ca-file ") && error.contains("ca.pem") && error.contains(why),
             "{error}"
         );
     }

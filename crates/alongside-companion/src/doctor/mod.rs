@@ -150,7 +150,7 @@ async fn dial(lookup: &Lookup) -> CheckResult {
                 };
             }
             Err(ClientError::Refused { .. }) => {}
-            Err(ClientError::Unauthorised { .. }) => {
+            Err(ClientError::Unauthorized { .. }) => {
                 first_failure.get_or_insert(CheckResult::Refuses(lookup.token_refused(target)));
             }
             Err(error) => {

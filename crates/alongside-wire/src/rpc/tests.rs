@@ -27,6 +27,7 @@ fn invalid_json_and_invalid_messages_have_different_codes() {
         r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
         r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
+        r#"{"jsonrpc":"2.0","error":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
     ] {
         assert_eq!(strict_code(text), INVALID_REQUEST, "{text}");
@@ -95,6 +96,7 @@ fn lenient_messages_are_classified() {
             "response Some(4) Internal error (code -32603)",
         ),
         (r#"{"id":4,"error":"broken"}"#, "response Some(4) broken (code 0)"),
+        (r#"{"id":null,"error":{"message":"no"}}"#, "response None no (code 0)"),
         ("Loaded cached credentials.", "invalid -32700"),
         ("", "invalid -32700"),
         ("[1]", "invalid -32600"),

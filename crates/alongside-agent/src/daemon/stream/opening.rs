@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use alongside_wire::sse::SseReader;
 use hyper::header::{ACCEPT, HeaderName};
 
-use super::{EventStream, LONGEST_EVENT, Live, Phase, StreamItem, turn_end};
+use super::{EventStream, Live, MAX_EVENT_BYTES, Phase, StreamItem, turn_end};
 use crate::daemon::client::of_session;
 use crate::daemon::error::DaemonError;
 use crate::daemon::session::Cursor;
-use crate::daemon::sse::SseReader;
 use crate::daemon::transport::{Call, encoded};
 
 const EPOCH: HeaderName = HeaderName::from_static("x-qwen-event-epoch");
@@ -37,7 +37,7 @@ impl EventStream {
             }
         }
         let opened = self.session.client().transport.stream(call).await;
-        let (response, connection) = match opened {
+        let response = match opened {
             Ok(opened) => opened,
             Err(error) if error.is_session_gone() => return self.reopen(error).await,
             Err(error) if error.has_code("invalid_client_id") => {
@@ -56,9 +56,8 @@ impl EventStream {
         let live = Live {
             strange_epoch: both.is_some_and(|(ours, theirs)| ours != theirs),
             replaying: self.position.last_event_id.is_some(),
-            body: response.into_body(),
-            _connection: connection,
-            reader: SseReader::new(LONGEST_EVENT),
+            chunks: response.into_chunks(),
+            reader: SseReader::new(MAX_EVENT_BYTES),
             epoch,
             held: BTreeMap::new(),
         };

@@ -40,7 +40,7 @@ async fn prompts_go_to_the_session_and_their_end_comes_back() {
         Reply::json(503, &json!({"error": "full", "code": "prompt_queue_full", "limit": 5})),
     );
     let error = connection.prompt(&["more".into()]).await.unwrap_err();
-    assert!(error.hint().unwrap().contains("Too many prompts"));
+    assert!(error.hint().unwrap().contains("queue is full"));
     assert!(matches!(connection.prompt(&[]).await, Err(AgentError::EmptyPrompt)));
 }
 
