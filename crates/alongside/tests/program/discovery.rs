@@ -266,3 +266,29 @@ async fn the_files_are_written_again_when_the_workspace_changes() {
             .contains("absolute path to an existing directory")
     );
 }
+
+/// An ignore file that nothing writes to stands for every slow read: opening it waits for a writer.
+#[cfg(unix)]
+#[tokio::test]
+async fn workspace_change_reaches_the_files_while_a_read_hangs() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let folder = sandbox.path("slow");
+    fs::create_dir(&folder).unwrap();
+    let pipe = folder.join(".geminiignore");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut front_end = serving.front_end(&sandbox).await;
+    let folders = Folders {
+        folders: vec![folder.clone()],
+    };
+    front_end.call::<Value>(Request::WorkspaceSet(folders)).await.unwrap();
+    for file in &serving.files {
+        wait_for("the new workspace", || {
+            let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+            (content["workspacePath"] == json!(folder)).then_some(())
+        });
+    }
+    serving.signal("TERM");
+    assert_eq!(serving.wait().0, Some(0));
+    assert!(sandbox.discovery_files().is_empty());
+}
