@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, ClientError, stdio};
-use common::{Setup, Told, gemini, initialize, rejected, request, soon, token};
+use common::{Setup, Told, gemini, initialize, rejected, request, soon, token, trusted};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::net::{TcpListener, TcpStream};
@@ -296,7 +296,7 @@ async fn the_relay_opens_its_stream_again_after_a_restart() {
 
     let after = Setup::with(|config| {
         config.port = Some(port);
-        config.initial_context = r#"{"workspaceState":{"isTrusted":false}}"#.into();
+        config.initial_context = Some(trusted(false));
     })
     .await;
     let context = relay.hear().await;

@@ -1,4 +1,4 @@
-//! The companions that run, so that commands find them.
+//! The records of running companions, by which commands find them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,32 +14,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::places::{Places, write_private};
 
-/// What a companion writes down about itself, for the commands of the same user.
+/// What a companion writes about itself, for the commands of the same user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub struct CompanionRecord {
     pub pid: u32,
     /// The agents' port.
     pub port: u16,
     /// The agents' token.
     token: Secret,
-    /// The people's port.
+    /// The front ends' port.
     front_port: u16,
-    /// The people's token.
+    /// The front ends' token.
     front_token: Secret,
     pub workspace: Vec<PathBuf>,
     name: String,
     pub display_name: String,
     /// The editor's process, or the companion's own.
     pub editor_pid: u32,
-    /// When it was last used. Written down when that changes who is found, and not with every use.
+    /// Written when it changes which companion agents find, not with every use.
     #[serde(default)]
     pub last_use: LastUse,
     #[serde(skip)]
     path: PathBuf,
 }
 
-impl Record {
+impl CompanionRecord {
     /// Writes the record of this process.
     pub fn write(places: &Places, announcement: &Announcement, front_port: u16, front_token: &Secret) -> Result<Self> {
         let pid = std::process::id();
@@ -62,15 +62,15 @@ impl Record {
 
     pub fn set_workspace(&mut self, workspace: &[PathBuf]) {
         self.workspace = workspace.to_vec();
-        self.save_or_complain();
+        self.save_or_log();
     }
 
     pub fn set_last_use(&mut self, last_use: LastUse) {
         self.last_use = last_use;
-        self.save_or_complain();
+        self.save_or_log();
     }
 
-    fn save_or_complain(&self) {
+    fn save_or_log(&self) {
         if let Err(error) = self.save() {
             tracing::error!(%error, "cannot write the companion's record; commands may not find it");
         }
@@ -81,7 +81,6 @@ impl Record {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Connects to the companion.
     pub async fn connect(&self, watch: bool) -> Result<Client, ClientError> {
         let hello = Hello {
             watch,
@@ -90,7 +89,6 @@ impl Record {
         self.connect_as(hello).await
     }
 
-    /// Connects to the companion as whoever `hello` says.
     pub async fn connect_as(&self, hello: Hello) -> Result<Client, ClientError> {
         Ok(Client::connect_as(self.front_port, &self.front_token, hello).await?.0)
     }
@@ -105,12 +103,11 @@ impl Record {
             display_name: self.display_name.clone(),
             pid: self.editor_pid,
             last_use: self.last_use,
-            // Only the companion itself knows, and nobody else writes its files.
+            // Only the companion itself knows, and no other program writes its files.
             is_first: false,
         }
     }
 
-    /// Whether it belongs to an editor, and is not alone.
     pub fn has_editor(&self) -> bool {
         self.editor_pid != self.pid
     }
@@ -126,17 +123,17 @@ impl Record {
     }
 }
 
-/// The records of all companions that are alive; those of dead ones are removed.
-pub fn all(places: &Places) -> Vec<Record> {
+/// The records of all live companions; those of dead ones are removed.
+pub fn all(places: &Places) -> Vec<CompanionRecord> {
     let Ok(entries) = fs::read_dir(places.companions()) else {
         return Vec::new();
     };
-    let mut records: Vec<Record> = entries
+    let mut records: Vec<CompanionRecord> = entries
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|is| is == "json"))
         .filter_map(|path| {
-            let record: Record = match serde_json::from_slice(&fs::read(&path).ok()?) {
+            let record: CompanionRecord = match serde_json::from_slice(&fs::read(&path).ok()?) {
                 Ok(record) => record,
                 Err(error) => {
                     tracing::warn!(%error, path = %path.display(), "ignoring an invalid companion record");
@@ -147,16 +144,15 @@ pub fn all(places: &Places) -> Vec<Record> {
                 let _ = fs::remove_file(&path);
                 return None;
             }
-            Some(Record { path, ..record })
+            Some(CompanionRecord { path, ..record })
         })
         .collect();
     records.sort_by_key(|record| record.pid);
     records
 }
 
-/// The companion that agents find from a directory: that of this very terminal, which names its port; else the one that was
-/// used last.
-pub fn nearest(places: &Places, directory: &Path) -> Option<Record> {
+/// The companion that agents find from a directory: the one that this terminal's variables name, else the most recently used.
+pub fn nearest(places: &Places, directory: &Path) -> Option<CompanionRecord> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let named = ports_of_terminal(&Environment::current());
     all(places)
@@ -165,7 +161,7 @@ pub fn nearest(places: &Places, directory: &Path) -> Option<Record> {
         .max_by_key(|record| (named.contains(&record.port), record.last_use, record.pid))
 }
 
-/// The ports that this terminal's variables name: it was opened by an editor, or with `alongside run`.
+/// The ports that this terminal's variables name; set by an editor or `alongside run`.
 pub fn ports_of_terminal(environment: &Environment) -> Vec<u16> {
     DIALECTS
         .iter()
@@ -173,7 +169,7 @@ pub fn ports_of_terminal(environment: &Environment) -> Vec<u16> {
         .collect()
 }
 
-/// Connects to the nearest companion, or says that there is none and what to do.
+/// Connects to the nearest companion, or returns an error that says how to start one.
 pub async fn connect_nearest(directory: &Path) -> Result<Client> {
     let places = Places::of_user()?;
     let record = nearest(&places, directory).ok_or_else(|| no_companion(&places, directory))?;
@@ -197,7 +193,7 @@ fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {
 }
 
 #[cfg(test)]
-impl Record {
+impl CompanionRecord {
     /// A record for tests, of an editor's companion.
     pub fn sample(pid: u32, folder: &str, last_use: LastUse) -> Self {
         Self {
@@ -227,7 +223,7 @@ mod tests {
             configuration: scratch.path().join("configuration"),
             state: scratch.path().join("state"),
         };
-        let mut record = Record::sample(std::process::id(), "/a", LastUse::default());
+        let mut record = CompanionRecord::sample(std::process::id(), "/a", LastUse::default());
         record.path = places.companions().join("1.json");
         record.save().unwrap();
         assert_eq!(all(&places).len(), 1);

@@ -1,13 +1,13 @@
-// How the connection to the agent stands: the place where it runs, and what can be done when there is none.
+// The state of the connection to the agent: where it runs, and what to do when there is none.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../words";
+import { plain } from "../format";
 import { Memo } from "./memo";
 import { agentButtons, DAEMON_SENTENCE, writesSentence } from "./panels";
-import type { ChatAgent, ChatStanding, Writes } from "./protocol";
+import type { ChatAgent, ChatConnection, Writes } from "./protocol";
 import type { Transcript } from "./transcript";
 
-export interface StandingListener {
+export interface ConnectionViewListener {
   connect(agent: ChatAgent): void;
   reopen(sessionId: string): void;
   newSession(): void;
@@ -15,29 +15,29 @@ export interface StandingListener {
   setWrites(writes: Writes): void;
 }
 
-export class Standing {
-  /** Where the agent runs and what becomes of what it writes. */
+export class ConnectionView {
+  /** Where the agent runs, and whether its writes are reviewed. */
   readonly banner = element("div", { class: "locality", "data-testid": "locality", hidden: true });
-  /** In place of a conversation. */
+  /** Shown instead of an empty conversation. */
   readonly empty = element("div", { class: "chat-empty", "data-testid": "chat-empty" });
-  /** The conversation is cut or over. */
+  /** Shown when the connection is interrupted or the session has ended. */
   readonly over = element("div", { class: "chat-over", role: "alert", "data-testid": "chat-over", hidden: true });
   private shownBanner = "";
   private readonly emptyMemo = new Memo();
   private readonly overMemo = new Memo();
 
-  constructor(private readonly listener: StandingListener) {}
+  constructor(private readonly listener: ConnectionViewListener) {}
 
-  show(shown: Transcript, standing: ChatStanding, agents: readonly ChatAgent[]): void {
-    this.showBanner(shown, standing);
-    this.showEmpty(shown, standing, agents);
-    this.showOver(shown, standing, agents);
+  show(shown: Transcript, connection: ChatConnection, agents: readonly ChatAgent[]): void {
+    this.showBanner(shown, connection);
+    this.showEmpty(shown, connection, agents);
+    this.showOver(shown, connection, agents);
   }
 
-  private showBanner({ session }: Transcript, { phase, writes }: ChatStanding): void {
+  private showBanner({ session }: Transcript, { phase, writes }: ChatConnection): void {
     const where = phase === "connected" || phase === "interrupted" ? session?.locality.where : undefined;
     const now = `${where ?? ""} ${writes}`;
-    // The box may have been clicked and the person have thought better of it.
+    // The user may have clicked the box and then cancelled.
     const box = this.banner.querySelector("input");
     if (box) box.checked = writes === "review";
     if (now === this.shownBanner) return;
@@ -81,7 +81,7 @@ export class Standing {
     }
   }
 
-  private showEmpty(shown: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
+  private showEmpty(shown: Transcript, { phase, agent }: ChatConnection, agents: readonly ChatAgent[]): void {
     const isEmpty = shown.items.length === 0;
     if (!this.emptyMemo.isNew(isEmpty, phase, agent, agents, shown.session)) return;
     this.empty.hidden = !isEmpty;
@@ -120,7 +120,7 @@ export class Standing {
     }
   }
 
-  private showOver({ interrupted, over }: Transcript, { phase, agent }: ChatStanding, agents: readonly ChatAgent[]): void {
+  private showOver({ interrupted, over }: Transcript, { phase, agent }: ChatConnection, agents: readonly ChatAgent[]): void {
     const chosen = agents.find(({ id }) => id === agent);
     if (!this.overMemo.isNew(phase, interrupted, over, chosen)) return;
     const button = (testId: string, kind: string, label: string, action: () => void) =>

@@ -1,39 +1,38 @@
-//! The reviews that wait, as files: what brings them back after a crash.
+//! Open reviews as files, so that they survive a crash.
 //!
-//! Two files a review. The texts that it began with may be large and hardly ever change, so they are written once; its outline
+//! Two files per review. The texts it began with may be large and hardly ever change, so they are written once; its outline
 //! (decisions, edits, version) is small and written with every change. An outline names the file of its texts, is written after
-//! it and removed before it: whenever the process ends, what an outline names is there.
+//! it and removed before it: at any moment, the file that an outline names exists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
 
 use alongside_core::{Review, ReviewId, ReviewOutline};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use super::writer::{Key, Writer};
 use crate::places::write_private;
 
-/// Where the reviews of one companion are kept, and the thread that keeps them.
-pub(super) struct KeptReviews {
-    directory: PathBuf,
-    queue: Arc<Queue>,
-    writer: Option<JoinHandle<()>>,
+/// The writer has at most one job per open review and one per review on disk.
+pub(super) struct ReviewStore {
+    writer: Arc<Writer>,
+    /// Locked by the writer's thread only.
+    files: Arc<Mutex<ReviewFiles>>,
+    /// The reviews that may be on disk.
+    on_disk: Arc<Mutex<BTreeSet<ReviewId>>>,
 }
 
-/// What a file of a review says.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredReview {
     outline: ReviewOutline,
     /// The name of the file with the texts.
     texts: String,
 }
 
-/// The texts of a review, and the file that they are in.
 #[derive(Clone)]
 struct Texts {
     base: Arc<str>,
@@ -41,100 +40,49 @@ struct Texts {
     file: String,
 }
 
-/// Reviews to be written; `None` to be removed. A review that changes faster than the disk is written once.
-#[derive(Default)]
-struct Queue {
-    state: Mutex<QueueState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct QueueState {
-    reviews: BTreeMap<ReviewId, Option<Review>>,
-    closed: bool,
-}
-
-impl KeptReviews {
-    /// Takes over a directory, and the reviews in it that were open when the former companion ended without a word.
-    pub(super) fn open(directory: PathBuf) -> io::Result<(Self, Vec<Review>)> {
+impl ReviewStore {
+    /// Takes over a directory and the reviews in it, which were open when the previous companion was killed.
+    pub(super) fn open(directory: PathBuf, writer: Arc<Writer>) -> (Self, Vec<Review>) {
         let (reviews, texts) = restore(&directory);
-        let queue = Arc::new(Queue::default());
-        let writer = std::thread::Builder::new().name("reviews".to_owned()).spawn({
-            let (queue, directory) = (queue.clone(), directory.clone());
-            move || queue.write_until_closed(Writer { directory, texts })
-        })?;
-        let kept = Self {
-            directory,
-            queue,
-            writer: Some(writer),
+        let on_disk = texts.keys().copied().collect();
+        let store = Self {
+            writer,
+            files: Arc::new(Mutex::new(ReviewFiles { directory, texts })),
+            on_disk: Arc::new(Mutex::new(on_disk)),
         };
-        Ok((kept, reviews))
+        (store, reviews)
     }
 
     /// Writes a review soon.
     pub(super) fn save(&self, review: Review) {
-        self.queue.put(review.id, Some(review));
+        let (files, on_disk) = (self.files.clone(), self.on_disk.clone());
+        self.writer.replace(Key::Review(review.id), move || {
+            on_disk.lock().insert(review.id);
+            files.lock().write_or_remove(review.id, Some(&review));
+        });
     }
 
     /// Removes a review soon.
     pub(super) fn forget(&self, id: ReviewId) {
-        self.queue.put(id, None);
-    }
-}
-
-impl Drop for KeptReviews {
-    fn drop(&mut self) {
-        self.queue.state.lock().closed = true;
-        self.queue.changed.notify_one();
-        if let Some(writer) = self.writer.take() {
-            // It has nothing to say.
-            let _ = writer.join();
+        let was_queued = self.writer.cancel(Key::Review(id));
+        if was_queued && !self.on_disk.lock().contains(&id) {
+            return;
         }
-        // Only when it is empty.
-        let _ = fs::remove_dir(&self.directory);
+        let (files, on_disk) = (self.files.clone(), self.on_disk.clone());
+        self.writer.replace(Key::Review(id), move || {
+            files.lock().write_or_remove(id, None);
+            on_disk.lock().remove(&id);
+        });
     }
 }
 
-impl Queue {
-    fn put(&self, id: ReviewId, review: Option<Review>) {
-        self.state.lock().reviews.insert(id, review);
-        self.changed.notify_one();
-    }
-
-    fn write_until_closed(&self, mut writer: Writer) {
-        loop {
-            let mut state = self.state.lock();
-            while state.reviews.is_empty() && !state.closed {
-                self.changed.wait(&mut state);
-            }
-            let reviews = std::mem::take(&mut state.reviews);
-            drop(state);
-            if reviews.is_empty() {
-                return;
-            }
-            let start = Instant::now();
-            for (id, review) in reviews {
-                writer.write_or_remove(id, review.as_ref());
-            }
-            // A large review that is being edited would be written all the time; so half of the time is for others. A
-            // small one is written at once.
-            let rest = start.elapsed();
-            let mut state = self.state.lock();
-            while !state.closed && start.elapsed() < rest * 2 {
-                self.changed.wait_for(&mut state, rest);
-            }
-        }
-    }
-}
-
-/// What the thread knows.
-struct Writer {
+struct ReviewFiles {
     directory: PathBuf,
     /// What is on disk.
     texts: BTreeMap<ReviewId, Texts>,
 }
 
-impl Writer {
+impl ReviewFiles {
     fn write_or_remove(&mut self, id: ReviewId, review: Option<&Review>) {
         let path = self.directory.join(format!("{id}.json"));
         let done = match review {
@@ -158,7 +106,7 @@ impl Writer {
             let texts = Texts {
                 base: base.clone(),
                 proposal: proposal.clone(),
-                // The version grows with every change, and so no two texts of a review share a file.
+                // The version grows with every change, so no two texts of a review share a file.
                 file: format!("{}-{}.texts", review.id, review.version),
             };
             write_private(
@@ -168,12 +116,12 @@ impl Writer {
             outdated = self.texts.insert(review.id, texts);
         }
         let texts = self.texts.get(&review.id).map(|texts| texts.file.clone());
-        let kept = Kept {
+        let stored = StoredReview {
             outline: review.outline(),
             texts: texts.unwrap_or_default(),
         };
-        write_private(path, &serde_json::to_vec(&kept)?)?;
-        match outdated.filter(|outdated| outdated.file != kept.texts) {
+        write_private(path, &serde_json::to_vec(&stored)?)?;
+        match outdated.filter(|outdated| outdated.file != stored.texts) {
             Some(outdated) => fs::remove_file(self.directory.join(outdated.file)),
             None => Ok(()),
         }
@@ -184,11 +132,13 @@ impl Writer {
         if let Some(texts) = self.texts.remove(&id) {
             fs::remove_file(self.directory.join(texts.file))?;
         }
+        // Succeeds only when it is empty.
+        let _ = fs::remove_dir(&self.directory);
         removed
     }
 }
 
-/// The reviews of a directory and their texts. What belongs to none of them is left from an unlucky moment, and removed.
+/// The reviews of a directory and their texts. Texts without an outline were left behind by a crash and are removed.
 fn restore(directory: &Path) -> (Vec<Review>, BTreeMap<ReviewId, Texts>) {
     let (mut reviews, mut known) = (Vec::new(), BTreeMap::new());
     let Ok(entries) = fs::read_dir(directory) else {
@@ -210,7 +160,7 @@ fn restore(directory: &Path) -> (Vec<Review>, BTreeMap<ReviewId, Texts>) {
         }
     }
     let named = |path: &Path| known.values().any(|texts| directory.join(&texts.file) == path);
-    // Somebody may still want to look at what is damaged.
+    // A damaged outline may be repaired by hand, and then needs its texts.
     for path in files
         .iter()
         .filter(|path| !damaged && is(path, "texts") && !named(path))
@@ -221,15 +171,15 @@ fn restore(directory: &Path) -> (Vec<Review>, BTreeMap<ReviewId, Texts>) {
 }
 
 fn read(directory: &Path, path: &Path) -> anyhow::Result<(Review, Texts)> {
-    let kept: Kept = serde_json::from_slice(&fs::read(path)?)?;
-    // Only a name: nothing leads out of the directory.
-    let file = Path::new(&kept.texts).file_name().unwrap_or_default();
+    let stored: StoredReview = serde_json::from_slice(&fs::read(path)?)?;
+    // Only the name, so that nothing leads out of the directory.
+    let file = Path::new(&stored.texts).file_name().unwrap_or_default();
     let (base, proposal): (Arc<str>, Arc<str>) = serde_json::from_slice(&fs::read(directory.join(file))?)?;
-    let review = Review::restore(kept.outline, base.clone(), proposal.clone())?;
+    let review = Review::restore(stored.outline, base.clone(), proposal.clone())?;
     let texts = Texts {
         base,
         proposal,
-        file: kept.texts,
+        file: stored.texts,
     };
     Ok((review, texts))
 }
@@ -251,9 +201,8 @@ mod tests {
         core.review(id.unwrap()).unwrap().clone()
     }
 
-    /// Writes what waits and lets go of the directory.
-    fn close(kept: KeptReviews) {
-        drop(kept);
+    fn open(directory: &Path) -> (ReviewStore, Vec<Review>) {
+        ReviewStore::open(directory.to_owned(), Arc::new(Writer::start().unwrap()))
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -264,30 +213,30 @@ mod tests {
     }
 
     #[test]
-    fn an_open_review_comes_back_byte_for_byte_and_a_decided_one_does_not() {
+    fn open_review_is_restored_byte_for_byte_and_a_decided_one_is_not() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("reviews");
-        let (kept, before) = KeptReviews::open(directory.clone()).unwrap();
+        let (store, before) = open(&directory);
         assert!(before.is_empty());
         let review = propose(&mut core(), "\u{feff}new\r\nno newline");
-        kept.save(review.clone());
-        close(kept);
-        let (kept, restored) = KeptReviews::open(directory.clone()).unwrap();
+        store.save(review.clone());
+        drop(store);
+        let (store, restored) = open(&directory);
         assert_eq!(restored, std::slice::from_ref(&review));
-        kept.forget(review.id);
-        close(kept);
+        store.forget(review.id);
+        drop(store);
         assert!(!directory.exists(), "{:?}", names(&directory));
     }
 
     #[test]
-    fn the_texts_are_written_once_and_a_decision_with_the_outline_only() {
+    fn texts_are_written_once_and_a_decision_changes_only_the_outline() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().to_owned();
         let mut core = core();
         let review = propose(&mut core, "new\n");
-        let (kept, _) = KeptReviews::open(directory.clone()).unwrap();
-        kept.save(review.clone());
-        close(kept);
+        let (store, _) = open(&directory);
+        store.save(review.clone());
+        drop(store);
         assert_eq!(names(&directory), ["1-1.texts", "1.json"]);
         let inode = |name: &str| {
             use std::os::unix::fs::MetadataExt;
@@ -295,48 +244,69 @@ mod tests {
         };
         let (texts, outline) = (inode("1-1.texts"), inode("1.json"));
 
-        let (kept, restored) = KeptReviews::open(directory.clone()).unwrap();
+        let (store, restored) = open(&directory);
         core.restore_review(Now::default(), restored.into_iter().next().unwrap());
         let hunk = review.draft().hunks().next().unwrap().id;
         core.decide_hunk(review.id, hunk, HunkDecision::Rejected).unwrap();
-        kept.save(core.review(review.id).unwrap().clone());
-        close(kept);
+        store.save(core.review(review.id).unwrap().clone());
+        drop(store);
         assert_eq!(names(&directory), ["1-1.texts", "1.json"]);
         assert_eq!(inode("1-1.texts"), texts);
         assert_ne!(inode("1.json"), outline);
-        let (_, restored) = KeptReviews::open(directory).unwrap();
+        let (_, restored) = open(&directory);
         assert_eq!(restored, [core.review(review.id).unwrap().clone()]);
     }
 
     #[test]
-    fn other_texts_take_the_place_of_the_former_ones() {
+    fn new_texts_replace_the_previous_ones() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().to_owned();
         let mut core = core();
-        let (kept, _) = KeptReviews::open(directory.clone()).unwrap();
-        kept.save(propose(&mut core, "new\n"));
-        close(kept);
-        let (kept, _) = KeptReviews::open(directory.clone()).unwrap();
+        let (store, _) = open(&directory);
+        store.save(propose(&mut core, "new\n"));
+        drop(store);
+        let (store, _) = open(&directory);
         let revised = propose(&mut core, "newer\n");
-        kept.save(revised.clone());
-        close(kept);
+        store.save(revised.clone());
+        drop(store);
         assert_eq!(names(&directory), ["1-2.texts", "1.json"]);
-        let (_, restored) = KeptReviews::open(directory).unwrap();
+        let (_, restored) = open(&directory);
         assert_eq!(restored, [revised]);
     }
 
     #[test]
-    fn what_a_crash_left_between_two_files_is_removed_and_what_is_damaged_stops_nobody() {
+    fn leftover_texts_are_removed_and_a_damaged_outline_is_skipped() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().to_owned();
-        let (kept, _) = KeptReviews::open(directory.clone()).unwrap();
-        kept.save(propose(&mut core(), "text"));
-        close(kept);
+        let (store, _) = open(&directory);
+        store.save(propose(&mut core(), "text"));
+        drop(store);
         fs::write(directory.join("9-1.texts"), "left").unwrap();
-        close(KeptReviews::open(directory.clone()).unwrap().0);
+        drop(open(&directory).0);
         assert_eq!(names(&directory), ["1-1.texts", "1.json"]);
         fs::write(directory.join("7.json"), "{").unwrap();
-        let (_, restored) = KeptReviews::open(directory).unwrap();
+        let (_, restored) = open(&directory);
         assert_eq!(restored.len(), 1);
+    }
+
+    #[test]
+    fn review_decided_before_it_was_written_leaves_no_job() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("reviews");
+        let (store, _) = open(&directory);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let (started, has_started) = std::sync::mpsc::channel();
+        store.writer.append(move || {
+            started.send(()).unwrap();
+            let _ = released.recv();
+        });
+        has_started.recv().unwrap();
+        let review = propose(&mut core(), "new\n");
+        store.save(review.clone());
+        store.forget(review.id);
+        assert!(!store.writer.cancel(Key::Review(review.id)));
+        drop(release);
+        drop(store);
+        assert!(!directory.exists());
     }
 }

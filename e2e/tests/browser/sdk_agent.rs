@@ -1,23 +1,21 @@
-//! An agent for the scenarios in which nothing depends on the command line itself.
+//! An agent for scenarios that do not depend on a real agent CLI.
 
 use std::path::Path;
 
 use alongside_e2e::{Companion, Sdk, SdkClient};
 use serde_json::json;
 
-/// What the command lines call themselves.
-const COMMAND_LINE: &str = "streamable-http-client";
+/// The client name that Gemini CLI and Qwen Code send.
+const CLI_NAME: &str = "streamable-http-client";
 
-/// A client that proposes changes and hears what becomes of them.
-pub(crate) struct PretendAgent(SdkClient);
+/// An MCP SDK client that proposes changes and receives the decisions.
+pub(crate) struct SdkAgent(SdkClient);
 
-impl PretendAgent {
-    /// Connects as a command line does.
+impl SdkAgent {
     pub(crate) fn connect(companion: &Companion<'_>) -> Self {
-        Self::connect_as(companion, COMMAND_LINE)
+        Self::connect_as(companion, CLI_NAME)
     }
 
-    /// Connects under a name of its own.
     pub(crate) fn connect_as(companion: &Companion<'_>, name: &str) -> Self {
         let client = SdkClient::connect(Sdk::V1_30, companion.port, &companion.token(), name);
         let mut client = client.expect("connect");
@@ -25,12 +23,12 @@ impl PretendAgent {
         Self(client)
     }
 
-    /// Proposes a text for a file. When this returns, the change waits for a person.
+    /// Proposes a text for a file. When this returns, the change is pending.
     pub(crate) fn propose(&mut self, path: &Path, text: &str) {
         self.0.call("openDiff", &json!({"filePath": path, "newContent": text}));
     }
 
-    /// Waits until the change of a file was accepted, and gives the text to write.
+    /// Waits until the change to a file is accepted, and returns the text to write.
     pub(crate) fn accepted_text(&mut self, path: &Path) -> String {
         let wanted = json!(path);
         let accepted = self
@@ -42,7 +40,6 @@ impl PretendAgent {
             .to_owned()
     }
 
-    /// Waits until the change of a file was rejected.
     pub(crate) fn wait_for_rejection(&mut self, path: &Path) {
         let wanted = json!(path);
         self.0

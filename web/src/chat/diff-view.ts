@@ -1,11 +1,11 @@
-// The difference that a call of a tool makes, shown as in a review; there is nothing to decide here.
+// The diff of a tool call, shown as in a review, without decisions.
 
 import type { Connection } from "../connection";
 import { element } from "../dom";
 import { Draft, toText } from "../draft";
+import { plain } from "../format";
 import { Panes } from "../panes";
-import type { Hunk, ReviewTexts } from "../protocol";
-import { plain } from "../words";
+import type { ReviewTexts } from "../protocol";
 
 export interface Difference {
   readonly path: string;
@@ -13,8 +13,8 @@ export interface Difference {
   readonly newText: string;
 }
 
-export class DifferenceView {
-  readonly element = element("div", { class: "difference", "data-testid": "difference" });
+export class DiffView {
+  readonly element = element("div", { class: "diff", "data-testid": "diff" });
   private panes: Panes | null = null;
 
   constructor(
@@ -38,7 +38,7 @@ export class DifferenceView {
     const base = this.shown.oldText ?? "";
     const proposal = this.shown.newText;
     try {
-      const { hunks } = await this.connection.request<{ hunks: readonly Hunk[] }>("difference", { base, proposal });
+      const { hunks } = await this.connection.request("difference", { base, proposal });
       const texts: ReviewTexts = {
         id: 0,
         path: this.shown.path,
@@ -61,7 +61,7 @@ export class DifferenceView {
         moved: () => undefined,
       });
       panes.setReadOnly(`${plain(this.shown.path)} after the change`);
-      // It scrolls by itself, so it can have the focus.
+      // Scrollable, so it must be focusable.
       panes.element.setAttribute("tabindex", "0");
       panes.element.setAttribute("role", "group");
       panes.element.setAttribute("aria-label", `Diff of ${plain(this.shown.path)}`);

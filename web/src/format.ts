@@ -1,9 +1,9 @@
-// How things are written for people: paths, ages, sizes, outcomes.
+// Formats paths, ages, counts and outcomes.
 
 import { isSpecial, nameOf } from "./editor/special";
 import type { Outcome } from "./protocol";
 
-/** A name that cannot pretend to be another: characters that are invisible or turn the text around become their names. */
+/** Prevents spoofed names: invisible and directional characters are replaced by their names. */
 export function plain(text: string): string {
   let result = "";
   for (const character of text) result += isSpecial(character) ? `\u2039${nameOf(character)}\u203a` : character;
