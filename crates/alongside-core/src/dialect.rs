@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::session::AgentIdentity;
+
 /// A command line that looks for a companion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -188,13 +190,17 @@ impl ClientDialect {
 }
 
 impl ClientInfo {
-    /// What people call this client. Both command lines give the same name; Qwen Code's version is always 1.0.0.
-    pub fn display_name(&self) -> String {
-        let is_command_line = CLIENTS[0].client_names.contains(&self.name.as_str());
-        match (is_command_line, self.version.as_str()) {
-            (true, "1.0.0") => "Qwen Code".to_owned(),
-            (true, version) => format!("Gemini CLI {version}"),
-            (false, version) => format!("{} {version}", self.name),
+    /// Gemini CLI and Qwen Code send the same name, and Qwen Code always sends version 1.0.0.
+    pub fn identity(&self) -> AgentIdentity {
+        let is_agent_cli = CLIENTS[0].client_names.contains(&self.name.as_str());
+        let (name, version) = match (is_agent_cli, self.version.as_str()) {
+            (true, "1.0.0") => ("Qwen Code", ""),
+            (true, version) => ("Gemini CLI", version),
+            (false, version) => (self.name.as_str(), version),
+        };
+        AgentIdentity {
+            name: name.to_owned(),
+            version: (!version.is_empty()).then(|| version.to_owned()),
         }
     }
 }
@@ -220,12 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_named_for_people() {
+    fn client_is_identified_by_name_and_version() {
+        let identity = |name, version| client(name, version).identity();
+        let gemini = identity("streamable-http-client", "0.61.0");
         assert_eq!(
-            client("streamable-http-client", "0.61.0").display_name(),
-            "Gemini CLI 0.61.0"
+            (gemini.name.as_str(), gemini.version.as_deref()),
+            ("Gemini CLI", Some("0.61.0"))
         );
-        assert_eq!(client("streamable-http-client", "1.0.0").display_name(), "Qwen Code");
-        assert_eq!(client("inspector", "2").display_name(), "inspector 2");
+        assert_eq!(gemini.to_string(), "Gemini CLI 0.61.0");
+        let qwen = identity("streamable-http-client", "1.0.0");
+        assert_eq!((qwen.name.as_str(), qwen.version.as_deref()), ("Qwen Code", None));
+        assert_eq!(qwen.to_string(), "Qwen Code");
+        assert_eq!(identity("inspector", "2").to_string(), "inspector 2");
+        assert_eq!(identity("inspector", "").to_string(), "inspector");
     }
 }

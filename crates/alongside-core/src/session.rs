@@ -30,7 +30,35 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// One connected agent.
+/// What an agent is called, for users. Displayed as name and version, separated by a space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentIdentity {
+    pub name: String,
+    /// `None` if the agent does not report its real version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl AgentIdentity {
+    /// An agent that has not sent `initialize` since a restart.
+    pub fn unknown() -> Self {
+        Self {
+            name: "an agent".to_owned(),
+            version: None,
+        }
+    }
+}
+
+impl fmt::Display for AgentIdentity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        match &self.version {
+            Some(version) => write!(formatter, " {version}"),
+            None => Ok(()),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// Its session.
@@ -44,10 +72,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// What people call it.
-    pub fn display_name(&self) -> String {
+    pub fn identity(&self) -> AgentIdentity {
         self.client
             .as_ref()
-            .map_or_else(|| "an agent".to_owned(), ClientInfo::display_name)
+            .map_or_else(AgentIdentity::unknown, ClientInfo::identity)
     }
 }
