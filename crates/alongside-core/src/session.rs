@@ -1,4 +1,4 @@
-//! The agents that are connected.
+//! Connected agents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,18 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::ClientInfo;
 
-/// The identity of one MCP session, as it travels in `mcp-session-id`.
+/// The id of an MCP session, as in the `mcp-session-id` header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(Arc<str>);
 
 impl SessionId {
-    /// Takes an identity that was issued or received elsewhere.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
-    /// The identity as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -61,13 +59,11 @@ impl fmt::Display for AgentIdentity {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Its session.
     pub session: SessionId,
-    /// Who it said it is; `None` for a session taken up again after a restart by a client that we have forgotten.
+    /// `None` for a session that was resumed after a restart by an unknown client.
     pub client: Option<ClientInfo>,
-    /// Whether its stream is open, so that it can be told something now.
+    /// Whether its event stream is open.
     pub listening: bool,
-    /// When it connected.
     pub since_unix_milliseconds: u64,
 }
 
