@@ -102,7 +102,7 @@ async fn refusal_has_kind_and_message() {
         .call::<Value>(Request::ReviewReject(ReviewRef { review: ReviewId(7) }))
         .await;
     assert!(
-        matches!(&refused, Err(ClientError::Said { kind, message }) if kind == "unknownReview" && message.contains('7')),
+        matches!(&refused, Err(ClientError::Rejected { kind, message }) if kind == "unknownReview" && message.contains('7')),
         "{refused:?}"
     );
 }

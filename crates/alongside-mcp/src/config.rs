@@ -86,6 +86,8 @@ pub struct Timing {
     pub header_read: Duration,
     /// How long a request's body may stall.
     pub body_pause: Duration,
+    /// How long [`Server::drain`](crate::Server::drain) waits for agents between two streams. They reconnect after 1 s.
+    pub reconnect: Duration,
     /// How long [`Server::shutdown`](crate::Server::shutdown) waits for agents to receive pending events.
     pub shutdown: Duration,
 }
@@ -99,6 +101,7 @@ impl Default for Timing {
             idle: Duration::from_mins(10),
             header_read: Duration::from_mins(1),
             body_pause: Duration::from_secs(30),
+            reconnect: Duration::from_secs(2),
             shutdown: Duration::from_secs(2),
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use alongside_core::SessionId;
 use alongside_loopback::{Closing, Guard, GuardError};
+use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Incoming};
@@ -19,7 +20,6 @@ use crate::companion::{Companion, parse_session};
 use crate::config::{Limits, Timing};
 use crate::protocol;
 use crate::registry::{Registry, StartError};
-use crate::rpc::{self, Message, RpcError};
 use crate::session::SessionError;
 use crate::stream::EventStream;
 
@@ -74,22 +74,22 @@ impl<C: Companion> Endpoint<C> {
         check_content_type(&head.headers)?;
         let bytes = read_body(body, self.limits.body_bytes, self.timing.body_pause).await?;
         let text = std::str::from_utf8(&bytes)
-            .map_err(|_| invalid(&RpcError::new(rpc::PARSE_ERROR, "The body is not valid UTF-8.")))?;
-        let incoming = rpc::parse(text).map_err(|error| invalid(&error))?;
+            .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "the body is not valid UTF-8")))?;
+        let payload = Payload::parse_strict(text).map_err(|error| invalid(&error))?;
 
-        if let rpc::Incoming::One(Message::Request(request)) = &incoming
+        if let Payload::One(Message::Request(request)) = &payload
             && request.method == "initialize"
         {
             return self.initialize(request);
         }
         let session = self.session(head)?;
-        match incoming {
-            rpc::Incoming::One(Message::Request(request)) => {
+        match payload {
+            Payload::One(Message::Request(request)) => {
                 let reply = protocol::respond(self, &session, &request).await;
                 Ok(json_reply(StatusCode::OK, reply))
             }
-            rpc::Incoming::One(Message::Notification | Message::Response) => Ok(empty(StatusCode::ACCEPTED)),
-            rpc::Incoming::Many(parts) => self.batch(&session, parts).await,
+            Payload::One(Message::Notification(_) | Message::Response(_)) => Ok(empty(StatusCode::ACCEPTED)),
+            Payload::Batch(messages) => self.batch(&session, messages).await,
         }
     }
 
@@ -97,21 +97,25 @@ impl<C: Companion> Endpoint<C> {
     async fn batch(
         &self,
         session: &SessionId,
-        parts: Vec<Result<Message<'_>, RpcError<'_>>>,
+        messages: Vec<Result<Message<'_>, InvalidMessage<'_>>>,
     ) -> Result<Reply, Box<Reply>> {
-        if parts.len() > self.limits.batch {
-            return Err(invalid(&RpcError::new(rpc::INVALID_REQUEST, "The batch is too long.")));
+        if messages.len() > self.limits.batch {
+            return Err(invalid(&InvalidMessage::new(
+                None,
+                INVALID_REQUEST,
+                "the batch is too long",
+            )));
         }
         let mut replies = Vec::new();
-        for part in parts {
-            match part {
+        for message in messages {
+            match message {
                 Ok(Message::Request(request)) if request.method == "initialize" => {
-                    let error = request.error(rpc::INVALID_REQUEST, "initialize must not be part of a batch.");
-                    replies.push(error.to_json());
+                    let error = RpcError::new(INVALID_REQUEST, "initialize must not be part of a batch");
+                    replies.push(request.error(&error));
                 }
                 Ok(Message::Request(request)) => replies.push(protocol::respond(self, session, &request).await),
-                Ok(Message::Notification | Message::Response) => {}
-                Err(error) => replies.push(error.to_json()),
+                Ok(Message::Notification(_) | Message::Response(_)) => {}
+                Err(invalid) => replies.push(invalid.to_response()),
             }
         }
         if replies.is_empty() {
@@ -123,7 +127,7 @@ impl<C: Companion> Endpoint<C> {
     fn initialize(&self, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
         let params = match protocol::initialize_params(request) {
             Ok(params) => params,
-            Err(error) => return Ok(json_reply(StatusCode::OK, error.to_json())),
+            Err(error) => return Ok(json_reply(StatusCode::OK, request.error(&error))),
         };
         let version = params.version;
         let session = self
@@ -297,8 +301,8 @@ fn closing_failure(status: StatusCode, sentence: &str) -> Box<Reply> {
     with_header(failure(status, sentence), CONNECTION, HeaderValue::from_static("close"))
 }
 
-fn invalid(error: &RpcError<'_>) -> Box<Reply> {
-    Box::new(json_reply(StatusCode::BAD_REQUEST, error.to_json()))
+fn invalid(message: &InvalidMessage<'_>) -> Box<Reply> {
+    Box::new(json_reply(StatusCode::BAD_REQUEST, message.to_response()))
 }
 
 fn refused(error: GuardError) -> Box<Reply> {

@@ -55,7 +55,6 @@ mod hub;
 mod outbox;
 mod protocol;
 mod registry;
-mod rpc;
 mod server;
 mod session;
 mod stream;

@@ -2,11 +2,11 @@
 
 use alongside_core::SessionId;
 use alongside_core::dialect::ClientInfo;
+use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use serde::{Deserialize, Serialize};
 
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
-use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use crate::tools;
 
 /// The MCP versions that Gemini CLI and Qwen Code may request, newest first. Tools and notifications are the same in all.
@@ -36,7 +36,7 @@ pub(crate) struct InitializeParams {
     pub(crate) version: &'static str,
 }
 
-pub(crate) fn initialize_params<'a>(request: &Request<'a>) -> Result<InitializeParams, RpcError<'a>> {
+pub(crate) fn initialize_params(request: &Request<'_>) -> Result<InitializeParams, RpcError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Parameters {
@@ -44,7 +44,7 @@ pub(crate) fn initialize_params<'a>(request: &Request<'a>) -> Result<InitializeP
         client_info: ClientInfo,
     }
 
-    let parameters: Parameters = request.parameters()?;
+    let parameters: Parameters = request.params()?;
     let cut = |text: String| text.chars().take(MAX_CLIENT_NAME_CHARS).collect();
     Ok(InitializeParams {
         client: ClientInfo {
@@ -76,7 +76,7 @@ pub(crate) fn initialize_reply(request: &Request<'_>, version: &'static str) -> 
         version: &'static str,
     }
 
-    request.result(&Initialized {
+    request.response(&Initialized {
         protocol_version: version,
         capabilities: Capabilities {
             tools: Empty {},
@@ -100,27 +100,33 @@ pub(crate) async fn respond<C: Companion>(
     request: &Request<'_>,
 ) -> String {
     let reply = match &*request.method {
-        "ping" => Ok(request.result(&Empty {})),
+        "ping" => Ok(request.response(&Empty {})),
         "logging/setLevel" => set_level(request),
-        "tools/list" => Ok(request.result(&tools::list())),
+        "tools/list" => Ok(request.response(&tools::list())),
         "tools/call" => tools::call(endpoint, session, request).await,
-        method => Err(request.error(METHOD_NOT_FOUND, format!("Unknown method {}.", shortened(method)))),
+        method => Err(RpcError::new(
+            METHOD_NOT_FOUND,
+            format!("Unknown method {}.", shortened(method)),
+        )),
     };
-    reply.unwrap_or_else(|error| error.to_json())
+    reply.unwrap_or_else(|error| request.error(&error))
 }
 
 /// Accepts any level. Nothing is ever logged to an agent, but official companions declare the capability.
-fn set_level<'a>(request: &Request<'a>) -> Result<String, RpcError<'a>> {
+fn set_level(request: &Request<'_>) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Parameters {
         level: String,
     }
 
-    let Parameters { level } = request.parameters()?;
+    let Parameters { level } = request.params()?;
     if LOGGING_LEVELS.contains(&level.as_str()) {
-        Ok(request.result(&Empty {}))
+        Ok(request.response(&Empty {}))
     } else {
-        Err(request.error(INVALID_PARAMS, format!("Unknown logging level {}.", shortened(&level))))
+        Err(RpcError::new(
+            INVALID_PARAMS,
+            format!("Unknown logging level {}.", shortened(&level)),
+        ))
     }
 }
 

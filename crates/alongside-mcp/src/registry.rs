@@ -28,6 +28,8 @@ pub(crate) struct Registry {
     callbacks: Callbacks,
     /// Notified when a session may expire sooner than known.
     deadlines: Notify,
+    /// Notified when a stream opens or a session no longer needs one.
+    drained: Notify,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl Registry {
             table: Mutex::new(SessionTable::new(context, limits, timing, callbacks.clone())),
             callbacks,
             deadlines: Notify::new(),
+            drained: Notify::new(),
         }
     }
 
@@ -103,6 +106,7 @@ impl Registry {
         let Some(waker) = table.end(id) else { return false };
         table.remember_deletion(id.clone());
         drop(table);
+        self.drained.notify_one();
         wake(waker);
         true
     }
@@ -110,6 +114,7 @@ impl Registry {
     /// Opens a stream, replacing the session's previous one.
     pub(crate) fn open_stream(&self, id: &SessionId, last_event_id: Option<&str>) -> Option<u64> {
         let (number, replaced) = self.table.lock().open_stream(id, last_event_id)?;
+        self.drained.notify_one();
         wake(replaced);
         Some(number)
     }
@@ -142,11 +147,24 @@ impl Registry {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
             session.outbox.supersede(file_path);
         }
+        self.drained.notify_one();
     }
 
     /// Waits until the companion has received all events so far.
     pub(crate) async fn settled(&self) {
         self.callbacks.settled().await;
+    }
+
+    /// Waits until every session with undelivered decisions has a stream, and each of `expected` is back. One caller at a time.
+    pub(crate) async fn drained(&self, expected: &[SessionId]) {
+        loop {
+            // A resumed session may have decisions that the companion is about to send.
+            self.settled().await;
+            if self.table.lock().is_drained(expected) {
+                return;
+            }
+            self.drained.notified().await;
+        }
     }
 
     /// Waits until the companion has caught up far enough for another request.
@@ -210,6 +228,7 @@ impl Registry {
     pub(crate) async fn expire(&self) {
         loop {
             let next = self.table.lock().expire(Instant::now());
+            self.drained.notify_one();
             let changed = self.deadlines.notified();
             match next {
                 Some(deadline) => tokio::select! {

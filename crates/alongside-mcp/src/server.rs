@@ -24,6 +24,7 @@ const HOSTS: &[&str] = &["127.0.0.1", "localhost", "[::1]", "host.docker.interna
 pub struct Server {
     listener: alongside_loopback::Server,
     shutdown_timeout: Duration,
+    reconnect_timeout: Duration,
     registry: Arc<Registry>,
     /// Session expiry and callbacks; aborted on drop.
     _tasks: JoinSet<()>,
@@ -77,6 +78,7 @@ impl Server {
         Ok(Self {
             listener,
             shutdown_timeout: timing.shutdown,
+            reconnect_timeout: timing.reconnect,
             registry,
             _tasks: tasks,
         })
@@ -89,6 +91,15 @@ impl Server {
     /// The handle for sending to agents.
     pub fn agents(&self) -> AgentHub {
         AgentHub(self.registry.clone())
+    }
+
+    /// Gives agents between two streams time to come back for their decisions, and the same for the sessions in `expected`, which
+    /// a previous companion had. Call it after the last decision and before [`shutdown`](Self::shutdown).
+    pub async fn drain(&self, expected: &[SessionId]) {
+        let drained = self.registry.drained(expected);
+        if tokio::time::timeout(self.reconnect_timeout, drained).await.is_err() {
+            tracing::debug!("some agents did not reconnect before shutdown");
+        }
     }
 
     /// Stops listening, lets every stream write its queued events and end cleanly, and returns the decisions that no agent

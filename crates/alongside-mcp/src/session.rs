@@ -261,6 +261,16 @@ impl SessionTable {
         Some(session.take_waker().into_iter().collect())
     }
 
+    /// Whether every session with undelivered decisions has a stream to receive them, and each of `expected` is back.
+    pub(crate) fn is_drained(&self, expected: &[SessionId]) -> bool {
+        let is_back = |id| self.sessions.get(id).is_some_and(Session::is_listening);
+        expected.iter().all(is_back)
+            && self
+                .sessions
+                .values()
+                .all(|session| session.is_listening() || session.outbox.undelivered() == 0)
+    }
+
     /// Lets every stream end as soon as it has nothing to write; returns the streams to wake.
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closing = true;

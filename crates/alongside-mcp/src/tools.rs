@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use alongside_core::SessionId;
 use alongside_core::dialect::{ClientDialect, CloseDiffReply};
+use alongside_wire::rpc::{INVALID_PARAMS, Request, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
 use crate::protocol::shortened;
-use crate::rpc::{INVALID_PARAMS, Request, RpcError};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -94,11 +94,11 @@ pub(crate) fn list() -> Value {
     ]})
 }
 
-pub(crate) async fn call<'a, C: Companion>(
+pub(crate) async fn call<C: Companion>(
     endpoint: &Endpoint<C>,
     session: &SessionId,
-    request: &Request<'a>,
-) -> Result<String, RpcError<'a>> {
+    request: &Request<'_>,
+) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Parameters<'a> {
         #[serde(borrow)]
@@ -107,7 +107,7 @@ pub(crate) async fn call<'a, C: Companion>(
         arguments: Option<&'a RawValue>,
     }
 
-    let Parameters { name, arguments } = request.parameters()?;
+    let Parameters { name, arguments } = request.params()?;
     let arguments = Arguments::parse(&name, arguments);
     let result = match &*name {
         "openDiff" => match arguments.and_then(|arguments| {
@@ -128,10 +128,10 @@ pub(crate) async fn call<'a, C: Companion>(
                 "Unknown tool {}; the tools are openDiff and closeDiff.",
                 shortened(name)
             );
-            return Err(request.error(INVALID_PARAMS, message));
+            return Err(RpcError::new(INVALID_PARAMS, message));
         }
     };
-    Ok(request.result(&result))
+    Ok(request.response(&result))
 }
 
 /// The unparsed arguments of either tool. Others, such as `suppressNotification`, have no effect.

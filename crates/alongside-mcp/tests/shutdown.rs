@@ -150,3 +150,37 @@ async fn dropping_the_server_closes_the_port() {
     let _ = soon(stream.read_to_end(&mut rest)).await;
     assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err());
 }
+
+#[tokio::test]
+async fn drain_waits_until_a_session_between_two_streams_is_back() {
+    let setup = Setup::with(|config| config.timing.reconnect = Duration::from_mins(10)).await;
+    let client = setup.client().await;
+    setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
+    let mut draining = Box::pin(setup.server.drain(&[]));
+    let early = tokio::time::timeout(Duration::from_millis(50), &mut draining).await;
+    assert!(early.is_err(), "no stream is open");
+    let (events, ()) = soon(async { tokio::join!(client.events(None), draining) }).await;
+    let mut events = events.unwrap();
+    let (undelivered, decision) = tokio::join!(soon(setup.server.shutdown()), soon(events.next()));
+    assert_eq!(decision.unwrap().unwrap()["method"], "ide/diffRejected");
+    assert!(undelivered.is_empty());
+}
+
+#[tokio::test]
+async fn drain_waits_for_an_expected_session_and_not_for_idle_ones() {
+    let setup = Setup::with(|config| config.timing.reconnect = Duration::from_mins(10)).await;
+    let client = setup.client().await;
+    soon(setup.server.drain(&[])).await;
+    let expected = [Setup::session(&client)];
+    let drained = async { tokio::join!(setup.server.drain(&expected), client.events(None)).1 };
+    soon(drained).await.unwrap();
+}
+
+#[tokio::test]
+async fn drain_ends_when_its_time_is_up() {
+    let setup = Setup::with(|config| config.timing.reconnect = Duration::from_millis(10)).await;
+    let client = setup.client().await;
+    setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
+    soon(setup.server.drain(&[])).await;
+    assert_eq!(soon(setup.server.shutdown()).await.len(), 1);
+}
