@@ -47,8 +47,8 @@ async fn failures_have_distinct_errors() {
         ClientError::Unauthorized { .. }
     ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let free = nobody.local_addr().unwrap().port();
-    drop(nobody);
+    let free = listener.local_addr().unwrap().port();
+    drop(listener);
     assert!(matches!(
         handshake("127.0.0.1", free, "any").await,
         ClientError::Refused { .. }
@@ -279,8 +279,8 @@ async fn slow_request_does_not_block_the_relay() {
 #[tokio::test]
 async fn relay_responds_without_a_companion() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = nobody.local_addr().unwrap().port();
-    drop(nobody);
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
     let mut relay = Relay::start(Client::new("127.0.0.1", port, "any").unwrap());
     relay.send(&initialize("2025-06-18")).await;
     let reply = relay.receive().await;
