@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, never_during,
+    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
 };
 use serde_json::json;
 
@@ -65,7 +65,7 @@ outlook:
   See you next month. Or later, perhaps.
 ";
 
-for_both_command_lines!(two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not);
+for_both_agents!(two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not);
 fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not(cli: Cli) {
     let sandbox = Sandbox::new();
     let report = sandbox.file("report.yaml");

@@ -1,4 +1,4 @@
-//! The plugin's files: compiled without a warning, documented as Emacs wants it, and its own tests.
+//! The package itself: compiler, documentation and package checks, its own tests, and ways to install it.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -8,12 +8,12 @@ use alongside_e2e::{Sandbox, alongside, plugin};
 use super::driver::{NO_COMPILER, Version, for_both_versions, quoted};
 
 for_both_versions!(
-    it_is_compiled_without_a_warning_and_documented_without_a_fault,
-    its_own_tests_pass,
-    its_connection_passes_the_check_of_plugins,
+    compiler_and_checkdoc_are_silent,
+    own_tests_pass,
+    plugin_fulfills_every_rule,
 );
 
-/// Runs Emacs without a screen in a copy of the plugin.
+/// Runs Emacs in batch mode in a copy of the plugin.
 fn batch(sandbox: &Sandbox, version: Version, arguments: &[&str]) -> Output {
     let copy = sandbox.path("plugin");
     if !copy.exists() {
@@ -37,7 +37,7 @@ fn batch(sandbox: &Sandbox, version: Version, arguments: &[&str]) -> Output {
 }
 
 #[allow(clippy::unused_async)]
-async fn it_is_compiled_without_a_warning_and_documented_without_a_fault(version: Version) {
+async fn compiler_and_checkdoc_are_silent(version: Version) {
     let sandbox = Sandbox::new();
     let compile = "(progn (setq byte-compile-error-on-warn t) \
                    (dolist (file (directory-files \".\" nil \"\\\\.el\\\\'\")) \
@@ -46,12 +46,15 @@ async fn it_is_compiled_without_a_warning_and_documented_without_a_fault(version
     assert!(output.status.success(), "{output:?}");
     let check = "(dolist (file (directory-files \".\" nil \"\\\\`alongside.*\\\\.el\\\\'\")) (checkdoc-file file))";
     let output = batch(&sandbox, version, &["--eval", check]);
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && words.trim().is_empty(), "{words}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && output_text.trim().is_empty(),
+        "{output_text}"
+    );
 }
 
 #[allow(clippy::unused_async)]
-async fn its_own_tests_pass(version: Version) {
+async fn own_tests_pass(version: Version) {
     let sandbox = Sandbox::new();
     let load = "(dolist (file (directory-files \".\" nil \"-tests\\\\.el\\\\'\")) (load (expand-file-name file)))";
     let output = batch(
@@ -59,13 +62,16 @@ async fn its_own_tests_pass(version: Version) {
         version,
         &["--eval", load, "-f", "ert-run-tests-batch-and-exit"],
     );
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && words.contains("0 unexpected"), "{words}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && output_text.contains("0 unexpected"),
+        "{output_text}"
+    );
 }
 
-/// The plugin starts its companion as always; what it starts leads to the pretend one of the check.
+/// The plugin starts a relay to the fake companion of `bridge --check` instead of its own companion.
 #[allow(clippy::unused_async)]
-async fn its_connection_passes_the_check_of_plugins(version: Version) {
+async fn plugin_fulfills_every_rule(version: Version) {
     let sandbox = Sandbox::new();
     let script = |name: &str, text: String| {
         let path = sandbox.path(name);
@@ -95,7 +101,7 @@ async fn its_connection_passes_the_check_of_plugins(version: Version) {
         .arg(checked)
         .output()
         .expect("run the check");
-    let words = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{words}{output:?}");
-    assert!(words.lines().all(|line| line.starts_with("ok ")), "{words}");
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output_text}{output:?}");
+    assert!(output_text.lines().all(|line| line.starts_with("ok ")), "{output_text}");
 }
