@@ -26,6 +26,7 @@
 (autoload 'alongside-list-reviews "alongside-list" nil t)
 (autoload 'alongside-doctor "alongside-doctor" nil t)
 
+;;;###autoload (autoload 'alongside-command-map "alongside" nil nil 'keymap)
 (defvar alongside-command-map
   (let ((map (make-sparse-keymap)))
     (define-key map "r" #'alongside-review)

@@ -37,10 +37,10 @@ local ready
 -- The pieces of a line that is not complete yet.
 ---@type string[]
 local partial = {}
----@type table<integer, alongside.Callback>
+---@type table<integer, alongside.Callback?>
 local pending = {}
 local last_id = 0
----@type table<string, fun(params: table)>
+---@type table<string, fun(params: table)?>
 local handlers = {}
 ---@type integer[]
 local restarts = {}
@@ -189,6 +189,7 @@ local function on_exit(id, code)
     set_variables({})
     return notify('the companion was stopped; run :AlongsideStart to start it again')
   end
+  ---@diagnostic disable-next-line: undefined-field
   local now = vim.uv.now()
   restarts = vim.tbl_filter(function(time)
     return now - time < 60000
@@ -217,7 +218,7 @@ function launch(done)
   if not ok or started <= 0 then
     return require('alongside').notify('cannot start `' .. arguments[1] .. '`; is it installed?', vim.log.levels.WARN)
   end
-  job = started
+  job = started --[[@as integer]]
   M.request('hello', { protocol = 1, name = 'neovim', watch = true, interactive = true }, function(error, welcome)
     if error then
       return require('alongside').notify(error.message, vim.log.levels.ERROR)

@@ -12,22 +12,26 @@ local MAX_BUFFER_BYTES = 16 * 1024 * 1024
 local LARGE_BUFFER_BYTES = 512 * 1024
 local FOCUS_DELAY_MS, DELAY_MS, LARGE_DELAY_MS = 20, 50, 1000
 
+---@class alongside.Position
+---@field line integer from 1
+---@field character integer from 1, in UTF-16 code units
+
 ---@class alongside.Focus
 ---@field path string
----@field cursor { line: integer, character: integer }
+---@field cursor alongside.Position
 ---@field selectedText? string
 
 ---@type integer?
 local group
 -- The unsaved text that was sent, by path.
----@type table<string, string>
+---@type table<string, string?>
 local unsaved = {}
 -- Paths whose buffers the user knows to be too large to send.
----@type table<string, boolean>
+---@type table<string, boolean?>
 local too_large = {}
 local has_warned_of_selection = false
 -- What is to be reported soon: 'focus', or a buffer.
----@type table<string|integer, boolean>
+---@type table<string|integer, boolean?>
 local scheduled = {}
 -- The last focus in a burst of events. It is sent even if a terminal or the command line has the focus when the burst ends.
 ---@type alongside.Focus?
@@ -54,13 +58,12 @@ local function selection()
     return nil
   end
   local from, to = vim.fn.getpos('v'), vim.fn.getpos('.')
-  if from[2] > to[2] then
-    from, to = to, from
+  local first, last = vim.fn.line('v'), vim.fn.line('.')
+  if first > last then
+    from, to, first, last = to, from, last, first
   end
   -- Every line has at least its newline: more lines than bytes never fit.
-  if to[2] - from[2] > MAX_SELECTION_BYTES then
-    to[2] = from[2] + MAX_SELECTION_BYTES
-  end
+  to[2] = math.min(last, first + MAX_SELECTION_BYTES)
   local selected = table.concat(vim.fn.getregion(from, to, { type = mode }), '\n')
   if #selected > MAX_SELECTION_BYTES and not has_warned_of_selection then
     has_warned_of_selection = true
@@ -76,13 +79,14 @@ local function current_focus()
   if not path or vim.fn.mode():match('^[ct]') then
     return nil
   end
-  local position = vim.api.nvim_win_get_cursor(0)
-  local before = vim.api.nvim_get_current_line():sub(1, position[2])
-  return {
+  local before = vim.api.nvim_get_current_line():sub(1, vim.fn.col('.') - 1)
+  ---@type alongside.Focus
+  local focus = {
     path = path,
-    cursor = { line = position[1], character = vim.fn.strutf16len(before) + 1 },
+    cursor = { line = vim.fn.line('.'), character = vim.fn.strutf16len(before) + 1 },
     selectedText = selection(),
   }
+  return focus
 end
 
 --- Reports the focused file. Where there is none, the last file and selection stay, and only the use of this Neovim is

@@ -17,8 +17,10 @@ function M.check()
   end
   health.ok(vim.trim(vim.fn.system({ command, '--version' })))
   if not bridge.welcome then
-    local output = bridge.errors and bridge.errors ~= '' and { 'Output: ' .. bridge.errors } or nil
-    health.warn('the companion is not running; run `:AlongsideStart`', output)
+    health.warn('the companion is not running; run `:AlongsideStart`')
+    if bridge.errors and bridge.errors ~= '' then
+      health.info('Output: ' .. bridge.errors)
+    end
     return
   end
   health.ok('the companion is running for ' .. table.concat(bridge.welcome.workspace, ', '))

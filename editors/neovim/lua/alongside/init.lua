@@ -34,10 +34,11 @@ local function program()
   if vim.fn.executable('alongside') == 1 then
     return 'alongside'
   end
-  local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
-  local read, lines = pcall(vim.fn.readfile, root .. '/.alongside-installed.json')
-  local decoded, list = pcall(vim.json.decode, read and table.concat(lines, '\n') or '')
-  return decoded and type(list.program) == 'string' and list.program or 'alongside'
+  local root = vim.fn.fnamemodify(assert(debug.getinfo(1, 'S')).source:sub(2), ':p:h:h:h')
+  local ok, installed = pcall(function()
+    return vim.json.decode(table.concat(vim.fn.readfile(root .. '/.alongside-installed.json'), '\n'))
+  end)
+  return ok and type(installed.program) == 'string' and installed.program or 'alongside'
 end
 
 --- The active options: `vim.g.alongside` over the defaults.

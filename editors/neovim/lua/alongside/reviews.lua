@@ -44,9 +44,9 @@ local WRITE_TIMEOUT_MS = 10000
 ---@field is_closed? boolean
 
 -- Both by id.
----@type table<integer, alongside.Review>
+---@type table<integer, alongside.Review?>
 local reviews = {}
----@type table<integer, alongside.View>
+---@type table<integer, alongside.View?>
 local shown = {}
 
 ---@param message string
@@ -64,7 +64,7 @@ end
 --- The pending reviews, oldest first.
 ---@return alongside.Review[]
 function M.pending()
-  local list = vim.tbl_values(reviews)
+  local list = vim.tbl_values(reviews) ---@type alongside.Review[]
   table.sort(list, function(one, other)
     return one.id < other.id
   end)
@@ -317,18 +317,24 @@ end
 --- Opens a review in a diff tab.
 ---@param id integer
 function M.open(id)
-  if shown[id] then
-    return vim.api.nvim_set_current_tabpage(shown[id].tab)
+  local function switch_to()
+    local view = shown[id]
+    if view then
+      vim.api.nvim_set_current_tabpage(view.tab)
+    end
+    return view ~= nil
+  end
+  if switch_to() then
+    return
   end
   bridge.request('review/get', { review = id }, function(error, review)
     if error then
       return notify(error.message, vim.log.levels.WARN)
     end
-    -- Opened a second time before the first response.
-    if shown[id] then
-      return vim.api.nvim_set_current_tabpage(shown[id].tab)
+    -- Perhaps opened a second time before the first response.
+    if not switch_to() then
+      show(review)
     end
-    show(review)
   end)
 end
 
@@ -336,11 +342,13 @@ end
 ---@param id? integer
 function M.choose(id)
   local pending = M.pending()
-  if id or #pending == 1 then
-    return M.open(id or pending[1].id)
-  end
-  if #pending == 0 then
+  local first = pending[1]
+  if id then
+    return M.open(id)
+  elseif not first then
     return notify('no pending changes')
+  elseif #pending == 1 then
+    return M.open(first.id)
   end
   vim.ui.select(pending, { prompt = 'Pending changes', format_item = describe }, function(review)
     return review and M.open(review.id)
@@ -372,6 +380,7 @@ end
 ---@param path string
 local function watch_file(path)
   local buffer = vim.fn.bufnr('^' .. vim.fn.escape(path, '*?[]{}\\,~$^') .. '$')
+  ---@diagnostic disable-next-line: undefined-field
   local watcher = buffer > 0 and vim.uv.new_fs_event()
   if not watcher then
     return
