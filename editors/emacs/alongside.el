@@ -3,7 +3,7 @@
 ;; Author: The alongside contributors
 ;; Version: 0.1.0
 ;; URL: https://example.com/alongside
-;; Package-Requires: ((emacs "28.1"))
+;; Package-Requires: ((emacs "28.2"))
 ;; Keywords: tools, convenience
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 

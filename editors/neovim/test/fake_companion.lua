@@ -32,7 +32,7 @@ vim.notify = function(message)
   M.notices[#M.notices + 1] = message
 end
 
---- Sends a message to the plugin, from the latest companion unless told otherwise.
+--- Sends a message to the plugin, from the latest companion unless `id` names another.
 function M.send(message, id)
   M.send_raw(vim.json.encode(message) .. '\n', id)
 end

@@ -15,7 +15,7 @@ var handlers: dict<func> = {}
 var Ready: func
 var log: list<string> = []
 
-export def Say(message: string)
+export def Message(message: string)
   echomsg 'alongside: ' .. message
   Log(message)
 enddef
@@ -78,7 +78,7 @@ export def Start(IsReady: func)
   endif
   const command = get(g:, 'alongside_command', Program())
   if !executable(command)
-    Say('`' .. command .. '` is not executable; is it installed?')
+    Message('`' .. command .. '` is not executable; is it installed?')
     return
   endif
   Ready = IsReady
@@ -132,7 +132,7 @@ def Launch(news: string)
   })
   Request('hello', {protocol: 1, name: 'vim', watch: true, interactive: true}, (response) => {
     if has_key(response, 'error')
-      Say(response.error.message)
+      Message(response.error.message)
       return
     endif
     Request('terminal/environment', {}, (environment) => {
@@ -142,7 +142,7 @@ def Launch(news: string)
     })
     Ready()
     if news != ''
-      Say(news)
+      Message(news)
     endif
   })
 enddef
@@ -155,12 +155,12 @@ def OnExit(exited: job, code: number)
   is_running = false
   FailPending()
   if code == 0
-    Say('the companion was stopped; run :AlongsideStart to start it again')
+    Message('the companion was stopped; run :AlongsideStart to start it again')
     return
   endif
   restarts = filter(restarts, (_, time) => localtime() - time < 60) + [localtime()]
   if len(restarts) > MAX_RESTARTS
-    Say('the companion keeps crashing (exit code ' .. code .. '); see :AlongsideLog')
+    Message('the companion keeps crashing (exit code ' .. code .. '); see :AlongsideLog')
     return
   endif
   Launch('the companion crashed and was restarted')

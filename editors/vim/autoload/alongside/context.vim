@@ -124,7 +124,7 @@ def Selection(): string
   const selected = join(lines, "\n")
   if len(selected) > MAX_SELECTION_BYTES && !has_warned_of_selection
     has_warned_of_selection = true
-    bridge.Say('the selection is longer than 16 KiB; agents see its first 16 KiB')
+    bridge.Message('the selection is longer than 16 KiB; agents see its first 16 KiB')
   endif
   return text.Truncate(selected, MAX_SELECTION_BYTES)
 enddef
@@ -169,7 +169,7 @@ def IsTooLarge(buffer: number, path: string): bool
   endif
   if !has_key(too_large, path)
     too_large[path] = true
-    bridge.Say(fnamemodify(path, ':~:.') .. ' is larger than 16 MiB; changes to it are compared with the file on disk, '
+    bridge.Message(fnamemodify(path, ':~:.') .. ' is larger than 16 MiB; changes to it are compared with the file on disk, '
       .. 'not with your unsaved edits')
   endif
   return true

@@ -27,7 +27,7 @@ var view: dict<any> = {}
 export def Listen()
   bridge.On('review/opened', (review) => {
     reviews[review.id] = review
-    bridge.Say(Describe(review) .. '; review with :AlongsideReview')
+    bridge.Message(Describe(review) .. '; review with :AlongsideReview')
   })
   bridge.On('review/changed', (review) => {
     reviews[review.id] = review
@@ -37,7 +37,7 @@ export def Listen()
   bridge.On('review/rebased', (rebased) => {
     Update(rebased.review)
     if rebased.conflicts > 0
-      bridge.Say('the file changed in the same place as a pending change; check the draft')
+      bridge.Message('the file changed in the same place as a pending change; check the draft')
     endif
   })
   bridge.On('review/closed', (closed) => OnClosed(closed))
@@ -74,10 +74,10 @@ enddef
 export def Choose()
   const listed = sort(values(reviews), (one, other) => one.id - other.id)
   if !empty(view)
-    bridge.Say('accept or reject the open change first')
+    bridge.Message('accept or reject the open change first')
     return
   elseif empty(listed)
-    bridge.Say('no pending changes')
+    bridge.Message('no pending changes')
     return
   endif
   var choice = 1
@@ -87,7 +87,7 @@ export def Choose()
   if choice >= 1 && choice <= len(listed)
     bridge.Request('review/get', {review: listed[choice - 1].id}, (response) => {
       if has_key(response, 'error')
-        bridge.Say(response.error.message)
+        bridge.Message(response.error.message)
       elseif empty(view)
         Show(response.result)
       endif
@@ -120,7 +120,7 @@ def Show(review: dict<any>)
     nnoremap <buffer> <LocalLeader>R <ScriptCmd>Reject()<CR>
   endif
   for note in review.notes
-    bridge.Say(note)
+    bridge.Message(note)
   endfor
 enddef
 
@@ -222,7 +222,7 @@ def Update(id: number)
       win_execute(window, 'diffupdate')
     endfor
     if is_revised
-      bridge.Say('the agent revised its change to ' .. fnamemodify(shown.path, ':t'))
+      bridge.Message('the agent revised its change to ' .. fnamemodify(shown.path, ':t'))
     endif
   })
 enddef
@@ -246,7 +246,7 @@ enddef
 
 export def Accept(even_if_empty: bool)
   if empty(view)
-    bridge.Say('no change is open; run :AlongsideReview')
+    bridge.Message('no change is open; run :AlongsideReview')
     return
   endif
   # <bang>0 is a number, which JSON keeps.
@@ -255,7 +255,7 @@ enddef
 
 export def Reject()
   if empty(view)
-    bridge.Say('no change is open; run :AlongsideReview')
+    bridge.Message('no change is open; run :AlongsideReview')
     return
   endif
   Decide('review/reject', {})
@@ -265,7 +265,7 @@ def Decide(method: string, params: dict<any>)
   final shown = view
   bridge.Request(method, extend({review: shown.id}, params), (response) => {
     if has_key(response, 'error')
-      bridge.Say(response.error.message)
+      bridge.Message(response.error.message)
       if !shown.is_closed && bufexists(shown.buffer)
         shown.is_written = false
         setbufvar(shown.buffer, '&modified', true)
@@ -281,5 +281,5 @@ def OnClosed(closed: dict<any>)
   if !empty(view) && view.id == closed.review
     Hide()
   endif
-  bridge.Say(fnamemodify(closed.path, ':~:.') .. ': ' .. get(OUTCOMES, closed.outcome, closed.outcome))
+  bridge.Message(fnamemodify(closed.path, ':~:.') .. ': ' .. get(OUTCOMES, closed.outcome, closed.outcome))
 enddef
