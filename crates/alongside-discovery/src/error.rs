@@ -57,7 +57,6 @@ pub enum DiscoveryError {
         root.display()
     )]
     RootHasDelimiter {
-        /// The folder.
         root: PathBuf,
         /// The separator.
         delimiter: char,
@@ -68,13 +67,11 @@ pub enum DiscoveryError {
         root.display()
     )]
     RootNotUnicode {
-        /// The folder.
         root: PathBuf,
     },
     /// A workspace folder that would mean another place in each terminal.
     #[error("the folder `{}` was skipped: it is not an absolute path; use its full path", root.display())]
     RootNotAbsolute {
-        /// The folder.
         root: PathBuf,
     },
     /// Not one file could be written.

@@ -2,8 +2,10 @@
 
 use std::fs;
 
-use alongside_core::Token;
-use alongside_e2e::{Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents};
+use alongside_core::Secret;
+use alongside_e2e::{
+    Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents,
+};
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Request};
 use serde_json::{Value, json};
@@ -30,7 +32,7 @@ fn call(sandbox: &Sandbox, companion: &Companion<'_>, request: Request) -> Resul
         .as_u64()
         .and_then(|port| u16::try_from(port).ok())
         .expect("a port");
-    let token = Token::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
+    let token = Secret::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -21,7 +21,6 @@ pub enum LookupFailure {
     /// There is no file to go by.
     #[error("{} found no discovery file in {}", name(*agent), directory.display())]
     NoDiscoveryFile {
-        /// The agent.
         agent: AgentKind,
         /// Where it looks.
         directory: PathBuf,
@@ -29,17 +28,13 @@ pub enum LookupFailure {
     /// The file is another user's.
     #[error("{} ignores {} because another user owns it", name(*agent), path.display())]
     ForeignFile {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
     },
     /// The file is not what it should be.
     #[error("{} ignores {} because it is unreadable or not a JSON object", name(*agent), path.display())]
     UnreadableFile {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
     },
     /// The file does not say which editor it is from, and the terminal does not either.
@@ -48,9 +43,7 @@ pub enum LookupFailure {
         name(*agent), path.display()
     )]
     NoIdentity {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
     },
     /// The agent's own code fails over a file.
@@ -59,9 +52,7 @@ pub enum LookupFailure {
         name(*agent), path.display()
     )]
     SearchFails {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
     },
     /// All files are for other directories, so none tells the agent which editor it is in.
@@ -70,9 +61,7 @@ pub enum LookupFailure {
         name(*agent), path.display(), folders(roots)
     )]
     WorkspaceElsewhere {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
         /// The folders of its workspace.
         roots: Vec<PathBuf>,
@@ -80,25 +69,19 @@ pub enum LookupFailure {
     /// The file of an editor without a folder is passed over.
     #[error("{} skips {} because that editor has no folder open", name(*agent), path.display())]
     FileWithoutFolder {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
     },
     /// The file without a workspace is passed over.
     #[error("{} skips {} because it has no workspace", name(*agent), path.display())]
     FileWithoutWorkspace {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
     },
     /// The agent deletes the file.
     #[error("{} deletes {}: {}", name(*agent), path.display(), verdict.deletion_reason().unwrap_or_default())]
     FileDeleted {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
         /// Why it does so.
         verdict: CandidateStatus,
@@ -106,15 +89,12 @@ pub enum LookupFailure {
     /// Neither a file nor a variable names a workspace.
     #[error("{} found no workspace: no usable discovery file has one, and {variable} is not set", name(*agent))]
     NoWorkspace {
-        /// The agent.
         agent: AgentKind,
         /// The variable that it would take one from.
         variable: &'static str,
     },
-    /// The workspace is empty.
     #[error("{} found a companion, but its editor has no folder open", name(*agent))]
     EmptyWorkspace {
-        /// The agent.
         agent: AgentKind,
     },
     /// The working directory is not in the workspace.
@@ -123,7 +103,6 @@ pub enum LookupFailure {
         name(*agent), working_directory.display(), folders(roots)
     )]
     DirectoryMismatch {
-        /// The agent.
         agent: AgentKind,
         /// Where it was started.
         working_directory: PathBuf,
@@ -133,7 +112,6 @@ pub enum LookupFailure {
     /// There are companions, but each one's workspace is elsewhere, and no variable leads to another.
     #[error("{} found companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
     EveryWorkspaceElsewhere {
-        /// The agent.
         agent: AgentKind,
         /// Where it was started.
         working_directory: PathBuf,
@@ -141,7 +119,6 @@ pub enum LookupFailure {
     /// No port and no program is named anywhere.
     #[error("{} has no port to connect to: neither the discovery file nor {variable} has a valid one", name(*agent))]
     NothingToDial {
-        /// The agent.
         agent: AgentKind,
         /// The editor that it believes to be in.
         display_name: String,
@@ -154,9 +131,7 @@ pub enum LookupFailure {
         name(*agent)
     )]
     ContainersHost {
-        /// The agent.
         agent: AgentKind,
-        /// The port.
         port: u16,
         /// The editor that it believes to be in.
         display_name: String,
@@ -164,7 +139,6 @@ pub enum LookupFailure {
     /// Nobody answers where the agent dials.
     #[error("{}", nobody_listens(*agent, display_name, *port, path.as_deref(), hidden))]
     NobodyListens {
-        /// The agent.
         agent: AgentKind,
         /// The port that it dials first.
         port: Option<u16>,
@@ -181,9 +155,7 @@ pub enum LookupFailure {
         if *was_sent { "the token" } else { "a request without a token" }, name(*agent)
     )]
     TokenRefused {
-        /// The agent.
         agent: AgentKind,
-        /// The port.
         port: u16,
         /// The editor that it believes to be in.
         display_name: String,

@@ -27,9 +27,7 @@ const MAX_DEPTH: usize = 32;
 pub enum Evidence {
     /// A variable of this terminal.
     Variable {
-        /// Its name.
         name: String,
-        /// Its value.
         value: String,
     },
     /// A process that this terminal runs in.

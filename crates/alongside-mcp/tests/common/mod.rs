@@ -8,9 +8,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
+use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
 use alongside_mcp::{Companion, Config, Server};
 use parking_lot::Mutex;
@@ -32,7 +33,7 @@ pub(crate) enum Told {
     Started(String, Option<ClientInfo>),
     Opened(String),
     Closed(String),
-    Ended(String, Vec<Verdict>),
+    Ended(String, Vec<Decision>),
     OpenDiff(String, String, String),
     CloseDiff(String, String),
 }
@@ -69,7 +70,7 @@ impl Companion for TestCompanion {
         self.tell(Told::Closed(session.to_string()));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>) {
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
         self.tell(Told::Ended(session.to_string(), undelivered));
     }
 
@@ -98,8 +99,14 @@ pub(crate) struct Setup {
     told: mpsc::UnboundedReceiver<Told>,
 }
 
-pub(crate) fn token() -> Token {
-    Token::from_bytes([0xa5; 32])
+pub(crate) fn token() -> Secret {
+    Secret::from_bytes([0xa5; 32])
+}
+
+pub(crate) fn trusted(is_trusted: bool) -> IdeContext {
+    let mut context = IdeContext::default();
+    context.workspace_state.is_trusted = Some(is_trusted);
+    context
 }
 
 pub(crate) fn gemini() -> ClientInfo {
@@ -116,12 +123,12 @@ pub(crate) fn inspector() -> ClientInfo {
     }
 }
 
-pub(crate) fn rejected(file_path: &str) -> Verdict {
-    Verdict::Rejected { path: file_path.into() }
+pub(crate) fn rejected(file_path: &str) -> Decision {
+    Decision::Rejected { path: file_path.into() }
 }
 
-pub(crate) fn accepted(file_path: &str, content: &str) -> Verdict {
-    Verdict::Accepted {
+pub(crate) fn accepted(file_path: &str, content: &str) -> Decision {
+    Decision::Accepted {
         path: file_path.into(),
         content: content.into(),
     }
