@@ -334,10 +334,18 @@ Your home and the file system's root are not projects."
   (let ((buffer (get-buffer " *alongside errors*")))
     (if buffer
         (with-current-buffer buffer
-          (string-trim (buffer-substring-no-properties
-                        (max (point-min) (- (point-max) alongside-bridge--max-error-chars))
-                        (point-max))))
+          (string-trim (buffer-string)))
       "")))
+
+(defun alongside-bridge--keep-errors (process text)
+  "Add TEXT, a piece of stderr, to the buffer of PROCESS; drop the oldest."
+  (when (buffer-live-p (process-buffer process))
+    (with-current-buffer (process-buffer process)
+      (goto-char (point-max))
+      (insert text)
+      (delete-region (point-min)
+                     (max (point-min)
+                          (- (point-max) alongside-bridge--max-error-chars))))))
 
 (defun alongside-bridge--changed ()
   "Run `alongside-changed-hook' and redraw the mode line."
@@ -390,6 +398,7 @@ see M-x alongside-doctor" code)
          (buffer (get-buffer-create " *alongside errors*" t))
          (errors (make-pipe-process
                   :name "alongside errors" :buffer buffer :noquery t
+                  :filter #'alongside-bridge--keep-errors
                   :sentinel #'ignore :coding 'utf-8-unix)))
     (condition-case problem
         (setq alongside-bridge--process

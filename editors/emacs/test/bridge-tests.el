@@ -115,6 +115,18 @@
                              (count-lines (point-min) (point-max))))))
       (delete-file count))))
 
+(ert-deftest alongside-bridge-keeps-only-the-end-of-stderr ()
+  (alongside-tests--with-program
+      "head -c 100000 /dev/zero | tr '\\0' a >&2; echo the end >&2; exit 0"
+      "the companion was stopped"
+    (while (and (time-less-p nil limit)
+                (not (string-suffix-p "the end" (alongside-bridge-errors))))
+      (accept-process-output nil 0.05))
+    (should (string-suffix-p "the end" (alongside-bridge-errors)))
+    (should (<= (length (alongside-bridge-errors)) alongside-bridge--max-error-chars))
+    (should (<= (with-current-buffer " *alongside errors*" (buffer-size))
+                alongside-bridge--max-error-chars))))
+
 (ert-deftest alongside-bridge-that-exits-with-0-is-not-restarted ()
   (alongside-tests--with-program "exit 0" "the companion was stopped"
     (should-not alongside-bridge--restarts)))
