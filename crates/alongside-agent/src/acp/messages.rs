@@ -32,7 +32,7 @@ pub(super) async fn read_messages(
             Ok(message) => handle(message),
             // Programs under Node print all sorts of things.
             Err(error) => {
-                tracing::debug!(%error, bytes = line.len(), "ignoring a line from the agent that is not a message")
+                tracing::debug!(%error, bytes = line.len(), "ignoring a line from the agent that is not a message");
             }
         }
     }
