@@ -1,4 +1,4 @@
-//! How an agent introduces itself, and what every message looks like.
+//! `initialize`, and the format of every message.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,30 +8,30 @@
 
 mod common;
 
-use common::{Call, Setup, Told, gemini, has_null, initialize, request, soon, start_session};
+use common::{Call, Received, Setup, gemini, has_null, initialize, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn initialize_is_answered_with_json_and_a_session_id() {
+async fn initialize_returns_json_and_a_session_id() {
     let mut setup = Setup::start().await;
-    let answer = Call::post(setup.port(), initialize("2025-06-18"))
+    let response = Call::post(setup.port(), initialize("2025-06-18"))
         .send(setup.port())
         .await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    let session = answer.header("mcp-session-id").unwrap().to_owned();
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let session = response.header("mcp-session-id").unwrap().to_owned();
     assert_eq!(session.len(), 32);
     let expected = json!({"jsonrpc": "2.0", "id": 0, "result": {
         "protocolVersion": "2025-06-18",
         "capabilities": {"tools": {}, "logging": {}},
         "serverInfo": {"name": "alongside", "version": env!("CARGO_PKG_VERSION")},
     }});
-    assert_eq!(answer.json(), expected);
-    assert_eq!(setup.told().await, Told::Started(session, Some(gemini())));
+    assert_eq!(response.json(), expected);
+    assert_eq!(setup.next_call().await, Received::Started(session, Some(gemini())));
 }
 
 #[tokio::test]
-async fn a_known_version_is_echoed_and_any_other_becomes_the_newest() {
+async fn unknown_version_becomes_the_newest() {
     let setup = Setup::start().await;
     for (asked, spoken) in [
         ("2024-10-07", "2024-10-07"),
@@ -43,29 +43,29 @@ async fn a_known_version_is_echoed_and_any_other_becomes_the_newest() {
         ("1999-01-01", "2025-11-25"),
         ("nonsense", "2025-11-25"),
     ] {
-        let answer = Call::post(setup.port(), initialize(asked)).send(setup.port()).await;
-        assert_eq!(answer.json()["result"]["protocolVersion"], spoken, "{asked}");
+        let response = Call::post(setup.port(), initialize(asked)).send(setup.port()).await;
+        assert_eq!(response.json()["result"]["protocolVersion"], spoken, "{asked}");
     }
 }
 
 #[tokio::test]
-async fn an_introduction_without_a_name_or_version_is_invalid() {
+async fn initialize_without_client_name_or_version_is_invalid() {
     let setup = Setup::start().await;
     for params in [
         json!({}),
         json!({"protocolVersion": "2025-06-18"}),
         json!({"protocolVersion": 5}),
     ] {
-        let answer = Call::post(setup.port(), request("initialize", &params))
+        let response = Call::post(setup.port(), request("initialize", &params))
             .send(setup.port())
             .await;
-        assert_eq!((answer.status, answer.code()), (200, -32_602), "{params}");
-        assert_eq!(answer.header("mcp-session-id"), None);
+        assert_eq!((response.status, response.code()), (200, -32_602), "{params}");
+        assert_eq!(response.header("mcp-session-id"), None);
     }
 }
 
 #[tokio::test]
-async fn ping_and_the_logging_level_are_answered_with_an_empty_object() {
+async fn ping_and_set_level_return_an_empty_object() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     assert_eq!(soon(client.request("ping", Value::Null)).await.unwrap(), json!({}));
@@ -76,9 +76,9 @@ async fn ping_and_the_logging_level_are_answered_with_an_empty_object() {
     );
 }
 
-/// Difference 13: notifications and answers must get 202, or the command line never opens its stream.
+/// Difference 13: notifications and responses must get 202, or agents never open their stream.
 #[tokio::test]
-async fn notifications_and_answers_get_202_and_nothing_else() {
+async fn notifications_and_responses_get_an_empty_202() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for body in [
@@ -90,14 +90,14 @@ async fn notifications_and_answers_get_202_and_nothing_else() {
         json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]),
     ] {
         let call = Call::post(setup.port(), body.to_string()).header("mcp-session-id", &session);
-        let answer = call.send(setup.port()).await;
-        assert_eq!((answer.status, answer.body.as_str()), (202, ""), "{body}");
+        let response = call.send(setup.port()).await;
+        assert_eq!((response.status, response.body.as_str()), (202, ""), "{body}");
     }
 }
 
-/// Difference 13: the envelope has nothing in excess, and `null` stands nowhere.
+/// Difference 13: the envelope has no extra key and no `null`.
 #[tokio::test]
-async fn no_reply_has_a_null_or_an_extra_key() {
+async fn responses_have_no_null_and_no_extra_key() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for (method, params) in [
@@ -116,10 +116,10 @@ async fn no_reply_has_a_null_or_an_extra_key() {
         ("resources/list", json!({})),
     ] {
         let call = Call::post(setup.port(), request(method, &params)).header("mcp-session-id", &session);
-        let answer = call.send(setup.port()).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("content-type"), Some("application/json"));
-        let reply = answer.json();
+        let response = call.send(setup.port()).await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        let reply = response.json();
         assert!(!has_null(&reply), "{reply}");
         let keys: Vec<&String> = reply.as_object().unwrap().keys().collect();
         let outcome = if reply.get("error").is_some() {
@@ -134,7 +134,7 @@ async fn no_reply_has_a_null_or_an_extra_key() {
 }
 
 #[tokio::test]
-async fn methods_that_a_companion_does_not_have_are_not_found() {
+async fn unknown_methods_are_not_found() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for method in [
@@ -145,13 +145,13 @@ async fn methods_that_a_companion_does_not_have_are_not_found() {
         "x",
     ] {
         let call = Call::post(setup.port(), request(method, &json!({}))).header("mcp-session-id", &session);
-        let answer = call.send(setup.port()).await;
-        assert_eq!((answer.status, answer.code()), (200, -32_601), "{method}");
+        let response = call.send(setup.port()).await;
+        assert_eq!((response.status, response.code()), (200, -32_601), "{method}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_a_message_is_answered_400_with_its_code() {
+async fn invalid_message_gets_400_and_its_code() {
     let setup = Setup::start().await;
     for (body, code) in [
         (&b"{\"jsonrpc\":"[..], -32_700),
@@ -161,13 +161,13 @@ async fn what_is_not_a_message_is_answered_400_with_its_code() {
         (b"5", -32_600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32_600),
     ] {
-        let answer = Call::post(setup.port(), body).send(setup.port()).await;
-        assert_eq!((answer.status, answer.code()), (400, code), "{}", answer.body);
+        let response = Call::post(setup.port(), body).send(setup.port()).await;
+        assert_eq!((response.status, response.code()), (400, code), "{}", response.body);
     }
 }
 
 #[tokio::test]
-async fn ids_go_back_byte_for_byte() {
+async fn ids_are_returned_byte_for_byte() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for id in [
@@ -178,16 +178,16 @@ async fn ids_go_back_byte_for_byte() {
         "-1.50",
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-        let answer = Call::post(setup.port(), body)
+        let response = Call::post(setup.port(), body)
             .header("mcp-session-id", &session)
             .send(setup.port())
             .await;
-        assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        assert_eq!(response.body, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
     }
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_with_an_array() {
+async fn batch_returns_an_array() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     let body = json!([
@@ -205,7 +205,7 @@ async fn a_batch_is_answered_with_an_array() {
 }
 
 #[tokio::test]
-async fn a_batch_that_is_too_long_is_refused() {
+async fn oversized_batch_is_refused() {
     let setup = Setup::with(|config| config.limits.batch = 2).await;
     let session = start_session(setup.port()).await;
     let body = json!(vec![json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}); 3]);
@@ -214,7 +214,7 @@ async fn a_batch_that_is_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_sane_session_id_gets_400() {
+async fn invalid_session_id_gets_400() {
     let setup = Setup::start().await;
     let ping = Call::post(setup.port(), request("ping", &json!({})));
     let get = Call::get(setup.port(), "x").without("mcp-session-id");
@@ -235,7 +235,7 @@ async fn a_request_without_a_sane_session_id_gets_400() {
 }
 
 #[tokio::test]
-async fn a_version_header_that_is_not_supported_gets_400() {
+async fn unsupported_version_header_gets_400() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     let ping = Call::post(setup.port(), request("ping", &json!({}))).header("mcp-session-id", &session);
@@ -246,7 +246,7 @@ async fn a_version_header_that_is_not_supported_gets_400() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_taken_up_again_with_the_client_that_the_companion_remembers() {
+async fn unknown_session_is_resumed_with_its_known_client() {
     let mut setup = Setup::start().await;
     setup.companion.known.lock().insert("remembered".to_owned(), gemini());
     for (session, client) in [("remembered", Some(gemini())), ("forgotten", None)] {
@@ -255,8 +255,8 @@ async fn an_unknown_session_is_taken_up_again_with_the_client_that_the_companion
             .header("mcp-protocol-version", "2025-11-25");
         assert_eq!(ping.send(setup.port()).await.status, 200);
         assert_eq!(ping.send(setup.port()).await.status, 200);
-        assert_eq!(setup.told().await, Told::Started(session.to_owned(), client));
-        assert!(setup.nothing_told());
+        assert_eq!(setup.next_call().await, Received::Started(session.to_owned(), client));
+        assert!(setup.has_no_more_calls());
     }
     let sessions = setup.server.agents().sessions();
     assert!(

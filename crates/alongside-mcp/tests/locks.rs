@@ -1,4 +1,4 @@
-//! The binary has a lock of its own. It holds it while it speaks to agents, and takes it when it is told something.
+//! The companion has its own lock. It holds it while it sends to agents, and acquires it in callbacks.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,29 +9,30 @@
 mod common;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
-use alongside_mcp::{Agents, Companion, Config, Server};
-use common::{gemini, rejected, soon, token};
+use alongside_mcp::{AgentHub, Companion, Config, Server};
+use common::{gemini, rejected, soon, start_session, token};
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// A companion with one lock around everything, as the binary has.
+/// A companion with one lock around everything, like the real one.
 #[derive(Default)]
 struct Locked {
     state: Mutex<u64>,
-    agents: OnceLock<Agents>,
+    agents: OnceLock<AgentHub>,
 }
 
 impl Locked {
-    /// Speaks to agents with the lock held.
-    fn speak(&self, session: &SessionId) {
+    fn send_locked(&self, session: &SessionId) {
         let mut state = self.state.lock();
         *state += 1;
         if let Some(agents) = self.agents.get() {
-            agents.publish_context("{}");
+            agents.publish_context(&IdeContext::default());
             agents.notify(session, rejected("/a"));
             agents.sessions();
         }
@@ -40,39 +41,39 @@ impl Locked {
 
 impl Companion for Locked {
     fn session_started(&self, session: &SessionId, _: Option<&ClientInfo>) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
-        self.speak(session);
+        self.send_locked(session);
         None
     }
 
     fn stream_opened(&self, session: &SessionId) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     fn stream_closed(&self, session: &SessionId) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     fn session_ended(&self, session: &SessionId, _: Vec<Decision>) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     async fn open_diff(&self, session: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
-        self.speak(session);
+        self.send_locked(session);
         Ok(())
     }
 
     fn close_diff(&self, session: &SessionId, _: &str) -> Option<Arc<str>> {
-        self.speak(session);
+        self.send_locked(session);
         None
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_companion_may_hold_its_own_lock_while_it_speaks() {
+async fn companion_may_send_with_its_lock_held() {
     let companion = Arc::new(Locked::default());
     let mut config = Config::new(token());
     config.limits.sessions = 4;
@@ -85,7 +86,7 @@ async fn the_companion_may_hold_its_own_lock_while_it_speaks() {
             tokio::spawn(async move {
                 for _ in 0..20 {
                     let client = Client::new("127.0.0.1", port, token().reveal()).unwrap();
-                    // Others push each other out all the time, so anything may fail; but nothing may hang.
+                    // Sessions keep replacing each other, so anything may fail, but nothing may hang.
                     let _ = client.initialize(&gemini()).await;
                     let events = client.events(None).await;
                     for tool in ["openDiff", "closeDiff"] {
@@ -103,4 +104,28 @@ async fn the_companion_may_hold_its_own_lock_while_it_speaks() {
     }
     soon(server.shutdown()).await;
     assert!(*companion.state.lock() > 100);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn requests_wait_while_too_many_events_are_queued() {
+    let companion = Arc::new(Locked::default());
+    let mut config = Config::new(token());
+    config.limits.queued_events = 2;
+    let server = Server::bind(config, companion.clone()).await.unwrap();
+    let port = server.port();
+    let (locked, is_locked) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _state = companion.state.lock();
+        let _ = locked.send(());
+        let _ = released.recv();
+    });
+    is_locked.await.unwrap();
+    soon(start_session(port)).await;
+    soon(start_session(port)).await;
+    let mut third = tokio::spawn(start_session(port));
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut third).await;
+    assert!(early.is_err(), "the companion is two events behind");
+    drop(release);
+    soon(third).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! How sessions begin and end.
+//! How sessions start and end.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,11 +11,11 @@ mod common;
 use std::time::Duration;
 
 use alongside_mcp::client::ClientError;
-use common::{Call, Setup, Told, accepted, initialize, rejected, request, soon, start_session};
+use common::{Call, Received, Setup, accepted, initialize, rejected, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_agent_ends_its_session_with_delete() {
+async fn delete_ends_the_session() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
@@ -23,10 +23,10 @@ async fn an_agent_ends_its_session_with_delete() {
     soon(events.next()).await.unwrap();
     soon(client.end()).await.unwrap();
     assert_eq!(soon(events.next()).await.unwrap(), None, "a clean end");
-    setup.told().await;
-    assert_eq!(setup.told().await, Told::Opened(session.clone()));
-    assert_eq!(setup.told().await, Told::Closed(session.clone()));
-    assert_eq!(setup.told().await, Told::Ended(session.clone(), Vec::new()));
+    setup.next_call().await;
+    assert_eq!(setup.next_call().await, Received::Opened(session.clone()));
+    assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
+    assert_eq!(setup.next_call().await, Received::Ended(session.clone(), Vec::new()));
     assert!(setup.server.agents().sessions().is_empty());
 
     let delete = Call::new("DELETE", setup.port()).header("mcp-session-id", &session);
@@ -41,50 +41,54 @@ async fn an_agent_ends_its_session_with_delete() {
     assert_eq!(unknown.send(setup.port()).await.status, 404);
 }
 
-/// Difference 21: a command line that exits only drops its sockets.
+/// Difference 21: an agent that exits only closes its sockets.
 #[tokio::test]
-async fn a_session_is_dropped_some_time_after_its_stream() {
+async fn session_expires_after_its_stream() {
     let mut setup = Setup::with(|config| config.timing.stream_grace = Duration::from_millis(100)).await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
     let events = soon(client.events(None)).await.unwrap();
-    setup.told().await;
-    assert_eq!(setup.told().await, Told::Opened(session.clone()));
+    setup.next_call().await;
+    assert_eq!(setup.next_call().await, Received::Opened(session.clone()));
     drop(events);
-    assert_eq!(setup.told().await, Told::Closed(session.clone()));
+    assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
     let id = Setup::session(&client);
     assert!(setup.server.agents().notify(&id, accepted("/a", "text")));
     assert!(setup.server.agents().notify(&id, rejected("/b")));
     let undelivered = vec![accepted("/a", "text"), rejected("/b")];
-    assert_eq!(setup.told().await, Told::Ended(session, undelivered));
+    assert_eq!(setup.next_call().await, Received::Ended(session, undelivered));
     assert!(!setup.server.agents().notify(&id, rejected("/c")), "unknown now");
 }
 
 #[tokio::test]
-async fn a_session_that_comes_back_in_time_is_kept() {
+async fn session_that_reconnects_in_time_is_kept() {
     let mut setup = Setup::with(|config| config.timing.stream_grace = Duration::from_millis(300)).await;
     let client = setup.client().await;
     let first = soon(client.events(None)).await.unwrap();
     drop(first);
-    setup.told_eventually(|told| matches!(told, Told::Closed(_))).await;
+    setup
+        .call_eventually(|received| matches!(received, Received::Closed(_)))
+        .await;
     let mut second = soon(client.events(None)).await.unwrap();
     soon(second.next()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(setup.server.agents().sessions().len(), 1);
-    setup.told_eventually(|told| matches!(told, Told::Opened(_))).await;
-    assert!(setup.nothing_told());
+    setup
+        .call_eventually(|received| matches!(received, Received::Opened(_)))
+        .await;
+    assert!(setup.has_no_more_calls());
 }
 
 #[tokio::test]
-async fn a_session_that_never_listened_is_dropped_when_idle() {
+async fn session_without_a_stream_expires_when_idle() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let session = start_session(setup.port()).await;
-    assert!(matches!(setup.told().await, Told::Started(..)));
-    assert_eq!(setup.told().await, Told::Ended(session, Vec::new()));
+    assert!(matches!(setup.next_call().await, Received::Started(..)));
+    assert_eq!(setup.next_call().await, Received::Ended(session, Vec::new()));
 }
 
 #[tokio::test]
-async fn when_there_are_too_many_the_one_idle_longest_makes_room() {
+async fn excess_session_replaces_the_one_idle_longest() {
     let mut setup = Setup::with(|config| config.limits.sessions = 3).await;
     let port = setup.port();
     let oldest = start_session(port).await;
@@ -92,44 +96,46 @@ async fn when_there_are_too_many_the_one_idle_longest_makes_room() {
     let mut events = soon(listening.events(None)).await.unwrap();
     soon(events.next()).await.unwrap();
     let idle = start_session(port).await;
-    // The oldest was used last.
+    // The oldest was used most recently.
     let ping = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &oldest);
     assert_eq!(ping.send(port).await.status, 200);
     start_session(port).await;
-    let ended = setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;
-    assert_eq!(ended, Told::Ended(idle, Vec::new()));
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(ended, Received::Ended(idle, Vec::new()));
     assert_eq!(setup.server.agents().sessions().len(), 3);
 }
 
 #[tokio::test]
-async fn when_all_of_too_many_listen_a_new_one_gets_503() {
+async fn excess_session_gets_503_if_all_are_listening() {
     let setup = Setup::with(|config| config.limits.sessions = 1).await;
     let client = setup.client().await;
     let _events = soon(client.events(None)).await.unwrap();
-    let answer = Call::post(setup.port(), initialize("2025-06-18"))
+    let response = Call::post(setup.port(), initialize("2025-06-18"))
         .send(setup.port())
         .await;
-    assert_eq!(answer.status, 503);
+    assert_eq!(response.status, 503);
     let unknown = Call::get(setup.port(), "from-before").send(setup.port()).await;
     assert_eq!(unknown.status, 503);
 }
 
 #[tokio::test]
-async fn too_many_waiting_decisions_end_the_session_and_come_back() {
+async fn too_many_pending_decisions_end_the_session() {
     let mut setup = Setup::with(|config| config.limits.pending_decisions = 3).await;
     let client = setup.client().await;
     let session = Setup::session(&client);
-    setup.told().await;
+    setup.next_call().await;
     let all: Vec<_> = (0..4).map(|number| rejected(&format!("/{number}"))).collect();
     for notification in &all {
         assert!(setup.server.agents().notify(&session, notification.clone()));
     }
-    assert_eq!(setup.told().await, Told::Ended(session.to_string(), all));
+    assert_eq!(setup.next_call().await, Received::Ended(session.to_string(), all));
     assert!(!setup.server.agents().notify(&session, rejected("/x")));
 }
 
 #[tokio::test]
-async fn everybody_who_is_connected_is_listed() {
+async fn all_sessions_are_listed() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let _events = soon(client.events(None)).await.unwrap();
@@ -142,11 +148,13 @@ async fn everybody_who_is_connected_is_listed() {
 }
 
 #[tokio::test]
-async fn an_agent_whose_session_was_dropped_for_idleness_is_taken_up_again() {
+async fn expired_session_is_resumed() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let client = setup.client().await;
-    setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;
-    let answer: Result<Value, ClientError> = soon(client.request("ping", Value::Null)).await;
-    assert_eq!(answer.unwrap(), json!({}));
-    assert!(matches!(setup.told().await, Told::Started(_, None)));
+    setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    let response: Result<Value, ClientError> = soon(client.request("ping", Value::Null)).await;
+    assert_eq!(response.unwrap(), json!({}));
+    assert!(matches!(setup.next_call().await, Received::Started(_, None)));
 }

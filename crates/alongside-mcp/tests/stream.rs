@@ -1,4 +1,4 @@
-//! The stream: what an agent hears, and when.
+//! The event stream: which events an agent receives, and when.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,17 +10,18 @@ mod common;
 
 use std::time::Duration;
 
+use alongside_core::context::IdeContext;
 use alongside_mcp::client::Events;
-use common::{Call, Setup, Told, accepted, read_answer, read_until, rejected, soon, start_session};
+use common::{Call, Received, Setup, accepted, read_response, read_until, rejected, soon, start_session};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
 async fn next(events: &mut Events) -> Value {
-    soon(events.next()).await.unwrap().expect("the stream goes on")
+    soon(events.next()).await.unwrap().expect("the stream is open")
 }
 
-fn context(text: &str) -> String {
-    json!({"workspaceState": {"openFiles": [{"path": text, "timestamp": 1}]}}).to_string()
+fn context(path: &str) -> IdeContext {
+    serde_json::from_value(json!({"workspaceState": {"openFiles": [{"path": path, "timestamp": 1}]}})).unwrap()
 }
 
 fn path(message: &Value) -> &str {
@@ -30,13 +31,13 @@ fn path(message: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Difference 13: a stream is a must, its head comes at once and it is never cached.
+/// Difference 13: agents require a stream; its head is sent immediately and never cached.
 #[tokio::test]
-async fn the_head_comes_at_once_and_then_the_context() {
-    let setup = Setup::with(|config| config.initial_context = context("/a").into()).await;
+async fn stream_starts_with_the_context() {
+    let setup = Setup::with(|config| config.initial_context = Some(context("/a"))).await;
     let session = start_session(setup.port()).await;
     let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
-    let head = soon(read_answer(&mut stream)).await;
+    let head = soon(read_response(&mut stream)).await;
     assert_eq!(head.status, 200);
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
     assert_eq!(head.header("cache-control"), Some("no-cache"));
@@ -45,11 +46,11 @@ async fn the_head_comes_at_once_and_then_the_context() {
     assert!(event.contains("id: "));
 }
 
-/// Difference 14: the context comes when a stream opens and once more a little later, on every stream.
+/// Difference 14: the context is sent when a stream opens and again a little later, on every stream.
 #[tokio::test]
-async fn the_context_is_sent_on_opening_and_repeated_on_every_stream() {
+async fn context_is_sent_twice_on_every_stream() {
     let setup = Setup::with(|config| {
-        config.initial_context = context("/a").into();
+        config.initial_context = Some(context("/a"));
         config.timing.context_repeat = Duration::from_millis(50);
     })
     .await;
@@ -58,15 +59,15 @@ async fn the_context_is_sent_on_opening_and_repeated_on_every_stream() {
         let mut events = soon(client.events(None)).await.unwrap();
         assert_eq!(path(&next(&mut events).await), "/a");
         assert_eq!(path(&next(&mut events).await), "/a");
-        setup.server.agents().publish_context(context("/b"));
+        setup.server.agents().publish_context(&context("/b"));
         assert_eq!(path(&next(&mut events).await), "/b");
-        setup.server.agents().publish_context(context("/a"));
+        setup.server.agents().publish_context(&context("/a"));
         assert_eq!(path(&next(&mut events).await), "/a");
     }
 }
 
 #[tokio::test]
-async fn a_change_reaches_every_session() {
+async fn context_reaches_every_session() {
     let setup = Setup::start().await;
     let mut streams = Vec::new();
     for _ in 0..5 {
@@ -75,14 +76,14 @@ async fn a_change_reaches_every_session() {
         next(&mut events).await;
         streams.push(events);
     }
-    setup.server.agents().publish_context(context("/new"));
+    setup.server.agents().publish_context(&context("/new"));
     for events in &mut streams {
         assert_eq!(path(&next(events).await), "/new");
     }
 }
 
 #[tokio::test]
-async fn a_quiet_stream_carries_comments() {
+async fn idle_stream_carries_comments() {
     let setup = Setup::with(|config| config.timing.keep_alive = Duration::from_millis(30)).await;
     let session = start_session(setup.port()).await;
     let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
@@ -93,7 +94,7 @@ async fn a_quiet_stream_carries_comments() {
 
 /// Difference 13: an event without data disconnects Gemini CLI.
 #[tokio::test]
-async fn no_event_is_ever_without_data() {
+async fn every_event_has_data() {
     let setup = Setup::with(|config| {
         config.timing.keep_alive = Duration::from_millis(20);
         config.timing.context_repeat = Duration::from_millis(30);
@@ -103,8 +104,7 @@ async fn no_event_is_ever_without_data() {
     let session = Setup::session(&client);
     let mut stream = Call::get(setup.port(), session.as_str()).open(setup.port()).await;
     setup.server.agents().notify(&session, accepted("/a", ""));
-    setup.server.agents().publish_context("{\n}");
-    setup.server.agents().publish_context("not JSON");
+    setup.server.agents().publish_context(&context("/a\n\r\nb"));
     let mut seen = soon(read_until(&mut stream, "keep-alive")).await;
     soon(setup.server.shutdown()).await;
     soon(stream.read_to_string(&mut seen)).await.unwrap();
@@ -115,9 +115,9 @@ async fn no_event_is_ever_without_data() {
     }
 }
 
-/// Difference 11: a rejection is called `ide/diffRejected`; and a decision goes only to the session that asked.
+/// Difference 11: a rejection is named `ide/diffRejected`, and a decision goes only to the session of its review.
 #[tokio::test]
-async fn decisions_reach_their_session_once_and_in_order() {
+async fn decisions_arrive_once_and_in_order() {
     let setup = Setup::start().await;
     let agents = setup.server.agents();
     let (one, other) = (setup.client().await, setup.client().await);
@@ -138,16 +138,16 @@ async fn decisions_reach_their_session_once_and_in_order() {
         let expected = json!({"jsonrpc": "2.0", "method": "ide/diffRejected", "params": {"filePath": file_path}});
         assert_eq!(next(&mut events).await, expected);
     }
-    agents.publish_context(context("/end"));
+    agents.publish_context(&context("/end"));
     assert_eq!(
         path(&next(&mut others).await),
         "/end",
-        "the other session heard of none of it"
+        "the other session received none of it"
     );
 }
 
 #[tokio::test]
-async fn a_decision_waits_for_a_stream() {
+async fn decision_waits_for_a_stream() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -172,7 +172,7 @@ async fn event_ids_increase() {
             numbers.push(id.rsplit_once('-').unwrap().1.parse::<u64>().unwrap());
             setup.server.agents().notify(&session, rejected("/a"));
         }
-        // What is on its way is for this stream, not for the next.
+        // Events in flight belong to this stream, not to the next.
         next(&mut events).await;
         numbers.push(numbers.last().unwrap() + 1);
     }
@@ -180,7 +180,7 @@ async fn event_ids_increase() {
 }
 
 #[tokio::test]
-async fn a_stream_that_says_what_arrived_gets_later_decisions_again() {
+async fn last_event_id_repeats_later_decisions() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -210,7 +210,7 @@ async fn a_stream_that_says_what_arrived_gets_later_decisions_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_say_what_arrived_gets_nothing_again() {
+async fn missing_last_event_id_repeats_nothing() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -229,7 +229,7 @@ async fn a_stream_that_does_not_say_what_arrived_gets_nothing_again() {
 }
 
 #[tokio::test]
-async fn an_event_id_from_before_a_restart_acknowledges_nothing_of_today() {
+async fn event_id_from_before_a_restart_acknowledges_nothing() {
     let before = Setup::start().await;
     let client = before.client().await;
     let session = Setup::session(&client);
@@ -262,7 +262,7 @@ async fn an_event_id_from_before_a_restart_acknowledges_nothing_of_today() {
 }
 
 #[tokio::test]
-async fn closing_a_review_acknowledges_the_decision_about_it() {
+async fn closing_a_review_acknowledges_its_decision() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -281,11 +281,11 @@ async fn closing_a_review_acknowledges_the_decision_about_it() {
 }
 
 #[tokio::test]
-async fn a_second_stream_ends_the_first_cleanly_and_takes_its_place() {
+async fn second_stream_replaces_the_first() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
-    setup.told().await;
+    setup.next_call().await;
     let mut first = soon(client.events(None)).await.unwrap();
     next(&mut first).await;
     let mut second = soon(client.events(None)).await.unwrap();
@@ -293,19 +293,19 @@ async fn a_second_stream_ends_the_first_cleanly_and_takes_its_place() {
     assert_eq!(soon(first.next()).await.unwrap(), None, "a clean end");
     setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
     assert_eq!(next(&mut second).await["params"]["filePath"], "/a");
-    for told in [
-        Told::Opened(session.clone()),
-        Told::Closed(session.clone()),
-        Told::Opened(session),
+    for received in [
+        Received::Opened(session.clone()),
+        Received::Closed(session.clone()),
+        Received::Opened(session),
     ] {
-        assert_eq!(setup.told().await, told);
+        assert_eq!(setup.next_call().await, received);
     }
-    assert!(setup.nothing_told());
+    assert!(setup.has_no_more_calls());
     assert!(setup.server.agents().sessions()[0].stream_open);
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_read_holds_up_nobody_and_costs_one_slot() {
+async fn stalled_agent_delays_no_other_and_costs_one_slot() {
     let setup = Setup::start().await;
     let agents = setup.server.agents();
     let stalled = setup.client().await;
@@ -314,23 +314,23 @@ async fn an_agent_that_does_not_read_holds_up_nobody_and_costs_one_slot() {
     let mut events = soon(reading.events(None)).await.unwrap();
     let reader = tokio::spawn(async move { while path(&next(&mut events).await) != "/last" {} });
 
-    // More than the system's buffers hold, with time to write, so that one connection really fills up.
+    // More than the system's buffers hold, with time to write, so that the connection fills up.
     let filling = "x".repeat(100_000);
     for number in 0..200 {
-        agents.publish_context(context(&format!("/{number}{filling}")));
+        agents.publish_context(&context(&format!("/{number}{filling}")));
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     for number in 0..20_000 {
-        agents.publish_context(context(&format!("/{number}")));
+        agents.publish_context(&context(&format!("/{number}")));
         if number % 10 == 0 {
             tokio::task::yield_now().await;
         }
     }
     agents.notify(&Setup::session(&stalled), rejected("/kept"));
-    agents.publish_context(context("/last"));
+    agents.publish_context(&context("/last"));
     soon(reader).await.unwrap();
 
-    // Once it reads again it gets what was on its way, its decision and the last state; not 20,000 of them.
+    // Once it reads again, it receives what was in flight, its decision and the latest context, not 20,000 of them.
     let mut count = 0;
     let mut kept = false;
     loop {
@@ -343,5 +343,5 @@ async fn an_agent_that_does_not_read_holds_up_nobody_and_costs_one_slot() {
         count += 1;
     }
     assert!(kept);
-    assert!(count < 220, "{count} came");
+    assert!(count < 220, "{count} events");
 }

@@ -9,7 +9,7 @@
 mod common;
 
 use alongside_mcp::client::{Client, ClientError};
-use common::{Setup, Told, accepted, inspector, rejected, soon};
+use common::{Received, Setup, accepted, inspector, rejected, soon, trusted};
 use serde_json::{Value, json};
 
 async fn call(client: &Client, name: &str, arguments: Value) -> Value {
@@ -25,7 +25,7 @@ fn text(result: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn both_tools_are_listed_on_one_page_with_strict_schemas() {
+async fn both_tools_are_listed_with_strict_schemas() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let list = soon(client.request("tools/list", Value::Null)).await.unwrap();
@@ -47,7 +47,7 @@ async fn both_tools_are_listed_on_one_page_with_strict_schemas() {
 }
 
 #[tokio::test]
-async fn open_diff_answers_with_no_content_at_once_and_hands_everything_on_unchanged() {
+async fn open_diff_returns_no_content_and_changes_nothing() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
@@ -58,15 +58,17 @@ async fn open_diff_answers_with_no_content_at_once_and_hands_everything_on_uncha
     ] {
         let result = call(&client, "openDiff", json!({"filePath": path, "newContent": content})).await;
         assert_eq!(result, json!({"content": []}));
-        let expected = Told::OpenDiff(session.clone(), path.to_owned(), content.to_owned());
-        let told = setup.told_eventually(|told| matches!(told, Told::OpenDiff(..))).await;
-        assert_eq!(told, expected);
+        let expected = Received::OpenDiff(session.clone(), path.to_owned(), content.to_owned());
+        let received = setup
+            .call_eventually(|received| matches!(received, Received::OpenDiff(..)))
+            .await;
+        assert_eq!(received, expected);
     }
 }
 
-/// Difference 19: a refusal is an error of the tool, in a sentence, and not of the protocol.
+/// Difference 19: a refusal is a tool error with a message, not a protocol error.
 #[tokio::test]
-async fn what_the_companion_cannot_show_is_an_error_of_the_tool() {
+async fn companion_error_is_a_tool_error() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     *setup.companion.refusal.lock() = Some("No editor is open.".to_owned());
@@ -76,10 +78,10 @@ async fn what_the_companion_cannot_show_is_an_error_of_the_tool() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_an_error_of_the_tool_with_a_sentence_that_helps() {
+async fn invalid_arguments_are_a_tool_error() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
-    setup.told().await;
+    setup.next_call().await;
     for (tool, arguments, about) in [
         ("openDiff", json!({"newContent": "b"}), "filePath"),
         ("openDiff", json!({"filePath": "/a"}), "newContent"),
@@ -95,11 +97,11 @@ async fn wrong_arguments_are_an_error_of_the_tool_with_a_sentence_that_helps() {
         assert_eq!(result["isError"], true, "{arguments}");
         assert!(text(&result).contains(about), "{arguments}: {result}");
     }
-    assert!(setup.nothing_told(), "the companion is not bothered");
+    assert!(setup.has_no_more_calls(), "the companion is not bothered");
 }
 
 #[tokio::test]
-async fn a_call_without_a_tool_or_of_an_unknown_tool_has_invalid_parameters() {
+async fn unknown_tool_is_an_invalid_parameter() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     for params in [
@@ -117,9 +119,9 @@ async fn a_call_without_a_tool_or_of_an_unknown_tool_has_invalid_parameters() {
     }
 }
 
-/// Difference 9: command lines parse the text of `closeDiff` as JSON.
+/// Difference 9: agent CLIs parse the text of `closeDiff` as JSON.
 #[tokio::test]
-async fn close_diff_answers_command_lines_with_json() {
+async fn close_diff_returns_json_to_agent_clis() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let content = "edited \"here\"\r\n";
@@ -130,15 +132,15 @@ async fn close_diff_answers_command_lines_with_json() {
         .insert("/a".to_owned(), content.to_owned());
     let result = call(&client, "closeDiff", json!({"filePath": "/a"})).await;
     assert_eq!(result.get("isError"), None);
-    let answer: Value = serde_json::from_str(text(&result)).unwrap();
-    assert_eq!(answer, json!({ "content": content }));
+    let response: Value = serde_json::from_str(text(&result)).unwrap();
+    assert_eq!(response, json!({ "content": content }));
     let result = call(&client, "closeDiff", json!({"filePath": "/a"})).await;
     assert_eq!(text(&result), "{}");
 }
 
-/// Difference 9: everybody else gets what the specification says.
+/// Difference 9: other clients get what the specification says.
 #[tokio::test]
-async fn close_diff_answers_everybody_else_with_the_text_itself() {
+async fn close_diff_returns_text_to_other_clients() {
     let setup = Setup::start().await;
     let client = setup.client_named(&inspector()).await;
     setup
@@ -152,9 +154,9 @@ async fn close_diff_answers_everybody_else_with_the_text_itself() {
     assert_eq!(result["isError"], true);
 }
 
-/// Difference 20: an emptied text goes through as such; what an agent makes of it is the core's business.
+/// Difference 20: an empty text is returned as such; the core knows how agents treat it.
 #[tokio::test]
-async fn an_empty_final_text_is_not_the_same_as_none() {
+async fn empty_final_text_is_returned() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     setup
@@ -168,7 +170,7 @@ async fn an_empty_final_text_is_not_the_same_as_none() {
 
 /// Difference 10: `suppressNotification` is accepted, and closing never notifies anyway.
 #[tokio::test]
-async fn closing_never_notifies() {
+async fn closing_a_review_sends_no_notification() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let mut events = soon(client.events(None)).await.unwrap();
@@ -181,16 +183,13 @@ async fn closing_never_notifies() {
         let result = call(&client, "closeDiff", arguments).await;
         assert_eq!(text(&result), "{}");
     }
-    setup
-        .server
-        .agents()
-        .publish_context(r#"{"workspaceState":{"isTrusted":true}}"#);
+    setup.server.agents().publish_context(&trusted(true));
     let next = soon(events.next()).await.unwrap().unwrap();
-    assert_eq!(next["method"], "ide/contextUpdate", "nothing came between");
+    assert_eq!(next["method"], "ide/contextUpdate", "nothing in between");
 }
 
 #[tokio::test]
-async fn a_session_from_before_a_restart_is_answered_as_the_client_it_was() {
+async fn resumed_session_keeps_its_dialect() {
     let setup = Setup::start().await;
     setup.companion.known.lock().insert("inspector".to_owned(), inspector());
     let client = setup.stranger();
@@ -199,11 +198,11 @@ async fn a_session_from_before_a_restart_is_answered_as_the_client_it_was() {
     assert_eq!(result["isError"], true, "as an inspector");
     client.resume("unheard-of", None).unwrap();
     let result = call(&client, "closeDiff", json!({"filePath": "/a"})).await;
-    assert_eq!(text(&result), "{}", "as a command line");
+    assert_eq!(text(&result), "{}", "as an agent CLI");
 }
 
 #[tokio::test]
-async fn a_new_review_of_a_file_drops_decisions_about_the_former_one() {
+async fn new_review_drops_pending_decisions_of_the_path() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let agents = setup.server.agents();

@@ -1,4 +1,4 @@
-//! What can go wrong between us and an agent that is our child.
+//! What can fail with a local agent.
 
 use std::io;
 use std::time::Duration;
@@ -23,12 +23,12 @@ pub enum AcpError {
         source: io::Error,
     },
     /// The program ended.
-    #[error("the agent exited ({status}){}", last_words.as_ref().map(|words| format!(": {words}")).unwrap_or_default())]
-    Ended {
-        /// Its exit status, as far as it is known.
+    #[error("the agent exited ({status}){}", stderr_tail.as_ref().map(|line| format!(": {line}")).unwrap_or_default())]
+    Exited {
+        /// As far as known.
         status: String,
-        /// The last thing it wrote to its error output.
-        last_words: Option<String>,
+        /// The last line of its stderr.
+        stderr_tail: Option<String>,
     },
     /// There was no answer in time.
     #[error("the agent did not answer {method} within {limit:?}")]
@@ -74,23 +74,21 @@ impl AcpError {
             Self::AuthenticationRequired { .. } => {
                 Some("Start the agent once in a terminal and log in there.".to_owned())
             }
-            Self::Ended { .. } => Some("Start the agent once in a terminal to see what is wrong.".to_owned()),
+            Self::Exited { .. } => Some("Start the agent once in a terminal to see what is wrong.".to_owned()),
             _ => None,
         }
     }
 
-    /// Whether the agent does not know the method.
     pub(super) fn is_unknown_method(&self) -> bool {
         matches!(self, Self::Rpc { code, .. } if *code == METHOD_NOT_FOUND)
     }
 
-    /// Whether somebody has to log in first.
-    pub(super) fn wants_login(&self) -> bool {
+    pub(super) fn is_login_required(&self) -> bool {
         matches!(self, Self::Rpc { code, .. } if *code == AUTHENTICATION_REQUIRED)
     }
 
-    /// The refusal of an agent that wants a login, with the ways that it offered when it introduced itself.
-    pub(super) fn login_needed(initialized: &Value) -> Self {
+    /// Lists the login methods of the agent's response to `initialize`.
+    pub(super) fn login_required(initialized: &Value) -> Self {
         let methods = list_of(initialized, "authMethods").iter();
         Self::AuthenticationRequired {
             methods: methods

@@ -304,7 +304,7 @@ impl EventStream {
 
     /// Puts an event in the queue for the reader.
     fn deliver(&mut self, event: DaemonEvent) -> Step {
-        self.session.remember_ends(turn_end(&event));
+        self.session.remember_turn_ends(turn_end(&event));
         let mut cursor = None;
         if event.id.is_some() {
             self.position.last_event_id = event.id;
@@ -312,7 +312,7 @@ impl EventStream {
         }
         let step = match &event.kind {
             EventKind::SessionDied { session_id, reason } | EventKind::SessionClosed { session_id, reason, .. }
-                if session_id.as_deref() == Some(self.session.session_id()) =>
+                if session_id.as_deref() == Some(self.session.session_id().as_str()) =>
             {
                 Step::End(reason.clone())
             }

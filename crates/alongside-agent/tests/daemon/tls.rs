@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::conversation::Chat;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::daemon::{
     ClientSettings, DaemonAddress, DaemonClient, DaemonError, DaemonSessionClient, NewSession,
 };
-use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions};
 use alongside_agent::{AgentEvent, DisconnectKind};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -232,7 +233,7 @@ async fn a_conversation_goes_over_tls_and_ends_when_the_certificate_is_another_o
         ca_file: Some(files.with(&certificate.pem)),
         ..DaemonOptions::default()
     };
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     connection.connect(options.clone()).await.unwrap();
     daemon.say("hello");
     while !matches!(events.recv().await.unwrap(), AgentEvent::AssistantChunk { .. }) {}

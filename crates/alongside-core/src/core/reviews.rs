@@ -12,7 +12,7 @@ use super::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
 use crate::draft::{DraftChange, HunkDecision, HunkId};
 use crate::review::{Base, CachedText, Decision, Proposal, Review, ReviewId, ReviewOutcome};
-use crate::session::{Agent, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionId};
 use crate::text_change::TextChange;
 use crate::time::Now;
 
@@ -54,7 +54,7 @@ impl Core {
     ) -> Result<ReviewId, TooManyReviews> {
         let agent = self.agents.get(session);
         let client = agent.and_then(|agent| agent.client.clone());
-        let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
+        let agent = agent.map_or_else(AgentIdentity::unknown, Agent::identity);
         let waiting = self
             .reviews
             .values()
@@ -124,6 +124,16 @@ impl Core {
             };
             self.orphan_reviews_of(&agent, undelivered);
         }
+    }
+
+    /// Restores a decision that its agent did not receive before the companion stopped. It is sent when the session is back.
+    pub fn restore_decision(&mut self, session: SessionId, decision: Decision) {
+        self.early.push((session, decision));
+    }
+
+    /// The decisions of sessions that have not come back since the companion started.
+    pub fn early_decisions(&self) -> &[(SessionId, Decision)] {
+        &self.early
     }
 
     /// The agent closes its proposal itself, because it was answered in its terminal. It gets the draft and no decision.

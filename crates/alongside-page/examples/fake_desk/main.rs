@@ -31,7 +31,7 @@ async fn main() -> std::io::Result<()> {
     })
     .await?;
     for _ in 0..48 {
-        println!("{}", server.login_link()?);
+        println!("{}", server.login_links().create()?);
     }
     std::future::pending().await
 }

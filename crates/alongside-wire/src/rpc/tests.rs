@@ -113,7 +113,7 @@ fn invalid_message_is_answered_with_the_id_it_has() {
     let invalid = Message::parse_strict(r#"{"id":7,"method":"m"}"#).unwrap_err();
     assert_eq!(
         invalid.to_response(),
-        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"`jsonrpc` must be \"2.0\"."}}"#
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"`jsonrpc` must be \"2.0\""}}"#
     );
     let unreadable = Message::parse("{").unwrap_err().to_response();
     let unreadable: Value = serde_json::from_str(&unreadable).unwrap();
@@ -161,7 +161,7 @@ fn unserializable_result_becomes_an_error_response() {
     assert_eq!(response["error"]["code"], INTERNAL_ERROR);
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", content = "params")]
 enum Call<'a> {
     #[serde(rename = "open")]
@@ -180,6 +180,24 @@ fn params_are_borrowed_from_the_message() {
     assert_eq!(call, Call::Open { path: "/a" });
     let Call::Open { path } = call else { return };
     assert!(text.as_bytes().as_ptr_range().contains(&path.as_ptr()));
+}
+
+#[test]
+fn written_call_can_be_parsed() {
+    let text = write_call(Some(7), &Call::Open { path: "/a" }).unwrap();
+    assert_eq!(
+        text,
+        r#"{"jsonrpc":"2.0","id":7,"method":"open","params":{"path":"/a"}}"#
+    );
+    let Ok(Message::Request(request)) = Message::parse_strict(&text) else {
+        panic!("not a request");
+    };
+    let call: Call<'_> = parse_call(&request.method, request.params).unwrap();
+    assert_eq!(call, Call::Open { path: "/a" });
+    assert_eq!(
+        write_call(None, &Call::List {}).unwrap(),
+        r#"{"jsonrpc":"2.0","method":"list","params":{}}"#
+    );
 }
 
 #[test]

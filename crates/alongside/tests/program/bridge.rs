@@ -152,7 +152,7 @@ async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_i
     let (mut other, _) = Client::connect(port, &token, "other", false).await.unwrap();
     let refused = other.call::<Value>(Request::TerminalEnvironment(Nothing {})).await;
     assert!(
-        matches!(&refused, Err(ClientError::Said { kind, .. }) if kind == "onlyOverABridge"),
+        matches!(&refused, Err(ClientError::Rejected { kind, .. }) if kind == "onlyOverABridge"),
         "{refused:?}"
     );
 }

@@ -332,7 +332,7 @@ async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
     };
     assert_eq!((heard.version, heard.changes[0].insert.as_str()), (2, "first "));
     let late = two.call::<Value>(change(1, "late ")).await;
-    assert!(matches!(late, Err(ClientError::Said { kind, .. }) if kind == "stale"));
+    assert!(matches!(late, Err(ClientError::Rejected { kind, .. }) if kind == "stale"));
     assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], "first text");
 }
 

@@ -14,7 +14,7 @@ use crate::sandbox::{Agent, PATIENCE};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (String, String) {
     match result.unwrap_err() {
-        ClientError::Said { kind, message } => (kind, message),
+        ClientError::Rejected { kind, message } => (kind, message),
         other => panic!("{other}"),
     }
 }
