@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Proposal, SessionId, Verdict};
+use alongside_core::{Decision, Proposal, SessionId};
 
 use super::{Companion, base};
 
@@ -28,8 +28,8 @@ impl alongside_mcp::Companion for Companion {
         self.with_core(|core, _| core.stream_closed(session));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>) {
-        let paths = undelivered.iter().map(|verdict| verdict.path().clone()).collect();
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
+        let paths = undelivered.iter().map(|decision| decision.path().clone()).collect();
         self.with_core(|core, _| core.session_ended(session, paths));
     }
 

@@ -236,7 +236,7 @@ fn read(directory: &Path, path: &Path) -> anyhow::Result<(Review, Texts)> {
 
 #[cfg(test)]
 mod tests {
-    use alongside_core::draft::Choice;
+    use alongside_core::draft::HunkDecision;
     use alongside_core::{Base, Core, Now, Proposal, SessionId};
 
     use super::*;
@@ -298,7 +298,7 @@ mod tests {
         let (kept, restored) = KeptReviews::open(directory.clone()).unwrap();
         core.restore_review(Now::default(), restored.into_iter().next().unwrap());
         let hunk = review.draft().hunks().next().unwrap().id;
-        core.decide_hunk(review.id, hunk, Choice::Rejected).unwrap();
+        core.decide_hunk(review.id, hunk, HunkDecision::Rejected).unwrap();
         kept.save(core.review(review.id).unwrap().clone());
         close(kept);
         assert_eq!(names(&directory), ["1-1.texts", "1.json"]);

@@ -191,11 +191,14 @@ impl Companion {
                 }
                 self.tell_people(Notification::ContextChanged(context));
             }
-            Effect::TellAgent { session, verdict } if chat::is_of_chat(&session) => {
-                self.chat.waiting.tell(&session, verdict);
+            Effect::SendDecision { session, decision } if chat::is_of_chat(&session) => {
+                self.chat.waiting.tell(&session, decision);
             }
-            Effect::TellAgent { session, verdict } => {
-                let known = self.agents.get().is_some_and(|agents| agents.notify(&session, verdict));
+            Effect::SendDecision { session, decision } => {
+                let known = self
+                    .agents
+                    .get()
+                    .is_some_and(|agents| agents.notify(&session, decision));
                 if !known {
                     tracing::warn!(%session, "dropping a decision: its session no longer exists");
                 }

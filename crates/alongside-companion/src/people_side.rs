@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use alongside_core::context::ContextError;
-use alongside_core::{Core, DecideError, Insist, Now, Outcome, ReviewId, SessionId};
+use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome, SessionId};
 use alongside_protocol::{
     Decided, Edit, Hello, HunkDecision, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary,
     ReviewTexts, ShownContext, Status, VERSION, Version, Welcome,
@@ -53,22 +53,22 @@ impl Desk for Companion {
             }
             Request::ReviewHunk(asked) => self.decide_hunk(asked),
             Request::ReviewAccept(accept) => {
-                let insist = if accept.even_if_empty {
-                    Insist::EvenIfEmpty
+                let empty_draft = if accept.even_if_empty {
+                    EmptyDraft::Allow
                 } else {
-                    Insist::No
+                    EmptyDraft::Refuse
                 };
                 self.decide_armed(front_end, accept.review, |core| {
-                    core.accept(accept.review, accept.content, insist)
+                    core.accept(accept.review, accept.content, empty_draft)
                 })?;
-                Ok(json!({ "review": accept.review, "outcome": Outcome::Accepted }))
+                Ok(json!({ "review": accept.review, "outcome": ReviewOutcome::Accepted }))
             }
             Request::ReviewReject(asked) => {
                 self.decide_armed(front_end, asked.review, |core| core.reject(asked.review))?;
-                Ok(json!({ "review": asked.review, "outcome": Outcome::Rejected }))
+                Ok(json!({ "review": asked.review, "outcome": ReviewOutcome::Rejected }))
             }
             Request::ReviewAcceptAll(asked) => {
-                value(&self.decide_all(front_end, &asked, |core, id| core.accept(id, None, Insist::No)))
+                value(&self.decide_all(front_end, &asked, |core, id| core.accept(id, None, EmptyDraft::Refuse)))
             }
             Request::ReviewRejectAll(asked) => value(&self.decide_all(front_end, &asked, Core::reject)),
             Request::ContextBuffer(buffer) => {
@@ -232,12 +232,12 @@ impl Companion {
 fn refusal(error: &DecideError) -> Refusal {
     let kind = match error {
         DecideError::Unknown(_) => "unknownReview",
-        DecideError::AlreadyOver { .. } => "alreadyOver",
-        DecideError::NotArmed(_) => "notArmed",
+        DecideError::Closed { .. } => "alreadyOver",
+        DecideError::TooSoon(_) => "notArmed",
         DecideError::Stale { .. } => "stale",
         DecideError::Conflicts { .. } => "conflicts",
         DecideError::Hunk(_) => "unknownHunk",
-        DecideError::Misplaced(_) => "misplaced",
+        DecideError::InvalidEdit(_) => "misplaced",
         DecideError::EmptyMeansUnedited { .. } => "emptyMeansUnedited",
     };
     Refusal::new(kind, error.to_string())

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use alongside_core::draft::{Choice, Draft};
+use alongside_core::draft::{Draft, HunkDecision};
 
 const LINES: usize = 200_000;
 const CHANGES: usize = 2_000;
@@ -58,7 +58,10 @@ fn ordinary() {
     measure("hunks", || draft.hunks().count());
     if let Some(id) = middle {
         measure("set_hunk and hunks", || {
-            (draft.set_hunk(id, Choice::Rejected).is_ok(), draft.hunks().count())
+            (
+                draft.set_hunk(id, HunkDecision::Rejected).is_ok(),
+                draft.hunks().count(),
+            )
         });
         measure("word_changes", || {
             draft.word_changes(id).map_or(0, |changes| changes.len())
@@ -78,7 +81,7 @@ fn ordinary() {
     let disk = base.replace("7 = ", "seven = ");
     let rebased = measure("rebase by every tenth line", || draft.rebase(disk));
     println!("  ({} conflicts)", rebased.conflicts);
-    measure("set_all", || draft.set_all(Choice::Rejected));
+    measure("set_all", || draft.set_all(HunkDecision::Rejected));
 }
 
 fn pathological(name: &str, base: &str, proposal: &str) {

@@ -8,7 +8,7 @@ use similar::TextDiff;
 use crate::draft::{Draft, HunkState};
 
 /// Beyond this the exact difference is given up for a coarser one: a person waits for the answer.
-const PATIENCE: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How many lines a change adds and removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl ChangeSize {
 
 /// The unified difference of two texts; `old_name` is `/dev/null` for a new file.
 pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> String {
-    let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let difference = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
     difference
         .unified_diff()
         .context_radius(3)

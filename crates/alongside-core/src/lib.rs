@@ -5,17 +5,17 @@
 //! method calls on [`Core`], outputs are the [`Effect`]s it leaves behind, and so it is tested by calling and looking.
 //!
 //! ```
-//! use alongside_core::{Base, Core, Effect, Insist, Now, Proposal, SessionId, Verdict};
+//! use alongside_core::{Base, Core, Effect, EmptyDraft, Now, Proposal, SessionId, Decision};
 //!
 //! let mut core = Core::new(Vec::new(), Box::new(|path| Some(path.to_owned())));
 //! let session = SessionId::new("one");
 //! core.session_started(Now::default(), &session, None);
 //! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n");
 //! let review = core.open_review(Now::default(), &session, proposal)?;
-//! core.accept(review, Some("hello, world\n".into()), Insist::No)?;
+//! core.accept(review, Some("hello, world\n".into()), EmptyDraft::Refuse)?;
 //!
 //! let told = core.take_effects().into_iter().find_map(|effect| match effect {
-//!     Effect::TellAgent { verdict: Verdict::Accepted { content, .. }, .. } => Some(content),
+//!     Effect::SendDecision { decision: Decision::Accepted { content, .. }, .. } => Some(content),
 //!     _ => None,
 //! });
 //! assert_eq!(told.as_deref(), Some("hello, world\n"));
@@ -35,9 +35,9 @@ mod text_change;
 mod time;
 mod token;
 
-pub use crate::core::{Core, DecideError, Effect, Insist, TooManyReviews};
-pub use crate::review::{Base, BaseKind, Outcome, Proposal, Review, ReviewId, ReviewOutline, Verdict};
+pub use crate::core::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
+pub use crate::review::{Base, BaseKind, Decision, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline};
 pub use crate::session::{Agent, SessionId};
-pub use crate::text_change::{MisplacedChange, TextChange};
+pub use crate::text_change::{InvalidEdit, TextChange};
 pub use crate::time::Now;
 pub use crate::token::Token;

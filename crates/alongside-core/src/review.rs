@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::difference::{ChangeSize, invisible_changes};
-use crate::draft::{BrokenDraft, Draft, DraftChange, DraftOutline, Hunk, HunkChange};
+use crate::draft::{Draft, DraftChange, DraftOutline, Hunk, HunkChange, InvalidStoredDraft};
 use crate::session::SessionId;
 use crate::text_change::TextChange;
 
@@ -103,7 +103,7 @@ pub struct Review {
     pub(crate) draft: Draft,
     /// The text of the draft once somebody has asked for it. A decision about one hunk asks for nothing, and so stays quick
     /// in a text of any size.
-    pub(crate) text: Kept,
+    pub(crate) text: CachedText,
     /// When it appeared before people's eyes, on the clock that never jumps.
     pub(crate) appeared: Duration,
 }
@@ -140,7 +140,7 @@ impl Review {
     }
 
     /// Puts a stored review together again.
-    pub fn restore(outline: ReviewOutline, base: Arc<str>, proposal: Arc<str>) -> Result<Self, BrokenDraft> {
+    pub fn restore(outline: ReviewOutline, base: Arc<str>, proposal: Arc<str>) -> Result<Self, InvalidStoredDraft> {
         Ok(Self {
             id: outline.id,
             session: outline.session,
@@ -151,7 +151,7 @@ impl Review {
             base: outline.base,
             opened_unix_milliseconds: outline.opened_unix_milliseconds,
             draft: Draft::restore(base, proposal, outline.draft)?,
-            text: Kept::default(),
+            text: CachedText::default(),
             appeared: Duration::ZERO,
         })
     }
@@ -203,26 +203,26 @@ impl Review {
 
     pub(crate) fn changed(&mut self) {
         self.version += 1;
-        self.text = Kept::default();
+        self.text = CachedText::default();
     }
 }
 
 /// A text that follows from the draft, and so makes no two reviews different.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept(OnceLock<Arc<str>>);
+pub(crate) struct CachedText(OnceLock<Arc<str>>);
 
-impl PartialEq for Kept {
+impl PartialEq for CachedText {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Kept {}
+impl Eq for CachedText {}
 
 /// How a review ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum ReviewOutcome {
     /// A person accepted it.
     Accepted,
     /// A person rejected it.
@@ -235,7 +235,7 @@ pub enum Outcome {
     ShutDown,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ReviewOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Accepted => "accepted",
@@ -249,7 +249,7 @@ impl fmt::Display for Outcome {
 
 /// What the agent that asked is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Write this.
     Accepted {
         /// The path, byte for byte as the agent wrote it.
@@ -264,7 +264,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl Decision {
     /// The path that it is about.
     pub fn path(&self) -> &Arc<str> {
         match self {

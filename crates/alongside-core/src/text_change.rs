@@ -24,7 +24,7 @@ pub struct TextChange {
 #[error(
     "the edit from {from} to {to} does not fit the draft: offsets are UTF-16 code units, must ascend, and must not split a character"
 )]
-pub struct MisplacedChange {
+pub struct InvalidEdit {
     /// Where it begins.
     pub from: usize,
     /// Where it ends.
@@ -58,12 +58,12 @@ impl TextChange {
     }
 
     /// Carries out changes that rise and do not overlap; all offsets are into the old text.
-    pub fn apply_all(text: &str, changes: &[Self]) -> Result<String, MisplacedChange> {
+    pub fn apply_all(text: &str, changes: &[Self]) -> Result<String, InvalidEdit> {
         let mut result = String::with_capacity(text.len());
         // Where we are, in both countings.
         let (mut units, mut bytes) = (0, 0);
         for change in changes {
-            let misplaced = MisplacedChange {
+            let misplaced = InvalidEdit {
                 from: change.from,
                 to: change.to,
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use alongside_core::draft::{Hunk, HunkState, LineRange};
 use alongside_core::printable::{printable, printable_line};
-use alongside_core::{Outcome, ReviewId};
+use alongside_core::{ReviewId, ReviewOutcome};
 use serde_json::{Value, json};
 
 use super::face::{Asked, Face, Tone};
@@ -87,13 +87,13 @@ impl<D: Desk> Face<D> {
         self.publish();
     }
 
-    fn over(&mut self, review: ReviewId, path: &str, outcome: Outcome) {
+    fn over(&mut self, review: ReviewId, path: &str, outcome: ReviewOutcome) {
         self.reviews.remove(&review);
         let was_edited = self.forget_sheet(review);
         self.publish();
         let name = short(path);
         match outcome {
-            Outcome::Accepted => {
+            ReviewOutcome::Accepted => {
                 let reload = self.client.habits.reload;
                 self.say(
                     Tone::Information,
@@ -101,11 +101,11 @@ impl<D: Desk> Face<D> {
                 );
             }
             // Said even if the person did it: an editor shows nothing else.
-            Outcome::Rejected => self.say(Tone::Information, &format!("Change to {name} rejected.")),
-            Outcome::ClosedByAgent | Outcome::Orphaned if was_edited => {
+            ReviewOutcome::Rejected => self.say(Tone::Information, &format!("Change to {name} rejected.")),
+            ReviewOutcome::ClosedByAgent | ReviewOutcome::Orphaned if was_edited => {
                 self.say(Tone::Information, &format!("The change to {name} was {outcome}."));
             }
-            Outcome::ClosedByAgent | Outcome::Orphaned | Outcome::ShutDown => {}
+            ReviewOutcome::ClosedByAgent | ReviewOutcome::Orphaned | ReviewOutcome::ShutDown => {}
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alongside_core::dialect::ClientInfo;
 
 use crate::registry::Registry;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 
 /// Speaks to the agents that are connected. Cheap to clone. No method blocks, waits for an agent or calls back into the
 /// [`Companion`](crate::Companion), so all of them may be called with a lock held.
@@ -47,7 +47,7 @@ impl Agents {
     ///
     /// A decision that still waits when the agent opens a new review of the same path is dropped: it is about the former
     /// review, which the agent has settled by itself, and would settle the new one unseen.
-    pub fn notify(&self, session: &SessionId, notification: Verdict) -> bool {
+    pub fn notify(&self, session: &SessionId, notification: Decision) -> bool {
         self.0.notify(session, notification)
     }
 

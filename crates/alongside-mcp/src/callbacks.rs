@@ -9,7 +9,7 @@ use alongside_core::dialect::ClientInfo;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::companion::Companion;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 
 /// Something that a [`Companion`] wants to know.
 pub(crate) enum Happening {
@@ -21,7 +21,7 @@ pub(crate) enum Happening {
     StreamClosed(SessionId),
     Ended {
         session: SessionId,
-        undelivered: Vec<Verdict>,
+        undelivered: Vec<Decision>,
     },
     /// Nothing happened: somebody wants to know when all before was told.
     Settle(oneshot::Sender<()>),

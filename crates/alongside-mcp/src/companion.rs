@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use serde::Serialize;
 
 /// The longest session id that is taken up again. Ours have 32 characters.
@@ -32,7 +32,7 @@ pub trait Companion: Send + Sync + 'static {
     fn stream_closed(&self, session: &SessionId);
 
     /// The session is over. `undelivered` are the decisions that were never written to a stream of it, in order.
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>);
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>);
 
     /// Shows a proposed text to the person. The answer goes to the agent as soon as the future is ready, so it must not
     /// wait for the person. An error is a sentence for the agent. The future is dropped if the agent hangs up.
@@ -72,16 +72,16 @@ pub(crate) fn random_hexadecimal<const LENGTH: usize>() -> Result<String, getran
     Ok(text)
 }
 
-/// About how many bytes a verdict holds.
-pub(crate) fn size(verdict: &Verdict) -> usize {
-    match verdict {
-        Verdict::Accepted { path, content } => path.len() + content.len(),
-        Verdict::Rejected { path } => path.len(),
+/// About how many bytes a decision holds.
+pub(crate) fn size(decision: &Decision) -> usize {
+    match decision {
+        Decision::Accepted { path, content } => path.len() + content.len(),
+        Decision::Rejected { path } => path.len(),
     }
 }
 
-/// The JSON-RPC message that tells a verdict. The path goes back exactly as it came.
-pub(crate) fn to_json(verdict: &Verdict) -> Result<Vec<u8>, serde_json::Error> {
+/// The JSON-RPC message that tells a decision. The path goes back exactly as it came.
+pub(crate) fn to_json(decision: &Decision) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Message<'a> {
         jsonrpc: &'static str,
@@ -97,12 +97,12 @@ pub(crate) fn to_json(verdict: &Verdict) -> Result<Vec<u8>, serde_json::Error> {
         content: Option<&'a str>,
     }
 
-    let (method, content) = match verdict {
-        Verdict::Accepted { content, .. } => ("ide/diffAccepted", Some(&**content)),
-        Verdict::Rejected { .. } => ("ide/diffRejected", None),
+    let (method, content) = match decision {
+        Decision::Accepted { content, .. } => ("ide/diffAccepted", Some(&**content)),
+        Decision::Rejected { .. } => ("ide/diffRejected", None),
     };
     let params = Parameters {
-        file_path: verdict.path(),
+        file_path: decision.path(),
         content,
     };
     serde_json::to_vec(&Message {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_verdict_has_nothing_that_it_does_not_need() {
-        let rejected = Verdict::Rejected { path: "/a\n".into() };
+        let rejected = Decision::Rejected { path: "/a\n".into() };
         assert_eq!(
             String::from_utf8(to_json(&rejected).unwrap()).unwrap(),
             r#"{"jsonrpc":"2.0","method":"ide/diffRejected","params":{"filePath":"/a\n"}}"#

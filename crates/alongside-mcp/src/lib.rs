@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use alongside_core::{SessionId, Token, Verdict, dialect::ClientInfo};
+//! use alongside_core::{SessionId, Token, Decision, dialect::ClientInfo};
 //! use alongside_mcp::{Companion, Config, Server};
 //!
 //! struct Quiet;
@@ -17,7 +17,7 @@
 //!     fn known_client(&self, _: &SessionId) -> Option<ClientInfo> { None }
 //!     fn stream_opened(&self, _: &SessionId) {}
 //!     fn stream_closed(&self, _: &SessionId) {}
-//!     fn session_ended(&self, _: &SessionId, _: Vec<Verdict>) {}
+//!     fn session_ended(&self, _: &SessionId, _: Vec<Decision>) {}
 //!     async fn open_diff(&self, _: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
 //!         Err("Nobody is there to look at it.".to_owned())
 //!     }

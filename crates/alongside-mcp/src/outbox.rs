@@ -15,18 +15,18 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::companion;
 use crate::config::Limits;
-use alongside_core::Verdict;
+use alongside_core::Decision;
 
 /// The events of one session that are waiting, or not known to have arrived.
 pub(crate) struct Outbox {
     epoch: Arc<str>,
     next_number: u64,
     context: Option<Bytes>,
-    decisions: VecDeque<Decision>,
+    decisions: VecDeque<QueuedDecision>,
 }
 
-struct Decision {
-    verdict: Verdict,
+struct QueuedDecision {
+    decision: Decision,
     /// Under which number it was first written; `None` if it never was.
     number: Option<u64>,
     /// Whether it is to be written, for the first time or again.
@@ -42,7 +42,7 @@ pub(crate) struct Event {
 
 enum Payload {
     Context(Bytes),
-    Decision(Verdict),
+    Decision(Decision),
 }
 
 /// More decisions wait than the limits allow.
@@ -71,9 +71,9 @@ impl Outbox {
     }
 
     /// Adds a decision. It is kept even if it is one too many: then the session has to end and gets it handed back.
-    pub(crate) fn push(&mut self, verdict: Verdict, limits: &Limits) -> Result<(), Overflow> {
-        self.decisions.push_back(Decision {
-            verdict,
+    pub(crate) fn push(&mut self, decision: Decision, limits: &Limits) -> Result<(), Overflow> {
+        self.decisions.push_back(QueuedDecision {
+            decision,
             number: None,
             due: true,
         });
@@ -88,7 +88,7 @@ impl Outbox {
         let (number, payload) = if let Some(decision) = due {
             decision.due = false;
             let number = *decision.number.get_or_insert(self.next_number);
-            let payload = Payload::Decision(decision.verdict.clone());
+            let payload = Payload::Decision(decision.decision.clone());
             self.forget_oldest(limits);
             (number, payload)
         } else {
@@ -117,14 +117,14 @@ impl Outbox {
     /// The agent asked to close a review: whatever was written about it has arrived or does not matter any more.
     pub(crate) fn acknowledge(&mut self, file_path: &str) {
         self.decisions
-            .retain(|decision| decision.due || &**decision.verdict.path() != file_path);
+            .retain(|decision| decision.due || &**decision.decision.path() != file_path);
     }
 
     /// The agent opened a new review of a file. It has settled the former one by itself, so a decision about that, even
     /// one that still waits, would settle the new review without anybody having looked at it.
     pub(crate) fn supersede(&mut self, file_path: &str) {
         self.decisions
-            .retain(|decision| &**decision.verdict.path() != file_path);
+            .retain(|decision| &**decision.decision.path() != file_path);
     }
 
     /// How many decisions wait to be written.
@@ -133,11 +133,11 @@ impl Outbox {
     }
 
     /// Takes the decisions that wait to be written.
-    pub(crate) fn take_undelivered(&mut self) -> Vec<Verdict> {
+    pub(crate) fn take_undelivered(&mut self) -> Vec<Decision> {
         self.decisions
             .drain(..)
             .filter(|decision| decision.due)
-            .map(|decision| decision.verdict)
+            .map(|decision| decision.decision)
             .collect()
     }
 
@@ -163,12 +163,12 @@ impl Outbox {
         }
     }
 
-    fn measure(&self, which: impl Fn(&Decision) -> bool) -> (usize, usize) {
+    fn measure(&self, which: impl Fn(&QueuedDecision) -> bool) -> (usize, usize) {
         self.decisions
             .iter()
             .filter(|decision| which(decision))
             .fold((0, 0), |(count, bytes), decision| {
-                (count + 1, bytes + companion::size(&decision.verdict))
+                (count + 1, bytes + companion::size(&decision.decision))
             })
     }
 }
@@ -176,15 +176,12 @@ impl Outbox {
 impl Event {
     /// The event as it goes over the wire. The data is one line and never empty: Gemini CLI disconnects over an empty one.
     pub(crate) fn encode(&self) -> Result<Bytes, serde_json::Error> {
-        let (context, decision);
+        let message;
         let data: &[u8] = match &self.payload {
-            Payload::Context(message) => {
-                context = message;
-                context
-            }
-            Payload::Decision(verdict) => {
-                decision = companion::to_json(verdict)?;
-                &decision
+            Payload::Context(message) => message,
+            Payload::Decision(decision) => {
+                message = companion::to_json(decision)?;
+                &message
             }
         };
         let head = format!("id: {}-{}\ndata: ", self.epoch, self.number);
@@ -202,12 +199,12 @@ mod tests {
 
     use super::*;
 
-    fn rejected(file_path: &str) -> Verdict {
-        Verdict::Rejected { path: file_path.into() }
+    fn rejected(file_path: &str) -> Decision {
+        Decision::Rejected { path: file_path.into() }
     }
 
-    fn accepted(file_path: &str, length: usize) -> Verdict {
-        Verdict::Accepted {
+    fn accepted(file_path: &str, length: usize) -> Decision {
+        Decision::Accepted {
             path: file_path.into(),
             content: "x".repeat(length).into(),
         }
@@ -226,7 +223,7 @@ mod tests {
 
     fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
         let path = |event: Event| match event.payload {
-            Payload::Decision(verdict) => verdict.path().to_string(),
+            Payload::Decision(decision) => decision.path().to_string(),
             Payload::Context(_) => "context".to_owned(),
         };
         std::iter::from_fn(|| outbox.next_event(limits)).map(path).collect()

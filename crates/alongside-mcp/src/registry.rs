@@ -17,7 +17,7 @@ use crate::companion::{random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
 use crate::outbox::Event;
 use crate::session::{Table, Unavailable};
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 
 /// All sessions, for everybody.
 pub(crate) struct Registry {
@@ -161,7 +161,7 @@ impl Registry {
     }
 
     /// Takes a decision for one session. `false` if there is no such session.
-    pub(crate) fn notify(&self, id: &SessionId, notification: Verdict) -> bool {
+    pub(crate) fn notify(&self, id: &SessionId, notification: Decision) -> bool {
         let Some(waker) = self.table.lock().notify(id, notification) else {
             return false;
         };
@@ -195,7 +195,7 @@ impl Registry {
     }
 
     /// Takes what no session ever got, at the very end.
-    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Verdict>)> {
+    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Decision>)> {
         let sessions = std::mem::take(&mut self.table.lock().sessions);
         sessions
             .into_iter()

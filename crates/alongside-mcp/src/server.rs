@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::guard::Guard;
 use crate::registry::Registry;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 
 /// What somebody who is one too many is told.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -45,7 +45,7 @@ pub struct Server {
 }
 
 /// The decisions that a session never got.
-pub type Undelivered = (SessionId, Vec<Verdict>);
+pub type Undelivered = (SessionId, Vec<Decision>);
 
 /// A task that ends with its owner.
 struct Task(JoinHandle<()>);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::callbacks::{Callbacks, Happening};
 use crate::config::{Limits, Timing};
 use crate::outbox::{Event, Outbox, Overflow};
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 
 /// How many ids of deleted sessions are remembered, so that a straggling request does not bring them back.
 const REMEMBERED_DELETIONS: usize = 64;
@@ -257,7 +257,7 @@ impl Table {
     }
 
     /// Takes a decision for one session; gives the stream to wake, if any. `None` if there is no such session.
-    pub(crate) fn notify(&mut self, id: &SessionId, notification: Verdict) -> Option<Vec<Waker>> {
+    pub(crate) fn notify(&mut self, id: &SessionId, notification: Decision) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
         if let Err(Overflow) = session.outbox.push(notification, &self.limits) {
             tracing::warn!(session = %id, "session dropped: too many undelivered decisions");

@@ -11,7 +11,7 @@ mod common;
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
 use alongside_mcp::{Agents, Companion, Config, Server};
 use common::{gemini, rejected, soon, token};
@@ -56,7 +56,7 @@ impl Companion for Locked {
         self.speak(session);
     }
 
-    fn session_ended(&self, session: &SessionId, _: Vec<Verdict>) {
+    fn session_ended(&self, session: &SessionId, _: Vec<Decision>) {
         self.speak(session);
     }
 

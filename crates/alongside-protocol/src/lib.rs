@@ -10,11 +10,11 @@ pub use chat::{
 
 pub use desk::{Desk, FrontEnd, Refusal};
 
-use alongside_core::context::{Cursor, Hidden, HiddenBecause, IdeContext};
+use alongside_core::context::{Cursor, Hidden, HiddenReason, IdeContext};
 use alongside_core::difference::ChangeSize;
-use alongside_core::draft::{Choice, Hunk, HunkChange, HunkId};
+use alongside_core::draft::{Hunk, HunkChange, HunkId};
 use alongside_core::privacy::Rule;
-use alongside_core::{BaseKind, Outcome, Review, ReviewId, TextChange};
+use alongside_core::{BaseKind, Review, ReviewId, ReviewOutcome, TextChange};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -290,10 +290,10 @@ pub struct HiddenFile {
 
 impl From<Hidden> for HiddenFile {
     fn from(hidden: Hidden) -> Self {
-        let because = hidden.because.to_string();
-        let rule = match hidden.because {
-            HiddenBecause::Rule(rule) => Some(rule),
-            HiddenBecause::NotOnDisk | HiddenBecause::TooMany => None,
+        let because = hidden.reason.to_string();
+        let rule = match hidden.reason {
+            HiddenReason::Rule(rule) => Some(rule),
+            HiddenReason::NotOnDisk | HiddenReason::TooMany => None,
         };
         Self {
             path: hidden.path,
@@ -360,7 +360,7 @@ pub enum HunkChoice {
     Keep,
 }
 
-impl From<HunkChoice> for Choice {
+impl From<HunkChoice> for alongside_core::draft::HunkDecision {
     fn from(choice: HunkChoice) -> Self {
         match choice {
             HunkChoice::Accept => Self::Accepted,
@@ -552,7 +552,7 @@ pub struct ReviewClosed {
     /// Its file.
     pub path: Arc<str>,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ReviewOutcome,
 }
 
 /// The connected agents.

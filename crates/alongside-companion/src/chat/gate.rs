@@ -1,7 +1,7 @@
 //! What stands between a child and the files: a review, like that of any other agent.
 //!
 //! A child that wants to write a file is a session of the core, and what it wants to write a proposal of that session. So every front end
-//! shows it, and the decision comes back as [`alongside_core::Effect::TellAgent`], which ends up in [`Waiting::tell`].
+//! shows it, and the decision comes back as [`alongside_core::Effect::SendDecision`], which ends up in [`Waiting::tell`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use alongside_agent::ConnectedSession;
 use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Base, Proposal, SessionId, Verdict};
+use alongside_core::{Base, Decision, Proposal, SessionId};
 use alongside_protocol::ChatWrites;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -45,11 +45,11 @@ type Write = (SessionId, Arc<str>);
 
 /// The writes that wait for a decision.
 #[derive(Default)]
-pub(crate) struct Waiting(Mutex<HashMap<Write, oneshot::Sender<Verdict>>>);
+pub(crate) struct Waiting(Mutex<HashMap<Write, oneshot::Sender<Decision>>>);
 
 impl Waiting {
     /// Waits from now on. Who waited for the same before is told that it is over.
-    fn wait(&self, session: &SessionId, path: &Arc<str>) -> oneshot::Receiver<Verdict> {
+    fn wait(&self, session: &SessionId, path: &Arc<str>) -> oneshot::Receiver<Decision> {
         let (sender, receiver) = oneshot::channel();
         self.0.lock().insert((session.clone(), Arc::clone(path)), sender);
         receiver
@@ -60,11 +60,11 @@ impl Waiting {
     }
 
     /// Passes a decision on.
-    pub(crate) fn tell(&self, session: &SessionId, verdict: Verdict) {
-        let waiting = self.0.lock().remove(&(session.clone(), Arc::clone(verdict.path())));
+    pub(crate) fn tell(&self, session: &SessionId, decision: Decision) {
+        let waiting = self.0.lock().remove(&(session.clone(), Arc::clone(decision.path())));
         if let Some(waiting) = waiting {
             // It may have been cancelled this very moment.
-            let _ = waiting.send(verdict);
+            let _ = waiting.send(decision);
         }
     }
 }
@@ -107,7 +107,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         Err(reason) => return refuse(reason),
     };
     let session = core_session(&write.session_id);
-    let verdict = companion.chat.waiting.wait(&session, &path);
+    let decision = companion.chat.waiting.wait(&session, &path);
     if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
         return refuse(refusal.to_string());
     }
@@ -118,12 +118,12 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
     };
     // The companion must be able to end while somebody thinks.
     drop(companion);
-    let verdict = verdict.await;
+    let decision = decision.await;
     // It was decided, or a newer one has taken its place, which is not to be taken back.
     withdrawal.companion = Weak::new();
-    match verdict {
-        Ok(Verdict::Accepted { content, .. }) => WriteDecision::Write(content.as_ref().to_owned()),
-        Ok(Verdict::Rejected { .. }) => refuse("the user rejected this change"),
+    match decision {
+        Ok(Decision::Accepted { content, .. }) => WriteDecision::Write(content.as_ref().to_owned()),
+        Ok(Decision::Rejected { .. }) => refuse("the user rejected this change"),
         Err(_) => refuse("replaced by a newer change to the same file"),
     }
 }

@@ -7,4 +7,4 @@ mod ide_context;
 mod open_files;
 
 pub use ide_context::{Cursor, File, IdeContext, WorkspaceState};
-pub use open_files::{ContextError, Hidden, HiddenBecause, OpenFiles, Resolve, Snapshot};
+pub use open_files::{ContextError, Hidden, HiddenReason, OpenFiles, Resolve, Snapshot};

@@ -9,11 +9,11 @@ use super::ide_context::{Cursor, File, IdeContext, WorkspaceState};
 use crate::privacy::{Privacy, Rule};
 
 /// Agents take no more files than this.
-const MOST_FILES: usize = 10;
+const MAX_FILES: usize = 10;
 /// Agents take no more selected text than this.
-const MOST_SELECTED_BYTES: usize = 16 * 1024;
+const MAX_SELECTED_BYTES: usize = 16 * 1024;
 /// More open files than this are not remembered: the list must not grow without a bound.
-const MOST_REMEMBERED: usize = 1000;
+const MAX_REMEMBERED: usize = 1000;
 
 /// Follows a path to the real file; `None` if there is no file. The core does no I/O, so it asks through this.
 pub type Resolve = dyn Fn(&Path) -> Option<PathBuf> + Send;
@@ -69,12 +69,12 @@ pub struct Hidden {
     /// Which file.
     pub path: String,
     /// Why.
-    pub because: HiddenBecause,
+    pub reason: HiddenReason,
 }
 
 /// Why an open file is not shown to agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HiddenBecause {
+pub enum HiddenReason {
     /// A privacy rule matched.
     Rule(Rule),
     /// It is not on disk.
@@ -83,12 +83,12 @@ pub enum HiddenBecause {
     TooMany,
 }
 
-impl fmt::Display for HiddenBecause {
+impl fmt::Display for HiddenReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => write!(formatter, "hidden by `{}` in {}", rule.pattern, rule.origin),
             Self::NotOnDisk => formatter.write_str("not saved to disk"),
-            Self::TooMany => write!(formatter, "over the limit of {MOST_FILES} files"),
+            Self::TooMany => write!(formatter, "over the limit of {MAX_FILES} files"),
         }
     }
 }
@@ -111,7 +111,7 @@ impl OpenFiles {
                 selected_text: None,
             },
         );
-        self.files.truncate(MOST_REMEMBERED);
+        self.files.truncate(MAX_REMEMBERED);
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl OpenFiles {
                 selected_text: selected_text.filter(|text| !text.is_empty()).map(cut_selection),
             },
         );
-        self.files.truncate(MOST_REMEMBERED);
+        self.files.truncate(MAX_REMEMBERED);
         Ok(())
     }
 
@@ -180,15 +180,15 @@ impl OpenFiles {
         let mut hidden = Vec::new();
         let mut open_files: Vec<File> = Vec::new();
         for file in &self.files {
-            let because = match resolve(Path::new(&file.path)) {
-                None => Some(HiddenBecause::NotOnDisk),
-                Some(real) => privacy.rule_for(Path::new(&file.path), &real).map(HiddenBecause::Rule),
+            let reason = match resolve(Path::new(&file.path)) {
+                None => Some(HiddenReason::NotOnDisk),
+                Some(real) => privacy.rule_for(Path::new(&file.path), &real).map(HiddenReason::Rule),
             };
-            let because = because.or_else(|| (open_files.len() == MOST_FILES).then_some(HiddenBecause::TooMany));
-            if let Some(because) = because {
+            let reason = reason.or_else(|| (open_files.len() == MAX_FILES).then_some(HiddenReason::TooMany));
+            if let Some(reason) = reason {
                 hidden.push(Hidden {
                     path: file.path.clone(),
-                    because,
+                    reason,
                 });
                 continue;
             }
@@ -228,7 +228,7 @@ fn check_path(path: &str) -> Result<(), ContextError> {
 
 /// Cuts on a character boundary. Agents count UTF-16 units, of which a text never has more than UTF-8 bytes.
 fn cut_selection(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MOST_SELECTED_BYTES));
+    text.truncate(text.floor_char_boundary(MAX_SELECTED_BYTES));
     text
 }
 
@@ -337,10 +337,10 @@ mod tests {
     fn a_long_selection_is_cut_on_a_character_boundary() {
         let mut files = OpenFiles::default();
         files
-            .focus(1, "/a", None, Some("a".repeat(MOST_SELECTED_BYTES - 1) + "é and more"))
+            .focus(1, "/a", None, Some("a".repeat(MAX_SELECTED_BYTES - 1) + "é and more"))
             .unwrap();
         let selected = seen(&files)[0].selected_text.clone().unwrap();
-        assert_eq!(selected.len(), MOST_SELECTED_BYTES - 1);
+        assert_eq!(selected.len(), MAX_SELECTED_BYTES - 1);
     }
 
     /// Difference 17: positions count from 1.
@@ -384,7 +384,7 @@ mod tests {
             snapshot.hidden,
             [Hidden {
                 path: "/gone".into(),
-                because: HiddenBecause::NotOnDisk
+                reason: HiddenReason::NotOnDisk
             }]
         );
     }

@@ -18,9 +18,9 @@ use crate::context::{IdeContext, OpenFiles, Resolve};
 use crate::dialect::ClientInfo;
 use crate::draft::{DraftChange, HunkError};
 use crate::privacy::Privacy;
-use crate::review::{Outcome, Review, ReviewId, Verdict};
+use crate::review::{Decision, Review, ReviewId, ReviewOutcome};
 use crate::session::{Agent, SessionId};
-use crate::text_change::MisplacedChange;
+use crate::text_change::InvalidEdit;
 use crate::time::Now;
 
 /// Something that the shell around the core must do.
@@ -29,11 +29,11 @@ pub enum Effect {
     /// Tell every agent, now and when it connects, what is open.
     PublishContext(IdeContext),
     /// Tell one agent how its proposal was decided.
-    TellAgent {
+    SendDecision {
         /// Which agent.
         session: SessionId,
         /// What it is told.
-        verdict: Verdict,
+        decision: Decision,
     },
     /// A review waits for a decision: show it.
     ReviewOpened(ReviewId),
@@ -60,7 +60,7 @@ pub enum Effect {
         /// Its file.
         path: Arc<str>,
         /// How it ended.
-        outcome: Outcome,
+        outcome: ReviewOutcome,
     },
     /// An agent came, went, or opened or lost its stream.
     AgentsChanged,
@@ -76,15 +76,15 @@ pub enum DecideError {
     Unknown(ReviewId),
     /// The first decision counts.
     #[error("review {id} is closed: it was {outcome}")]
-    AlreadyOver {
+    Closed {
         /// Which review.
         id: ReviewId,
         /// How it ended.
-        outcome: Outcome,
+        outcome: ReviewOutcome,
     },
     /// A key pressed this soon was meant for something else.
     #[error("review {0} has only just opened; look at it before you decide")]
-    NotArmed(ReviewId),
+    TooSoon(ReviewId),
     /// Somebody else changed the draft in between.
     #[error("the draft of review {id} is now at version {version}; apply the newer edits and try again")]
     Stale {
@@ -106,7 +106,7 @@ pub enum DecideError {
     Hunk(#[from] HunkError),
     /// The change does not fit the draft.
     #[error(transparent)]
-    Misplaced(#[from] MisplacedChange),
+    InvalidEdit(#[from] InvalidEdit),
     /// The agent would take an empty text as "nothing was edited" and write its own proposal.
     #[error(
         "{agent} treats an empty text as \"not edited\" and would write its own proposal to {path}; reject the change and empty the file yourself, or keep at least a newline"
@@ -121,12 +121,12 @@ pub enum DecideError {
 
 /// Whether a person insists on a decision that an agent will misunderstand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Insist {
+pub enum EmptyDraft {
     /// No: such a decision is refused with the reason.
     #[default]
-    No,
+    Refuse,
     /// Yes: an emptied text is sent even to agents that take it as "nothing was edited".
-    EvenIfEmpty,
+    Allow,
 }
 
 /// Why a proposal was not taken.
@@ -146,10 +146,10 @@ pub struct Core {
     reviews: BTreeMap<ReviewId, Review>,
     last_review: u64,
     /// How the latest reviews ended, so that a second decision can be told what the first one was.
-    ended: VecDeque<(ReviewId, Outcome)>,
+    ended: VecDeque<(ReviewId, ReviewOutcome)>,
     orphans: VecDeque<reviews::Orphan>,
     /// Decisions about restored reviews whose agent has not come back yet.
-    early: Vec<(SessionId, Verdict)>,
+    early: Vec<(SessionId, Decision)>,
     effects: Vec<Effect>,
 }
 
@@ -218,7 +218,7 @@ impl Core {
         };
         self.agents.insert(session.clone(), agent);
         self.effects.push(Effect::AgentsChanged);
-        self.tell_early_decisions(session);
+        self.send_early_decisions(session);
     }
 
     /// An agent opened the stream on which it is told things.

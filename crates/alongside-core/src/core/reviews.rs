@@ -8,22 +8,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Core, DecideError, Effect, Insist, TooManyReviews};
+use super::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
-use crate::draft::{Choice, DraftChange, HunkId};
-use crate::review::{Base, Kept, Outcome, Proposal, Review, ReviewId, Verdict};
+use crate::draft::{DraftChange, HunkDecision, HunkId};
+use crate::review::{Base, CachedText, Decision, Proposal, Review, ReviewId, ReviewOutcome};
 use crate::session::{Agent, SessionId};
 use crate::text_change::TextChange;
 use crate::time::Now;
 
 /// How many reviews of one session may wait. Both command lines wait with one at a time.
-const MOST_REVIEWS: usize = 100;
+const MAX_REVIEWS: usize = 100;
 /// How long a review must have been there before a key can decide it.
-const ARMING: Duration = Duration::from_millis(400);
+const ARM_DELAY: Duration = Duration::from_millis(400);
 /// How many ended reviews are remembered by their outcome.
-const MOST_ENDED: usize = 256;
+const MAX_CLOSED_REVIEWS: usize = 256;
 /// How many orphans are remembered.
-const MOST_ORPHANS: usize = 64;
+const MAX_ORPHANS: usize = 64;
 
 /// A proposal whose agent went away before it heard the answer.
 pub(super) struct Orphan {
@@ -64,7 +64,7 @@ impl Core {
         if let Some(same) = former.filter(|former| is_same(former, &proposal)) {
             return Ok(same.id);
         }
-        if former.is_none() && waiting >= MOST_REVIEWS {
+        if former.is_none() && waiting >= MAX_REVIEWS {
             return Err(TooManyReviews(waiting));
         }
         let former = former.map(|former| (former.id, former.revision, former.version));
@@ -84,7 +84,7 @@ impl Core {
             base: proposal.base,
             opened_unix_milliseconds: now.unix_milliseconds,
             draft: proposal.draft,
-            text: Kept::default(),
+            text: CachedText::default(),
             appeared: now.monotonic,
         };
         review.changed();
@@ -115,7 +115,7 @@ impl Core {
             .collect();
         for session in absent {
             let early = self.early.extract_if(.., |(waiting, _)| *waiting == session);
-            let undelivered = early.map(|(_, verdict)| verdict.path().clone()).collect();
+            let undelivered = early.map(|(_, decision)| decision.path().clone()).collect();
             let agent = Agent {
                 session,
                 client: None,
@@ -126,10 +126,10 @@ impl Core {
         }
     }
 
-    /// The agent closes its proposal itself, because it was answered in its terminal. It gets the draft and no verdict.
+    /// The agent closes its proposal itself, because it was answered in its terminal. It gets the draft and no decision.
     pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Arc<str>> {
         let id = self.find(session, path)?.id;
-        let review = self.end(id, Outcome::ClosedByAgent)?;
+        let review = self.end(id, ReviewOutcome::ClosedByAgent)?;
         Some(review.text().clone())
     }
 
@@ -151,7 +151,7 @@ impl Core {
     }
 
     /// A person decides one hunk. Gives the new version.
-    pub fn decide_hunk(&mut self, id: ReviewId, hunk: HunkId, choice: Choice) -> Result<u64, DecideError> {
+    pub fn decide_hunk(&mut self, id: ReviewId, hunk: HunkId, choice: HunkDecision) -> Result<u64, DecideError> {
         self.change_draft(id, |review| Ok(review.draft.set_hunk(hunk, choice)?))
     }
 
@@ -191,15 +191,20 @@ impl Core {
     /// Whether a key may decide a review already. A front end whose decisions come from keys or clicks asks this first.
     pub fn check_armed(&self, now: Now, id: ReviewId) -> Result<(), DecideError> {
         let review = self.review(id)?;
-        if now.monotonic.saturating_sub(review.appeared) < ARMING {
-            Err(DecideError::NotArmed(id))
+        if now.monotonic.saturating_sub(review.appeared) < ARM_DELAY {
+            Err(DecideError::TooSoon(id))
         } else {
             Ok(())
         }
     }
 
     /// A person accepts the draft, or `content` in its place.
-    pub fn accept(&mut self, id: ReviewId, content: Option<Arc<str>>, insist: Insist) -> Result<(), DecideError> {
+    pub fn accept(
+        &mut self,
+        id: ReviewId,
+        content: Option<Arc<str>>,
+        empty_draft: EmptyDraft,
+    ) -> Result<(), DecideError> {
         let review = self.review(id)?;
         let conflicts = review.conflicts();
         if content.is_none() && conflicts > 0 {
@@ -208,16 +213,16 @@ impl Core {
         let content = content.unwrap_or_else(|| review.text().clone());
         let client = self.agents.get(&review.session).and_then(|agent| agent.client.as_ref());
         let emptied = content.is_empty() && !review.draft.proposal().is_empty();
-        if emptied && insist == Insist::No && ClientDialect::of(client).empty_means_unedited {
+        if emptied && empty_draft == EmptyDraft::Refuse && ClientDialect::of(client).empty_means_unedited {
             return Err(DecideError::EmptyMeansUnedited {
                 agent: review.agent.clone(),
                 path: review.path.clone(),
             });
         }
-        if let Some(review) = self.end(id, Outcome::Accepted) {
-            self.tell(
+        if let Some(review) = self.end(id, ReviewOutcome::Accepted) {
+            self.send_decision(
                 &review.session,
-                Verdict::Accepted {
+                Decision::Accepted {
                     path: review.path,
                     content,
                 },
@@ -238,7 +243,7 @@ impl Core {
     /// A person rejects the proposal.
     pub fn reject(&mut self, id: ReviewId) -> Result<(), DecideError> {
         self.review(id)?;
-        self.reject_as(id, Outcome::Rejected);
+        self.reject_as(id, ReviewOutcome::Rejected);
         Ok(())
     }
 
@@ -246,13 +251,13 @@ impl Core {
     pub fn shut_down(&mut self) {
         let open: Vec<ReviewId> = self.reviews.keys().copied().collect();
         for id in open {
-            self.reject_as(id, Outcome::ShutDown);
+            self.reject_as(id, ReviewOutcome::ShutDown);
         }
     }
 
-    fn reject_as(&mut self, id: ReviewId, outcome: Outcome) {
+    fn reject_as(&mut self, id: ReviewId, outcome: ReviewOutcome) {
         if let Some(review) = self.end(id, outcome) {
-            self.tell(&review.session, Verdict::Rejected { path: review.path });
+            self.send_decision(&review.session, Decision::Rejected { path: review.path });
         }
     }
 
@@ -262,10 +267,10 @@ impl Core {
             .find(|review| review.session == *session && *review.path == *path)
     }
 
-    fn end(&mut self, id: ReviewId, outcome: Outcome) -> Option<Review> {
+    fn end(&mut self, id: ReviewId, outcome: ReviewOutcome) -> Option<Review> {
         let review = self.reviews.remove(&id)?;
         self.ended.push_back((id, outcome));
-        if self.ended.len() > MOST_ENDED {
+        if self.ended.len() > MAX_CLOSED_REVIEWS {
             self.ended.pop_front();
         }
         self.effects.push(Effect::ReviewClosed {
@@ -278,31 +283,31 @@ impl Core {
 
     fn why_not_open(&self, id: ReviewId) -> DecideError {
         match self.ended.iter().find(|(ended, _)| *ended == id) {
-            Some(&(id, outcome)) => DecideError::AlreadyOver { id, outcome },
+            Some(&(id, outcome)) => DecideError::Closed { id, outcome },
             None => DecideError::Unknown(id),
         }
     }
 
-    fn tell(&mut self, session: &SessionId, verdict: Verdict) {
+    fn send_decision(&mut self, session: &SessionId, decision: Decision) {
         let session = session.clone();
         if self.agents.contains_key(&session) {
-            self.effects.push(Effect::TellAgent { session, verdict });
+            self.effects.push(Effect::SendDecision { session, decision });
         } else {
-            self.early.push((session, verdict));
+            self.early.push((session, decision));
         }
     }
 
-    pub(super) fn tell_early_decisions(&mut self, session: &SessionId) {
+    pub(super) fn send_early_decisions(&mut self, session: &SessionId) {
         let early = self.early.extract_if(.., |(waiting, _)| waiting == session);
         self.effects
-            .extend(early.map(|(session, verdict)| Effect::TellAgent { session, verdict }));
+            .extend(early.map(|(session, decision)| Effect::SendDecision { session, decision }));
     }
 
     pub(super) fn orphan_reviews_of(&mut self, agent: &Agent, undelivered: Vec<Arc<str>>) {
         let open = self.reviews_of(&agent.session);
         let mut paths = undelivered;
         for id in open {
-            paths.extend(self.end(id, Outcome::Orphaned).map(|review| review.path));
+            paths.extend(self.end(id, ReviewOutcome::Orphaned).map(|review| review.path));
         }
         for path in paths {
             self.orphans.push_back(Orphan {
@@ -310,7 +315,7 @@ impl Core {
                 client: agent.client.clone(),
                 path,
             });
-            if self.orphans.len() > MOST_ORPHANS {
+            if self.orphans.len() > MAX_ORPHANS {
                 self.orphans.pop_front();
             }
         }
@@ -330,17 +335,17 @@ impl Core {
     /// A path that somebody still reviews is left alone: the rejection could hit that review.
     pub(super) fn rescue_orphans_through(&mut self, session: &SessionId) {
         let Some(agent) = self.agents.get(session) else { return };
-        let verdicts: Vec<Verdict> = self
+        let decisions: Vec<Decision> = self
             .orphans
             .iter()
             .filter(|orphan| orphan.session == *session || orphan.client.is_none() || orphan.client == agent.client)
             .filter(|orphan| !self.reviews.values().any(|review| review.path == orphan.path))
-            .map(|orphan| Verdict::Rejected {
+            .map(|orphan| Decision::Rejected {
                 path: orphan.path.clone(),
             })
             .collect();
-        for verdict in verdicts {
-            self.tell(session, verdict);
+        for decision in decisions {
+            self.send_decision(session, decision);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::context::Cursor;
-use crate::draft::{Choice, HunkChange};
+use crate::draft::{HunkChange, HunkDecision};
 use crate::review::{Base, Proposal};
 use crate::text_change::TextChange;
 
@@ -37,25 +37,25 @@ fn propose(core: &mut Core, session: &SessionId, path: &str, text: &str) -> Revi
         .unwrap()
 }
 
-fn told(core: &mut Core) -> Vec<(String, Verdict)> {
+fn told(core: &mut Core) -> Vec<(String, Decision)> {
     core.take_effects()
         .into_iter()
         .filter_map(|effect| match effect {
-            Effect::TellAgent { session, verdict } => Some((session.to_string(), verdict)),
+            Effect::SendDecision { session, decision } => Some((session.to_string(), decision)),
             _ => None,
         })
         .collect()
 }
 
-fn accepted(path: &str, content: &str) -> Verdict {
-    Verdict::Accepted {
+fn accepted(path: &str, content: &str) -> Decision {
+    Decision::Accepted {
         path: path.into(),
         content: content.into(),
     }
 }
 
-fn rejected(path: &str) -> Verdict {
-    Verdict::Rejected { path: path.into() }
+fn rejected(path: &str) -> Decision {
+    Decision::Rejected { path: path.into() }
 }
 
 fn contexts(core: &mut Core) -> usize {
@@ -128,7 +128,7 @@ fn a_decision_goes_to_the_session_that_asked_and_to_no_other() {
     let two = connect(&mut core, "two", gemini());
     let of_one = propose(&mut core, &one, "/a", "one");
     let of_two = propose(&mut core, &two, "/a", "two");
-    core.accept(of_two, None, Insist::No).unwrap();
+    core.accept(of_two, None, EmptyDraft::Refuse).unwrap();
     core.reject(of_one).unwrap();
     assert_eq!(
         told(&mut core),
@@ -141,12 +141,12 @@ fn a_review_is_decided_exactly_once() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
-    core.accept(review, None, Insist::No).unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(
         core.reject(review),
-        Err(DecideError::AlreadyOver {
+        Err(DecideError::Closed {
             id: review,
-            outcome: Outcome::Accepted
+            outcome: ReviewOutcome::Accepted
         })
     );
     assert_eq!(told(&mut core).len(), 1);
@@ -159,7 +159,7 @@ fn the_path_goes_back_byte_for_byte() {
     let session = connect(&mut core, "one", gemini());
     let strange = "/a//b/../c d/\u{e9}\u{301}";
     let review = propose(&mut core, &session, strange, "text");
-    core.accept(review, None, Insist::No).unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted(strange, "text"))]);
 }
 
@@ -169,7 +169,7 @@ fn marks_line_endings_and_a_missing_final_newline_survive() {
     let session = connect(&mut core, "one", gemini());
     let text = "\u{feff}one\r\ntwo\nthree\r\nfour";
     let review = propose(&mut core, &session, "/a", text);
-    core.accept(review, None, Insist::No).unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", text))]);
 }
 
@@ -180,7 +180,7 @@ fn an_edited_draft_is_what_gets_accepted() {
     let review = propose(&mut core, &session, "/a", "text");
     core.edit(review, "edited").unwrap();
     assert!(core.review(review).unwrap().is_edited());
-    core.accept(review, None, Insist::No).unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", "edited"))]);
 }
 
@@ -217,13 +217,13 @@ fn a_person_who_empties_a_file_is_told_that_it_would_not_be_emptied() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
-    let refused = core.accept(review, Some("".into()), Insist::No);
+    let refused = core.accept(review, Some("".into()), EmptyDraft::Refuse);
     assert!(
         matches!(refused, Err(DecideError::EmptyMeansUnedited { .. })),
         "{refused:?}"
     );
     assert!(core.review(review).is_ok(), "the review still waits");
-    core.accept(review, Some("".into()), Insist::EvenIfEmpty).unwrap();
+    core.accept(review, Some("".into()), EmptyDraft::Allow).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", ""))]);
 }
 
@@ -239,9 +239,9 @@ fn a_client_of_the_specification_may_be_given_an_empty_text() {
         },
     );
     let review = propose(&mut core, &session, "/a", "text");
-    core.accept(review, Some("".into()), Insist::No).unwrap();
+    core.accept(review, Some("".into()), EmptyDraft::Refuse).unwrap();
     let proposal_is_empty = propose(&mut core, &session, "/b", "");
-    core.accept(proposal_is_empty, None, Insist::No).unwrap();
+    core.accept(proposal_is_empty, None, EmptyDraft::Refuse).unwrap();
 }
 
 #[test]
@@ -278,9 +278,9 @@ fn a_command_line_that_comes_back_as_a_new_session_is_told_of_its_orphans() {
     core.session_ended(&old, Vec::new());
     assert_eq!(
         core.reject(review),
-        Err(DecideError::AlreadyOver {
+        Err(DecideError::Closed {
             id: review,
-            outcome: Outcome::Orphaned
+            outcome: ReviewOutcome::Orphaned
         })
     );
     core.take_effects();
@@ -335,7 +335,7 @@ fn a_decision_that_never_arrived_frees_the_agent_when_it_comes_back() {
     let old = connect(&mut core, "old", gemini());
     let review = propose(&mut core, &old, "/a", "text");
     core.stream_closed(&old);
-    core.accept(review, None, Insist::No).unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
     core.session_ended(&old, vec!["/a".into()]);
     core.take_effects();
     core.session_started(at(0), &old, Some(gemini()));
@@ -354,7 +354,7 @@ fn a_restored_review_is_decided_by_the_session_that_comes_back() {
     after.restore_review(at(0), saved);
     let session = connect(&mut after, "one", gemini());
     after.orphan_absent();
-    after.accept(id, None, Insist::No).unwrap();
+    after.accept(id, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(told(&mut after), [("one".into(), accepted("/a", "text"))]);
     assert_eq!(
         propose(&mut after, &session, "/b", "text"),
@@ -386,14 +386,14 @@ fn a_decision_about_a_restored_review_waits_for_its_agent() {
 
     let mut after = core();
     after.restore_review(at(0), saved.clone());
-    after.accept(id, None, Insist::No).unwrap();
+    after.accept(id, None, EmptyDraft::Refuse).unwrap();
     assert!(told(&mut after).is_empty(), "nobody is there to be told");
     after.session_started(at(0), &session, Some(gemini()));
     assert_eq!(told(&mut after), [("one".into(), accepted("/a", "text"))]);
 
     let mut never = core();
     never.restore_review(at(0), saved);
-    never.accept(id, None, Insist::No).unwrap();
+    never.accept(id, None, EmptyDraft::Refuse).unwrap();
     never.orphan_absent();
     let other = SessionId::new("other");
     never.session_started(at(0), &other, Some(gemini()));
@@ -452,7 +452,7 @@ fn a_hunk_is_decided_and_everybody_hears_the_change_of_the_text() {
     let id = core.open_review(at(0), &session, proposal).unwrap();
     let hunks: Vec<_> = core.review(id).unwrap().draft().hunks().collect();
     core.take_effects();
-    let version = core.decide_hunk(id, hunks[0].id, Choice::Rejected).unwrap();
+    let version = core.decide_hunk(id, hunks[0].id, HunkDecision::Rejected).unwrap();
     assert_eq!(version, 2);
     let now: Vec<_> = core.review(id).unwrap().draft().hunks().take(1).collect();
     let change = DraftChange {
@@ -469,7 +469,7 @@ fn a_hunk_is_decided_and_everybody_hears_the_change_of_the_text() {
         },
     };
     assert_eq!(core.take_effects(), [Effect::ReviewEdited { id, change }]);
-    core.accept(id, None, Insist::No).unwrap();
+    core.accept(id, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", "1\n2\n3\n4\nfive\n"))]);
 }
 
@@ -498,7 +498,7 @@ fn a_change_to_an_old_version_is_refused_and_the_draft_stays() {
     }];
     assert!(matches!(
         core.change(review, 2, &beyond),
-        Err(DecideError::Misplaced(_))
+        Err(DecideError::InvalidEdit(_))
     ));
 }
 
@@ -508,7 +508,7 @@ fn a_key_pressed_as_a_review_appears_decides_nothing() {
     let session = connect(&mut core, "one", gemini());
     let proposal = Proposal::new("/a", Base::Missing, "text");
     let review = core.open_review(at(1000), &session, proposal).unwrap();
-    assert_eq!(core.check_armed(at(1399), review), Err(DecideError::NotArmed(review)));
+    assert_eq!(core.check_armed(at(1399), review), Err(DecideError::TooSoon(review)));
     assert_eq!(core.check_armed(at(1400), review), Ok(()));
     core.open_review(at(2000), &session, Proposal::new("/a", Base::Missing, "another"))
         .unwrap();
@@ -536,12 +536,12 @@ fn a_file_that_changes_on_disk_is_merged_and_a_conflict_must_be_decided() {
 
     core.base_changed(id, Base::Text("0\n1\nzwei\n3\n".into()));
     assert_eq!(
-        core.accept(id, None, Insist::No),
+        core.accept(id, None, EmptyDraft::Refuse),
         Err(DecideError::Conflicts { id, count: 1 })
     );
     let conflict = core.review(id).unwrap().draft().conflicts().next().unwrap().id;
-    core.decide_hunk(id, conflict, Choice::Accepted).unwrap();
-    core.accept(id, None, Insist::No).unwrap();
+    core.decide_hunk(id, conflict, HunkDecision::Accepted).unwrap();
+    core.accept(id, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(told(&mut core), [("one".into(), accepted("/a", "0\n1\ntwo\n3\n"))]);
 }
 

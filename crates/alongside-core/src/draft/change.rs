@@ -66,14 +66,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::draft::{Choice, Draft};
+    use crate::draft::{Draft, HunkDecision};
 
     fn lines() -> impl Strategy<Value = String> {
         proptest::collection::vec("[abc]\n", 0..12).prop_map(|lines| lines.concat())
     }
 
-    fn choice() -> impl Strategy<Value = Choice> {
-        prop_oneof![Just(Choice::Accepted), Just(Choice::Rejected), Just(Choice::Kept)]
+    fn choice() -> impl Strategy<Value = HunkDecision> {
+        prop_oneof![
+            Just(HunkDecision::Accepted),
+            Just(HunkDecision::Rejected),
+            Just(HunkDecision::Kept)
+        ]
     }
 
     proptest! {
@@ -126,7 +130,7 @@ mod tests {
         let text = |word: &str| (0..300).map(|number| line(number, word)).collect::<String>();
         let mut draft = Draft::new(text("old"), text("new\nnew"));
         let hunk = draft.hunks().nth(40).unwrap().id;
-        let change = draft.set_hunk(hunk, Choice::Rejected).unwrap().hunks;
+        let change = draft.set_hunk(hunk, HunkDecision::Rejected).unwrap().hunks;
         assert_eq!(
             (change.at, change.removed, change.now.len(), change.shift),
             (40, 1, 1, -1)

@@ -13,7 +13,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 use super::lines::count_lines;
 
 /// Beyond this the rest is compared coarsely: a person waits for the answer.
-const PATIENCE: Duration = Duration::from_millis(300);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A stretch of one text and what stands in its place in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn line_changes(old: &str, new: &str) -> Vec<Change> {
     let skipped = count_lines(old.get(..prefix).unwrap_or_default());
     let old = old.get(middle(old)).unwrap_or_default();
     let new = new.get(middle(new)).unwrap_or_default();
-    let mut changes = token_changes(old.split_inclusive('\n'), new.split_inclusive('\n'), PATIENCE);
+    let mut changes = token_changes(old.split_inclusive('\n'), new.split_inclusive('\n'), DIFF_TIMEOUT);
     for change in &mut changes {
         change.old = change.old.start + skipped..change.old.end + skipped;
         change.new = change.new.start + skipped..change.new.end + skipped;

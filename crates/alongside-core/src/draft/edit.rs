@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compare::line_changes;
 use super::lines::Text;
-use super::regions::{Cutter, Reach, regions};
+use super::regions::{Cutter, Proximity, regions};
 use super::segment::{Builder, Edited, Segment, around};
 use super::{Draft, HunkId};
 
@@ -28,7 +28,7 @@ impl Draft {
         }
         let changes = line_changes(&former, text);
         let text = Text::new(Arc::from(text));
-        let mut regions = regions(&self.segments, Segment::text_lines, changes, Reach::Inside);
+        let mut regions = regions(&self.segments, Segment::text_lines, changes, Proximity::Inside);
         if let Some(last) = regions.last_mut() {
             let typed = text.slice(&last.new);
             // Nothing may ever come behind a line without its end, so whatever could come there later has to be part

@@ -36,7 +36,7 @@ pub enum HunkState {
 /// What a person decides about a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Choice {
+pub enum HunkDecision {
     /// The agent's text. The person's own text, where the agent proposes nothing.
     Accepted,
     /// The file's text.

@@ -12,11 +12,11 @@
 //! ending is a change like any other (see [`HunkKind`]).
 //!
 //! ```
-//! use alongside_core::draft::{Choice, Draft, HunkState};
+//! use alongside_core::draft::{HunkDecision, Draft, HunkState};
 //!
 //! let mut draft = Draft::new("one\ntwo\nthree\nfour\n", "ONE\ntwo\nTHREE\nfour\n");
 //! let first = draft.hunks().next().expect("two hunks").id;
-//! draft.set_hunk(first, Choice::Rejected)?;
+//! draft.set_hunk(first, HunkDecision::Rejected)?;
 //! assert_eq!(draft.text(), "one\ntwo\nTHREE\nfour\n");
 //!
 //! draft.edit("one\ntwo\nThree\nfour\n");
@@ -47,18 +47,18 @@ use std::sync::Arc;
 
 pub use self::change::{DraftChange, HunkChange};
 use self::compare::line_changes;
-pub use self::hunk::{Choice, Hunk, HunkError, HunkId, HunkKind, HunkState, HunkTexts, LineRange};
+pub use self::hunk::{Hunk, HunkDecision, HunkError, HunkId, HunkKind, HunkState, HunkTexts, LineRange};
 use self::lines::Text;
 pub use self::rebase::Rebased;
 use self::segment::{Builder, Originals, Proposed, Segment, Sides};
-pub use self::stored::{BrokenDraft, DraftOutline};
+pub use self::stored::{DraftOutline, InvalidStoredDraft};
 pub use self::words::{WordChange, WordChangeKind};
 use crate::text_change::{TextChange, utf16_length};
 
 /// The base, the proposal and what a person makes of them.
 ///
 /// It is stored as its texts and its [outline](Self::outline), and [restored](Self::restore) exactly; what does not hang
-/// together is refused with [`BrokenDraft`].
+/// together is refused with [`InvalidStoredDraft`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     originals: Originals,
@@ -167,10 +167,10 @@ impl Draft {
         Ok(words::word_changes(texts.base, new))
     }
 
-    /// Decides one hunk. What a person wrote inside it is dropped, unless it is [kept](Choice::Kept).
+    /// Decides one hunk. What a person wrote inside it is dropped, unless it is [kept](HunkDecision::Kept).
     ///
     /// A hunk of the person's own has no side of the agent's to go back to: accepting it keeps it, rejecting reverts it.
-    pub fn set_hunk(&mut self, id: HunkId, choice: Choice) -> Result<DraftChange, HunkError> {
+    pub fn set_hunk(&mut self, id: HunkId, choice: HunkDecision) -> Result<DraftChange, HunkError> {
         let position = self.position(id)?;
         if let Some(change) = self.switch(position, choice) {
             return Ok(change);
@@ -185,7 +185,7 @@ impl Draft {
 
     /// Switches a hunk of the agent's between its two sides, which no other hunk takes notice of: however large the text
     /// is, only this place is looked at. `None` if it is none of the agent's.
-    fn switch(&mut self, position: usize, choice: Choice) -> Option<DraftChange> {
+    fn switch(&mut self, position: usize, choice: HunkDecision) -> Option<DraftChange> {
         let Segment::Proposed { hunk, accepted } = self.segments.get_mut(position)? else {
             return None;
         };
@@ -194,9 +194,9 @@ impl Draft {
             accepted: *accepted,
         };
         match choice {
-            Choice::Accepted => *accepted = true,
-            Choice::Rejected => *accepted = false,
-            Choice::Kept => {}
+            HunkDecision::Accepted => *accepted = true,
+            HunkDecision::Rejected => *accepted = false,
+            HunkDecision::Kept => {}
         }
         let (above, segment) = (self.segments.get(..position)?, self.segments.get(position)?);
         let originals = &self.originals;
@@ -216,11 +216,11 @@ impl Draft {
     }
 
     /// Decides every hunk at once, each as [`Self::set_hunk`] would.
-    pub fn set_all(&mut self, choice: Choice) {
+    pub fn set_all(&mut self, choice: HunkDecision) {
         self.decide(choice, |_| true);
     }
 
-    fn decide(&mut self, choice: Choice, concerns: impl Fn(usize) -> bool) {
+    fn decide(&mut self, choice: HunkDecision, concerns: impl Fn(usize) -> bool) {
         let mut builder = Builder::default();
         for (index, segment) in std::mem::take(&mut self.segments).into_iter().enumerate() {
             if concerns(index) {

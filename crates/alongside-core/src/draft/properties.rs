@@ -49,8 +49,8 @@ fn text() -> impl Strategy<Value = String> {
 /// What can happen to a draft.
 #[derive(Clone, Debug)]
 enum Action {
-    Set(u32, Choice),
-    SetAll(Choice),
+    Set(u32, HunkDecision),
+    SetAll(HunkDecision),
     Edit(String),
     /// Replace some lines of the draft by others.
     EditLines(usize, usize, String),
@@ -59,8 +59,12 @@ enum Action {
     RebaseLines(usize, usize, String),
 }
 
-fn choice() -> impl Strategy<Value = Choice> {
-    prop_oneof![Just(Choice::Accepted), Just(Choice::Rejected), Just(Choice::Kept)]
+fn choice() -> impl Strategy<Value = HunkDecision> {
+    prop_oneof![
+        Just(HunkDecision::Accepted),
+        Just(HunkDecision::Rejected),
+        Just(HunkDecision::Kept)
+    ]
 }
 
 fn small() -> impl Strategy<Value = String> {
@@ -134,7 +138,7 @@ fn check(draft: &Draft) {
 fn revert_own(draft: &mut Draft) {
     let own: Vec<HunkId> = draft.hunks().filter(|hunk| hunk.yours).map(|hunk| hunk.id).collect();
     for id in own {
-        draft.set_hunk(id, Choice::Rejected).unwrap();
+        draft.set_hunk(id, HunkDecision::Rejected).unwrap();
     }
 }
 
@@ -174,10 +178,10 @@ proptest! {
         let mut draft = Draft::new(&*base, &*proposal);
         check(&draft);
         prop_assert_eq!(draft.text(), &*proposal);
-        draft.set_all(Choice::Rejected);
+        draft.set_all(HunkDecision::Rejected);
         check(&draft);
         prop_assert_eq!(draft.text(), base);
-        draft.set_all(Choice::Accepted);
+        draft.set_all(HunkDecision::Accepted);
         prop_assert_eq!(draft.text(), proposal);
     }
 
@@ -189,7 +193,7 @@ proptest! {
     ) {
         let mut draft = Draft::new(&*base, &*proposal);
         let mut other = draft.clone();
-        let choice = |accepted: bool| if accepted { Choice::Accepted } else { Choice::Rejected };
+        let choice = |accepted: bool| if accepted { HunkDecision::Accepted } else { HunkDecision::Rejected };
         let mut decisions: Vec<_> = draft.hunks().zip(choices).map(|(hunk, (accepted, rank))| (hunk.id, accepted, rank)).collect();
         for &(id, accepted, _) in &decisions {
             draft.set_hunk(id, choice(accepted)).unwrap();
@@ -231,11 +235,11 @@ proptest! {
             check(&draft);
         }
         let mut accepted = draft.clone();
-        accepted.set_all(Choice::Accepted);
+        accepted.set_all(HunkDecision::Accepted);
         revert_own(&mut accepted);
         prop_assert_eq!(accepted.text(), proposal);
         prop_assert_eq!(accepted.hunks().collect::<Vec<_>>(), original.hunks().collect::<Vec<_>>());
-        draft.set_all(Choice::Rejected);
+        draft.set_all(HunkDecision::Rejected);
         prop_assert_eq!(draft.text(), base);
     }
 
@@ -251,17 +255,17 @@ proptest! {
             check(&draft);
         }
         let mut accepted = draft.clone();
-        accepted.set_all(Choice::Accepted);
+        accepted.set_all(HunkDecision::Accepted);
         revert_own(&mut accepted);
         prop_assert_eq!(&*accepted.text(), &**draft.proposal());
-        draft.set_all(Choice::Rejected);
+        draft.set_all(HunkDecision::Rejected);
         prop_assert_eq!(&*draft.text(), &**draft.base());
     }
 
     #[test]
     fn a_rejected_draft_follows_the_file(base in text(), proposal in text(), disk in text()) {
         let mut draft = Draft::new(&*base, &*proposal);
-        draft.set_all(Choice::Rejected);
+        draft.set_all(HunkDecision::Rejected);
         prop_assert!(draft.rebase(&*disk).clean);
         prop_assert_eq!(draft.text(), disk);
         check(&draft);
@@ -293,7 +297,7 @@ proptest! {
             }
             None => {}
         }
-        draft.set_all(Choice::Rejected);
+        draft.set_all(HunkDecision::Rejected);
         prop_assert_eq!(draft.text(), disk);
     }
 

@@ -12,7 +12,7 @@ use super::Draft;
 use super::compare::{Change, line_changes};
 use super::edit::name_of;
 use super::lines::{Text, count_lines};
-use super::regions::{Cutter, Reach, regions};
+use super::regions::{Cutter, Proximity, regions};
 use super::segment::{Builder, Edited, Originals, Proposed, Segment, Sides};
 
 /// How a change of the file went into a draft.
@@ -38,7 +38,7 @@ impl Draft {
             &self.segments,
             |segment| segment.sides().base.len(),
             changes,
-            Reach::Touching,
+            Proximity::Touching,
         );
         let mut cutter = Cutter::new(std::mem::take(&mut self.segments));
         let mut merge = Merge {
@@ -153,14 +153,14 @@ impl Merge<'_> {
             self.segments.push(Segment::Common(sides));
             return;
         };
-        let Meeting {
+        let Overlap {
             ancestor,
             proposal,
             draft,
             proposed,
             rejected_only,
             rejected_partly,
-        } = Meeting::of(concerned, self.old);
+        } = Overlap::of(concerned, self.old);
         let ancestor = (theirs != ancestor).then_some(ancestor);
         if !proposed || proposal == theirs {
             // The agent has nothing to say here, or nothing any more.
@@ -208,7 +208,7 @@ impl Merge<'_> {
 
 /// What the draft has where the file changed.
 #[derive(Default)]
-struct Meeting {
+struct Overlap {
     /// What the file held when agent and person started from it.
     ancestor: String,
     proposal: String,
@@ -219,7 +219,7 @@ struct Meeting {
     rejected_partly: bool,
 }
 
-impl Meeting {
+impl Overlap {
     fn of(segments: &[Segment], originals: &Originals) -> Self {
         let is_rejected = |segment: &&Segment| matches!(segment, Segment::Proposed { accepted: false, .. });
         let hunks = segments.iter().filter(|segment| !segment.is_common()).count();

@@ -9,12 +9,12 @@ use super::segment::{Segment, Sides};
 
 /// A place between two lines: before line `line` of segment `segment`. Only parts in common have places inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cut {
+pub(super) struct LineBoundary {
     segment: usize,
     line: usize,
 }
 
-impl Cut {
+impl LineBoundary {
     fn before(segment: usize) -> Self {
         Self { segment, line: 0 }
     }
@@ -22,7 +22,7 @@ impl Cut {
 
 /// How close a change must come to a hunk to concern it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum Proximity {
     /// It changes lines of the hunk, or inserts lines at its edge.
     Inside,
     /// No unchanged line is between them.
@@ -32,8 +32,8 @@ pub(super) enum Reach {
 /// A stretch of the draft that changes as a whole.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
-    start: Cut,
-    end: Cut,
+    start: LineBoundary,
+    end: LineBoundary,
     first: Change,
     last: Change,
     /// The lines that come in its place.
@@ -51,7 +51,7 @@ pub(super) fn regions(
     segments: &[Segment],
     lines: fn(&Segment) -> usize,
     changes: Vec<Change>,
-    reach: Reach,
+    reach: Proximity,
 ) -> Vec<Region> {
     let mut starts = vec![0];
     let mut total = 0;
@@ -89,7 +89,7 @@ pub(super) fn regions(
 impl Region {
     /// Makes it reach to the end of the draft.
     pub(super) fn extend_to_end(&mut self, segments: &[Segment]) {
-        self.end = Cut::before(segments.len());
+        self.end = LineBoundary::before(segments.len());
     }
 }
 
@@ -98,7 +98,7 @@ impl Layout<'_> {
         self.starts.get(segment).copied().unwrap_or_default()
     }
 
-    fn line(&self, cut: Cut) -> usize {
+    fn line(&self, cut: LineBoundary) -> usize {
         self.start(cut.segment) + cut.line
     }
 
@@ -123,32 +123,34 @@ impl Layout<'_> {
     }
 
     /// The place before a line, outside of hunks.
-    fn cut(&self, segment: usize, line: usize) -> Cut {
+    fn cut(&self, segment: usize, line: usize) -> LineBoundary {
         let inside = line - self.start(segment);
         if line == self.start(segment + 1) {
-            Cut::before(segment + 1)
+            LineBoundary::before(segment + 1)
         } else {
-            Cut { segment, line: inside }
+            LineBoundary { segment, line: inside }
         }
     }
 
-    fn cuts(&self, lines: &Range<usize>, reach: Reach) -> (Cut, Cut) {
+    fn cuts(&self, lines: &Range<usize>, reach: Proximity) -> (LineBoundary, LineBoundary) {
         let touching = self.touching(lines);
         if lines.is_empty() {
             let mut hunks = touching.clone().filter(|&segment| self.is_hunk(segment));
             let first = hunks.next();
             let last = hunks.next_back().or(first);
             return match (first.zip(last), reach) {
-                (Some((first, last)), Reach::Touching) => (Cut::before(first), Cut::before(last + 1)),
-                (Some((first, _)), Reach::Inside) => {
+                (Some((first, last)), Proximity::Touching) => {
+                    (LineBoundary::before(first), LineBoundary::before(last + 1))
+                }
+                (Some((first, _)), Proximity::Inside) => {
                     // Who types where a hunk put nothing most likely means that hunk.
                     let mut empty = touching.filter(|&segment| self.is_hunk(segment) && self.is_empty(segment));
                     let hunk = empty.next().unwrap_or(first);
-                    (Cut::before(hunk), Cut::before(hunk + 1))
+                    (LineBoundary::before(hunk), LineBoundary::before(hunk + 1))
                 }
                 (None, _) => {
                     let cut = if self.segments.is_empty() {
-                        Cut::before(0)
+                        LineBoundary::before(0)
                     } else {
                         self.cut(touching.start, lines.start)
                     };
@@ -158,19 +160,19 @@ impl Layout<'_> {
         }
         let (first, last) = (self.holding(lines.start), self.holding(lines.end - 1));
         let mut start = if self.is_hunk(first) {
-            Cut::before(first)
+            LineBoundary::before(first)
         } else {
             self.cut(first, lines.start)
         };
         let mut end = if self.is_hunk(last) {
-            Cut::before(last + 1)
+            LineBoundary::before(last + 1)
         } else {
             self.cut(last, lines.end)
         };
-        if reach == Reach::Touching {
+        if reach == Proximity::Touching {
             for hunk in touching.filter(|&segment| self.is_hunk(segment)) {
-                start = start.min(Cut::before(hunk));
-                end = end.max(Cut::before(hunk + 1));
+                start = start.min(LineBoundary::before(hunk));
+                end = end.max(LineBoundary::before(hunk + 1));
             }
         }
         (start, end)
@@ -181,7 +183,7 @@ impl Layout<'_> {
 pub(super) struct Cutter {
     rest: std::vec::IntoIter<Segment>,
     current: Option<Segment>,
-    at: Cut,
+    at: LineBoundary,
     done: Sides,
 }
 
@@ -191,7 +193,7 @@ impl Cutter {
         Self {
             current: rest.next(),
             rest,
-            at: Cut::before(0),
+            at: LineBoundary::before(0),
             done: Sides {
                 base: 0..0,
                 proposal: 0..0,
@@ -219,7 +221,7 @@ impl Cutter {
         self.current.into_iter().chain(self.rest)
     }
 
-    fn up_to(&mut self, cut: Cut) -> Vec<Segment> {
+    fn up_to(&mut self, cut: LineBoundary) -> Vec<Segment> {
         let mut taken = Vec::new();
         while self.at < cut {
             let Some(segment) = self.current.take() else { break };
@@ -232,7 +234,7 @@ impl Cutter {
                 }
                 whole => {
                     self.current = self.rest.next();
-                    self.at = Cut::before(self.at.segment + 1);
+                    self.at = LineBoundary::before(self.at.segment + 1);
                     whole
                 }
             };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::hunk::{Choice, HunkId};
+use super::hunk::{HunkDecision, HunkId};
 use super::lines::{Text, count_lines};
 
 /// The two texts that segments point into.
@@ -204,19 +204,21 @@ impl Builder {
     }
 
     /// A segment after the person's choice about it.
-    pub(super) fn push_decided(&mut self, segment: Segment, choice: Choice, originals: &Originals) {
+    pub(super) fn push_decided(&mut self, segment: Segment, choice: HunkDecision, originals: &Originals) {
         match (segment, choice) {
-            (Segment::Proposed { hunk, .. }, Choice::Accepted | Choice::Rejected) => self.push(Segment::Proposed {
-                hunk,
-                accepted: choice == Choice::Accepted,
-            }),
-            (Segment::Edited(edited), Choice::Accepted) if !edited.inside.is_empty() => {
+            (Segment::Proposed { hunk, .. }, HunkDecision::Accepted | HunkDecision::Rejected) => {
+                self.push(Segment::Proposed {
+                    hunk,
+                    accepted: choice == HunkDecision::Accepted,
+                })
+            }
+            (Segment::Edited(edited), HunkDecision::Accepted) if !edited.inside.is_empty() => {
                 self.push_settled(&edited.sides, edited.inside, std::iter::repeat(true));
             }
-            (Segment::Edited(edited), Choice::Rejected) => {
+            (Segment::Edited(edited), HunkDecision::Rejected) => {
                 self.push_settled(&edited.sides, edited.inside, std::iter::repeat(false));
             }
-            (Segment::Edited(mut edited), Choice::Accepted | Choice::Kept) => {
+            (Segment::Edited(mut edited), HunkDecision::Accepted | HunkDecision::Kept) => {
                 edited.ancestor = None;
                 self.push_edited(edited, originals);
             }
@@ -243,7 +245,7 @@ impl Builder {
 /// in the editor bring back the very hunks that were there.
 fn settle(edited: &Edited, originals: &Originals) -> Option<Vec<bool>> {
     /// Repeated lines can match in several ways; more ways than this are not followed up.
-    const MOST_WAYS: usize = 16;
+    const MAX_WAYS: usize = 16;
 
     let (text, inside) = (edited.text.as_str(), &edited.inside);
     if text == originals.proposal.slice(&edited.sides.proposal) {
@@ -269,7 +271,7 @@ fn settle(edited: &Edited, originals: &Originals) -> Option<Vec<bool>> {
         for &from in &reached {
             let rest = text.get(from..).and_then(|rest| rest.strip_prefix(common));
             for (side, accepted) in choices {
-                if rest.is_some_and(|rest| rest.starts_with(side)) && next.len() < MOST_WAYS {
+                if rest.is_some_and(|rest| rest.starts_with(side)) && next.len() < MAX_WAYS {
                     next.entry(from + common.len() + side.len()).or_insert((from, accepted));
                 }
             }

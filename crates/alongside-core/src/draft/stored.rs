@@ -21,7 +21,7 @@ pub struct DraftOutline {
 
 /// Why a stored draft cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BrokenDraft {
+pub enum InvalidStoredDraft {
     /// Its parts leave lines out, overlap, or reach beyond the text.
     #[error("the stored draft's segments do not cover its texts")]
     Gap,
@@ -46,7 +46,7 @@ impl Draft {
     }
 
     /// Puts a draft together again.
-    pub fn restore(base: Arc<str>, proposal: Arc<str>, outline: DraftOutline) -> Result<Self, BrokenDraft> {
+    pub fn restore(base: Arc<str>, proposal: Arc<str>, outline: DraftOutline) -> Result<Self, InvalidStoredDraft> {
         let originals = Originals {
             base: Text::new(base),
             proposal: Text::new(proposal),
@@ -58,7 +58,7 @@ impl Draft {
         };
         // Numbers must not run out: a draft counts up by one for each edit, so only a tampered one gets this far.
         if outline.next_id > u32::MAX / 2 {
-            return Err(BrokenDraft::Number(HunkId(outline.next_id)));
+            return Err(InvalidStoredDraft::Number(HunkId(outline.next_id)));
         }
         check.segments(&outline.segments)?;
         Ok(Self {
@@ -76,7 +76,7 @@ struct Check<'draft> {
 }
 
 impl Check<'_> {
-    fn segments(&mut self, segments: &[Segment]) -> Result<(), BrokenDraft> {
+    fn segments(&mut self, segments: &[Segment]) -> Result<(), InvalidStoredDraft> {
         let mut done = Sides {
             base: 0..0,
             proposal: 0..0,
@@ -86,7 +86,7 @@ impl Check<'_> {
             let is_last = index + 1 == segments.len();
             self.between(&done, sides)
                 .filter(|gap| gap.base.is_empty() && gap.proposal.is_empty())
-                .ok_or(BrokenDraft::Gap)?;
+                .ok_or(InvalidStoredDraft::Gap)?;
             match segment {
                 Segment::Common(sides) => self.common(sides)?,
                 Segment::Proposed { hunk, .. } => self.proposed(hunk, is_last)?,
@@ -98,7 +98,7 @@ impl Check<'_> {
             base: 0..self.originals.base.line_count(),
             proposal: 0..self.originals.proposal.line_count(),
         };
-        (done == whole.end()).then_some(()).ok_or(BrokenDraft::Gap)
+        (done == whole.end()).then_some(()).ok_or(InvalidStoredDraft::Gap)
     }
 
     /// What is between two parts, if the second is sound and behind the first.
@@ -112,51 +112,51 @@ impl Check<'_> {
         ordered.then(|| first.up_to(second))
     }
 
-    fn common(&self, sides: &Sides) -> Result<(), BrokenDraft> {
+    fn common(&self, sides: &Sides) -> Result<(), InvalidStoredDraft> {
         let same = self.originals.base.slice(&sides.base) == self.originals.proposal.slice(&sides.proposal);
-        same.then_some(()).ok_or(BrokenDraft::NotCommon)
+        same.then_some(()).ok_or(InvalidStoredDraft::NotCommon)
     }
 
-    fn proposed(&mut self, hunk: &Proposed, is_last: bool) -> Result<(), BrokenDraft> {
+    fn proposed(&mut self, hunk: &Proposed, is_last: bool) -> Result<(), InvalidStoredDraft> {
         self.id(hunk.id)?;
         self.ended(&hunk.sides, is_last)
     }
 
-    fn edited(&mut self, edited: &Edited, is_last: bool) -> Result<(), BrokenDraft> {
+    fn edited(&mut self, edited: &Edited, is_last: bool) -> Result<(), InvalidStoredDraft> {
         let mut done = Sides {
             base: edited.sides.base.start..edited.sides.base.start,
             proposal: edited.sides.proposal.start..edited.sides.proposal.start,
         };
         for hunk in &edited.inside {
-            let gap = self.between(&done, &hunk.sides).ok_or(BrokenDraft::Gap)?;
+            let gap = self.between(&done, &hunk.sides).ok_or(InvalidStoredDraft::Gap)?;
             self.common(&gap)?;
             done = hunk.sides.end();
             self.proposed(hunk, is_last && done == edited.sides.end())?;
         }
         let end = edited.sides.end();
-        let gap = self.between(&done, &end).ok_or(BrokenDraft::Gap)?;
+        let gap = self.between(&done, &end).ok_or(InvalidStoredDraft::Gap)?;
         self.common(&gap)?;
         match edited.inside.first() {
             None => self.id(edited.id)?,
             Some(first) if first.id == edited.id => {}
-            Some(_) => return Err(BrokenDraft::Number(edited.id)),
+            Some(_) => return Err(InvalidStoredDraft::Number(edited.id)),
         }
         self.ended(&edited.sides, is_last)?;
         ended(&edited.text, is_last)
     }
 
-    fn ended(&self, sides: &Sides, is_last: bool) -> Result<(), BrokenDraft> {
+    fn ended(&self, sides: &Sides, is_last: bool) -> Result<(), InvalidStoredDraft> {
         ended(self.originals.base.slice(&sides.base), is_last)?;
         ended(self.originals.proposal.slice(&sides.proposal), is_last)
     }
 
-    fn id(&mut self, id: HunkId) -> Result<(), BrokenDraft> {
+    fn id(&mut self, id: HunkId) -> Result<(), InvalidStoredDraft> {
         let sound = id.0 < self.next_id && self.ids.insert(id);
-        sound.then_some(()).ok_or(BrokenDraft::Number(id))
+        sound.then_some(()).ok_or(InvalidStoredDraft::Number(id))
     }
 }
 
-fn ended(text: &str, is_last: bool) -> Result<(), BrokenDraft> {
+fn ended(text: &str, is_last: bool) -> Result<(), InvalidStoredDraft> {
     let sound = is_last || text.is_empty() || text.ends_with('\n');
-    sound.then_some(()).ok_or(BrokenDraft::UnfinishedLine)
+    sound.then_some(()).ok_or(InvalidStoredDraft::UnfinishedLine)
 }

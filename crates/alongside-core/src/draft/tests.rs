@@ -66,9 +66,9 @@ fn an_edit_inside_a_hunk_makes_it_edited_and_typing_a_side_settles_it_again() {
 fn deciding_an_edited_hunk_drops_the_edit_unless_it_is_kept() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\n");
-    draft.set_hunk(HunkId(0), Choice::Kept).unwrap();
+    draft.set_hunk(HunkId(0), HunkDecision::Kept).unwrap();
     assert_eq!(draft.text(), "a\nmine\nc\nd\nE\nf\n");
-    draft.set_hunk(HunkId(0), Choice::Accepted).unwrap();
+    draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
     assert_eq!(draft.text(), PROPOSAL);
 }
 
@@ -78,10 +78,10 @@ fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
     draft.edit("a\nB\nc\nd and more\nE\nf\nlast\n");
     let own: Vec<HunkId> = draft.hunks().filter(|hunk| hunk.yours).map(|hunk| hunk.id).collect();
     assert_eq!(own, [HunkId(2), HunkId(3)]);
-    draft.set_all(Choice::Accepted);
+    draft.set_all(HunkDecision::Accepted);
     assert_eq!(draft.text(), "a\nB\nc\nd and more\nE\nf\nlast\n");
     for id in own {
-        draft.set_hunk(id, Choice::Rejected).unwrap();
+        draft.set_hunk(id, HunkDecision::Rejected).unwrap();
     }
     assert_eq!(
         draft,
@@ -95,12 +95,12 @@ fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
 #[test]
 fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.set_hunk(HunkId(1), Choice::Rejected).unwrap();
+    draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
     let former = draft.clone();
     draft.edit("all\nnew\n");
     assert_eq!(states(&draft), [(0, HunkState::Edited)]);
     assert_eq!(
-        draft.set_hunk(HunkId(1), Choice::Accepted),
+        draft.set_hunk(HunkId(1), HunkDecision::Accepted),
         Err(HunkError::Merged {
             id: HunkId(1),
             into: HunkId(0)
@@ -109,7 +109,7 @@ fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
     draft.edit(&former.text());
     assert_eq!(draft, former);
     draft.edit("all\nnew\n");
-    draft.set_hunk(HunkId(0), Choice::Accepted).unwrap();
+    draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
     assert_eq!(draft, Draft::new(BASE, PROPOSAL));
 }
 
@@ -117,7 +117,7 @@ fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
 fn nothing_ever_comes_behind_a_line_without_its_end() {
     let mut draft = draft("a\nb\n", "a\n");
     draft.edit("a");
-    draft.set_all(Choice::Rejected);
+    draft.set_all(HunkDecision::Rejected);
     assert_eq!(draft.text(), "a\nb\n");
 }
 
@@ -135,7 +135,7 @@ fn what_cannot_be_seen_is_a_hunk_with_a_note() {
 fn an_unknown_hunk_is_an_error() {
     let unknown = HunkError::Unknown(HunkId(7));
     assert_eq!(
-        draft(BASE, PROPOSAL).set_hunk(HunkId(7), Choice::Accepted),
+        draft(BASE, PROPOSAL).set_hunk(HunkId(7), HunkDecision::Accepted),
         Err(unknown)
     );
     assert_eq!(draft(BASE, PROPOSAL).word_changes(HunkId(7)), Err(unknown));
@@ -152,7 +152,7 @@ fn one_of_several_equal_lines_that_both_removed_is_removed_once() {
 fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\n");
-    draft.set_hunk(HunkId(1), Choice::Rejected).unwrap();
+    draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
     let rebased = draft.rebase("new\na\nb\nc\nd\ne\nf\n");
     assert_eq!(
         rebased,
@@ -163,7 +163,7 @@ fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
     );
     assert_eq!(draft.text(), "new\na\nmine\nc\nd\ne\nf\n");
     assert_eq!(states(&draft), [(0, HunkState::Edited), (1, HunkState::Rejected)]);
-    draft.set_all(Choice::Accepted);
+    draft.set_all(HunkDecision::Accepted);
     assert_eq!(draft.text(), "new\na\nB\nc\nd\nE\nf\n");
 }
 
@@ -187,9 +187,9 @@ fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides()
         }
     );
     for (choice, state, text) in [
-        (Choice::Accepted, HunkState::Accepted, PROPOSAL),
-        (Choice::Kept, HunkState::Accepted, PROPOSAL),
-        (Choice::Rejected, HunkState::Rejected, "a\ntheirs\nc\nd\nE\nf\n"),
+        (HunkDecision::Accepted, HunkState::Accepted, PROPOSAL),
+        (HunkDecision::Kept, HunkState::Accepted, PROPOSAL),
+        (HunkDecision::Rejected, HunkState::Rejected, "a\ntheirs\nc\nd\nE\nf\n"),
     ] {
         let mut draft = conflict();
         draft.set_hunk(HunkId(0), choice).unwrap();
@@ -217,9 +217,9 @@ fn your_own_edit_conflicts_with_the_file_and_can_be_kept() {
     assert_eq!(draft.rebase("a\ntheirs\nc\n").conflicts, 1);
     let own = draft.conflicts().next().unwrap().id;
     let mut other = draft.clone();
-    draft.set_hunk(own, Choice::Accepted).unwrap();
+    draft.set_hunk(own, HunkDecision::Accepted).unwrap();
     assert_eq!((draft.text().as_str(), draft.conflicts().count()), ("a\nmine\nc\n", 0));
-    other.set_hunk(own, Choice::Rejected).unwrap();
+    other.set_hunk(own, HunkDecision::Rejected).unwrap();
     assert_eq!((other.text().as_str(), other.hunks().count()), ("a\ntheirs\nc\n", 0));
 }
 
@@ -244,10 +244,10 @@ fn an_edit_of_a_hunk_stays_when_the_file_takes_the_hunk() {
 #[test]
 fn a_rejected_hunk_stays_rejected_whatever_the_file_becomes() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.set_all(Choice::Rejected);
+    draft.set_all(HunkDecision::Rejected);
     assert!(draft.rebase("a\ntheirs\nc\nd\ne\nf\n").clean);
     assert_eq!(draft.text(), "a\ntheirs\nc\nd\ne\nf\n");
-    draft.set_hunk(HunkId(0), Choice::Accepted).unwrap();
+    draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
     assert_eq!(draft.text(), "a\nB\nc\nd\ne\nf\n");
 }
 

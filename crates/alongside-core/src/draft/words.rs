@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::compare::{Change, token_changes};
 
 /// Longer texts are shown as changed altogether: nobody reads single words in them, and their comparison takes time.
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 /// Beyond this the rest is compared coarsely; a front end may ask for many hunks.
-const PATIENCE: Duration = Duration::from_millis(50);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Whether a piece of text stays, goes or comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -41,7 +41,7 @@ pub(super) fn word_changes<'text>(old: &'text str, new: &'text str) -> Vec<WordC
             pieces.push(WordChange { kind, text });
         }
     };
-    if old.len().saturating_add(new.len()) > MOST_BYTES {
+    if old.len().saturating_add(new.len()) > MAX_BYTES {
         push(WordChangeKind::Removed, old);
         push(WordChangeKind::Added, new);
         return pieces;
@@ -56,7 +56,7 @@ pub(super) fn word_changes<'text>(old: &'text str, new: &'text str) -> Vec<WordC
         text.get(start(ends, from)..start(ends, to)).unwrap_or_default()
     };
     let mut done = 0;
-    for Change { old: gone, new: come } in token_changes(words(old, &old_ends), words(new, &new_ends), PATIENCE) {
+    for Change { old: gone, new: come } in token_changes(words(old, &old_ends), words(new, &new_ends), DIFF_TIMEOUT) {
         push(WordChangeKind::Same, between(old, &old_ends, done, gone.start));
         push(WordChangeKind::Removed, between(old, &old_ends, gone.start, gone.end));
         push(WordChangeKind::Added, between(new, &new_ends, come.start, come.end));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use alongside_core::Token;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionId, Verdict};
+use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
 use alongside_mcp::{Companion, Config, Server};
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ pub(crate) enum Told {
     Started(String, Option<ClientInfo>),
     Opened(String),
     Closed(String),
-    Ended(String, Vec<Verdict>),
+    Ended(String, Vec<Decision>),
     OpenDiff(String, String, String),
     CloseDiff(String, String),
 }
@@ -69,7 +69,7 @@ impl Companion for TestCompanion {
         self.tell(Told::Closed(session.to_string()));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Verdict>) {
+    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
         self.tell(Told::Ended(session.to_string(), undelivered));
     }
 
@@ -116,12 +116,12 @@ pub(crate) fn inspector() -> ClientInfo {
     }
 }
 
-pub(crate) fn rejected(file_path: &str) -> Verdict {
-    Verdict::Rejected { path: file_path.into() }
+pub(crate) fn rejected(file_path: &str) -> Decision {
+    Decision::Rejected { path: file_path.into() }
 }
 
-pub(crate) fn accepted(file_path: &str, content: &str) -> Verdict {
-    Verdict::Accepted {
+pub(crate) fn accepted(file_path: &str, content: &str) -> Decision {
+    Decision::Accepted {
         path: file_path.into(),
         content: content.into(),
     }

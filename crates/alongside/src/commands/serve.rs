@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 
-use alongside_core::{Outcome, ReviewId};
+use alongside_core::{ReviewId, ReviewOutcome};
 use alongside_discovery::{Environment, dials_the_containers_host};
 use alongside_protocol::{AgentSummary, Notification, ReviewSummary};
 use anyhow::{Context, Result};
@@ -157,7 +157,7 @@ impl Narrator {
                 let path = self.short(&closed.path);
                 self.output
                     .news(&format!("Review {} ({path}) was {}.", closed.review, closed.outcome));
-                if closed.outcome == Outcome::Accepted {
+                if closed.outcome == ReviewOutcome::Accepted {
                     self.output.news("  The agent is writing the file.");
                 }
             }

@@ -9,7 +9,7 @@ use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{Core, Effect, Insist, Now, Proposal, ReviewId, SessionId};
+use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, SessionId};
 use alongside_front::stdio;
 use alongside_protocol::{Desk, FrontEnd, Refusal};
 use alongside_protocol::{Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome};
@@ -448,7 +448,7 @@ impl CheckingDesk {
                 Ok::<_, alongside_core::DecideError>(Version { version })
             })),
             Request::ReviewAccept(accept) => {
-                answer(self.with_core(|core| core.accept(accept.review, accept.content, Insist::No)))
+                answer(self.with_core(|core| core.accept(accept.review, accept.content, EmptyDraft::Refuse)))
             }
             Request::ReviewReject(asked) => answer(self.with_core(|core| core.reject(asked.review))),
             Request::TerminalEnvironment(_) => Ok(json!({ "variables": {} })),
