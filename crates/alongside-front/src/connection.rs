@@ -1,61 +1,66 @@
-//! One conversation with a front end, whatever carries it.
+//! One connection to a front end, over any transport.
+//!
+//! Queues and their limits: at most [`MAX_SLOW_REQUESTS`] slow requests run at a time, and nothing more is read until one is done;
+//! notifications wait in the backend's bounded channels, and a front end that reads too slowly gets `resync` in place of what it
+//! missed. Nothing else is queued: a message is written before the next one is read.
 
 use std::pin::pin;
 use std::sync::Arc;
 
+use alongside_protocol::{
+    Backend, Empty, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response, SharedNotification,
+    VERSION,
+};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::rpc::{self, Message};
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use alongside_protocol::{Hello, Nothing, Notification, Request, VERSION};
 
-/// How many requests that take their time may be under way for one front end.
-const MOST_SLOW: usize = 64;
+const MAX_SLOW_REQUESTS: usize = 64;
 
-/// Speaks with a front end until it hangs up: answers requests and passes notifications on.
+/// Serves a front end until it disconnects.
 ///
-/// Requests are answered in order, but for those that [`Request::takes_its_time`] says so of: they are begun in order, and nothing waits
-/// for their end. `incoming` yields whole messages and `outgoing` takes them; both end when the carrier does.
-pub async fn serve<D, I, O>(desk: Arc<D>, incoming: I, outgoing: O)
+/// Requests are answered in order, except the slow ones ([`Request::is_slow`]): these are started in order, and nothing waits for them.
+/// `incoming` yields whole messages and `outgoing` takes them; both end with the transport.
+pub async fn serve<B, T, I, O>(backend: Arc<B>, incoming: I, outgoing: O)
 where
-    D: Desk,
-    I: Stream<Item = String>,
+    B: Backend,
+    T: AsRef<str>,
+    I: Stream<Item = T>,
     O: Sink<String>,
 {
     let mut incoming = pin!(incoming);
     let mut outgoing = pin!(outgoing);
     let mut front_end: Option<FrontEnd> = None;
-    let mut news = News::default();
+    let mut subscriptions = Subscriptions::default();
     let mut slow = FuturesUnordered::new();
     loop {
         let text = tokio::select! {
-            // Whoever asks for more than this without waiting has to wait.
-            message = incoming.next(), if slow.len() < MOST_SLOW => {
+            message = incoming.next(), if slow.len() < MAX_SLOW_REQUESTS => {
                 let Some(text) = message else { break };
-                match Message::parse(&text) {
-                    Err(misunderstood) => misunderstood.to_text(),
+                match Message::parse(text.as_ref()) {
+                    Err(invalid) => invalid.to_text(),
                     Ok(message) => {
-                        if let Some(known) = front_end.clone().filter(|_| message.request.takes_its_time()) {
-                            let desk = Arc::clone(&desk);
-                            slow.push(async move { (message.id, desk.call(&known, message.request).await) });
+                        if let Some(known) = front_end.clone().filter(|_| message.request.is_slow()) {
+                            let backend = Arc::clone(&backend);
+                            slow.push(async move { (message.id, backend.handle(&known, message.request).await) });
                             continue;
                         }
-                        let result = answer(&*desk, &mut front_end, &mut news, message.request).await;
+                        let result = handle(&*backend, &mut front_end, &mut subscriptions, message.request).await;
                         let Some(id) = message.id else { continue };
-                        rpc::answer(&id, result)
+                        rpc::response(&id, result)
                     }
                 }
             }
             Some((id, result)) = slow.next(), if !slow.is_empty() => {
                 let Some(id) = id else { continue };
-                rpc::answer(&id, result)
+                rpc::response(&id, result)
             }
-            notification = news.next() => match notification {
-                Ok(notification) => rpc::notification(&notification),
-                Err(RecvError::Lagged(_)) => rpc::notification(&Notification::Resync(Nothing {})),
+            notification = subscriptions.next() => match notification {
+                Ok(notification) => notification.encoded(rpc::notification).to_owned(),
+                Err(RecvError::Lagged(_)) => rpc::notification(&Notification::Resync(Empty {})),
                 Err(RecvError::Closed) => break,
             },
         };
@@ -63,16 +68,16 @@ where
             break;
         }
     }
-    // The other end may be gone already; there is nobody to tell.
+    // The other end may have closed already.
     let _ = outgoing.close().await;
 }
 
-async fn answer<D: Desk>(
-    desk: &D,
+async fn handle<B: Backend>(
+    backend: &B,
     front_end: &mut Option<FrontEnd>,
-    news: &mut News,
+    subscriptions: &mut Subscriptions,
     request: Request,
-) -> Result<Value, Refusal> {
+) -> Result<Response, RequestError> {
     match (&request, &front_end) {
         (Request::Hello(hello), _) => {
             if hello.protocol != VERSION {
@@ -80,49 +85,51 @@ async fn answer<D: Desk>(
                     "this companion supports protocol version {VERSION}, not {}",
                     hello.protocol
                 );
-                return Err(Refusal::new("protocolVersion", message));
+                return Err(RequestError::new(ErrorKind::ProtocolVersion, message));
             }
-            // Before the answer, so that nothing is missed between the two.
-            *news = News::wanted(desk, hello);
+            // Before the response, so that nothing is missed between the two.
+            *subscriptions = Subscriptions::new(backend, hello);
             let known = front_end.insert(FrontEnd { hello: hello.clone() });
-            desk.call(known, request).await
+            backend.handle(known, request).await
         }
-        (_, Some(known)) => desk.call(known, request).await,
-        (_, None) => Err(Refusal::new(
-            "noHello",
+        (_, Some(known)) => backend.handle(known, request).await,
+        (_, None) => Err(RequestError::new(
+            ErrorKind::NoHello,
             format!("send `hello` first: {}", json!({ "method": "hello" })),
         )),
     }
 }
 
-/// What a front end hears without asking.
+/// The notifications that a front end asked for.
 #[derive(Default)]
-struct News {
-    usual: Option<broadcast::Receiver<Notification>>,
-    chat: Option<broadcast::Receiver<Notification>>,
+struct Subscriptions {
+    general: Option<broadcast::Receiver<SharedNotification>>,
+    chat: Option<broadcast::Receiver<SharedNotification>>,
 }
 
-impl News {
-    fn wanted<D: Desk>(desk: &D, hello: &Hello) -> Self {
+impl Subscriptions {
+    fn new<B: Backend>(backend: &B, hello: &Hello) -> Self {
         Self {
-            usual: hello.watch.then(|| desk.watch()),
-            chat: hello.chat.then(|| desk.watch_chat()),
+            general: hello.watch.then(|| backend.subscribe()),
+            chat: hello.chat.then(|| backend.subscribe_chat()),
         }
     }
 
-    async fn next(&mut self) -> Result<Notification, RecvError> {
+    async fn next(&mut self) -> Result<SharedNotification, RecvError> {
         tokio::select! {
-            // A review must not wait behind the words of an agent.
+            // A review must not wait for the end of a long answer.
             biased;
-            notification = receive(&mut self.usual) => notification,
+            notification = receive(&mut self.general) => notification,
             notification = receive(&mut self.chat) => notification,
         }
     }
 }
 
-async fn receive(notifications: &mut Option<broadcast::Receiver<Notification>>) -> Result<Notification, RecvError> {
-    match notifications {
-        Some(notifications) => notifications.recv().await,
+async fn receive(
+    channel: &mut Option<broadcast::Receiver<SharedNotification>>,
+) -> Result<SharedNotification, RecvError> {
+    match channel {
+        Some(channel) => channel.recv().await,
         None => std::future::pending().await,
     }
 }

@@ -1,11 +1,8 @@
-//! The front-end protocol: how everything that a person uses speaks with the companion.
+//! How front ends reach the companion: one connection each, over a WebSocket or stdio.
 //!
-//! Editor plugins, the scripted commands and pages all send the same small set of JSON-RPC requests and hear the same
-//! notifications. [`protocol`] is the vocabulary, [`Desk`] is what the companion implements, [`connection`] carries one
-//! conversation, [`websocket`] and [`stdio`] are its two carriers, and [`client`] is the other end. [`lsp`] is a front end
-//! itself: for editors that speak the language server protocol and nothing of ours.
-//!
-//! `docs/PROTOCOL.md` is the public contract of what is here.
+//! Editor plugins, the commands and the page all send the same JSON-RPC requests, defined in `alongside-protocol`. [`connection`] serves
+//! one front end from a [`Backend`](alongside_protocol::Backend), [`websocket`] and [`stdio`] are the transports, and [`client`] is
+//! the other end.
 
 pub mod client;
 pub mod connection;

@@ -1,4 +1,4 @@
-//! The carrier for commands and pages: a WebSocket on a loopback port of its own.
+//! The transport for commands: a WebSocket on its own loopback port.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderMap, StatusCode, header};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use crate::connection;
-use alongside_protocol::Desk;
+use alongside_protocol::Backend;
 
 /// Where the protocol is spoken.
 pub const PATH: &str = "/front";
@@ -45,7 +45,7 @@ impl Listener {
     }
 
     /// Serves front ends that know the token, until the returned future is dropped.
-    pub async fn serve<D: Desk>(self, desk: Arc<D>, token: Token) {
+    pub async fn serve<B: Backend>(self, backend: Arc<B>, token: Token) {
         let token = Arc::new(token);
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         // Conversations end with the listener.
@@ -64,16 +64,16 @@ impl Listener {
                     continue;
                 }
             };
-            let (desk, token, port) = (desk.clone(), token.clone(), self.port);
+            let (backend, token, port) = (backend.clone(), token.clone(), self.port);
             conversations.spawn(async move {
-                converse(stream, desk, &token, port).await;
+                converse(stream, backend, &token, port).await;
                 drop(place);
             });
         }
     }
 }
 
-async fn converse<D: Desk>(stream: TcpStream, desk: Arc<D>, token: &Token, port: u16) {
+async fn converse<B: Backend>(stream: TcpStream, backend: Arc<B>, token: &Token, port: u16) {
     // Small messages must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
@@ -94,11 +94,10 @@ async fn converse<D: Desk>(stream: TcpStream, desk: Arc<D>, token: &Token, port:
     let incoming = incoming
         .take_while(|message| future::ready(matches!(message, Ok(message) if !message.is_close())))
         .filter_map(|message| future::ready(message.ok().and_then(|message| message.into_text().ok())))
-        .map(|text| text.as_str().to_owned())
         .filter(|text| future::ready(!text.is_empty()));
     let outgoing = outgoing
         .with(|text: String| future::ready(Ok::<_, tokio_tungstenite::tungstenite::Error>(Message::text(text))));
-    connection::serve(desk, incoming, outgoing).await;
+    connection::serve(backend, incoming, outgoing).await;
 }
 
 pub(crate) fn config() -> WebSocketConfig {

@@ -1,4 +1,4 @@
-//! The protocol over its two carriers, against a desk that only remembers what it was asked.
+//! The protocol over both transports, with a backend that records its requests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,8 +9,10 @@ use alongside_core::context::IdeContext;
 use alongside_core::{ReviewId, Token};
 use alongside_front::client::{Client, ClientError};
 use alongside_front::{stdio, websocket};
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use alongside_protocol::{Nothing, Notification, Request, ReviewRef, VERSION, Welcome};
+use alongside_protocol::{
+    Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, ReviewRef, SharedNotification,
+    VERSION, Welcome, requests,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -18,25 +20,29 @@ use tokio::sync::broadcast;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Remembering {
-    asked: Mutex<Vec<Request>>,
-    news: broadcast::Sender<Notification>,
-    chat: broadcast::Sender<Notification>,
+struct Recording {
+    requests: Mutex<Vec<Request>>,
+    notifications: broadcast::Sender<SharedNotification>,
+    chat: broadcast::Sender<SharedNotification>,
 }
 
-impl Remembering {
+impl Recording {
     fn new() -> Arc<Self> {
+        Self::with_capacity(4)
+    }
+
+    fn with_capacity(capacity: usize) -> Arc<Self> {
         Arc::new(Self {
-            asked: Mutex::default(),
-            news: broadcast::channel(4).0,
+            requests: Mutex::default(),
+            notifications: broadcast::channel(capacity).0,
             chat: broadcast::channel(4).0,
         })
     }
 }
 
-impl Desk for Remembering {
-    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
-        self.asked.lock().unwrap().push(request.clone());
+impl Backend for Recording {
+    async fn handle(&self, _: &FrontEnd, request: Request) -> Result<Response, RequestError> {
+        self.requests.lock().unwrap().push(request.clone());
         match request {
             Request::Hello(_) => {
                 let welcome = Welcome {
@@ -45,26 +51,26 @@ impl Desk for Remembering {
                     pid: 1,
                     workspace: vec!["/project".into()],
                 };
-                Ok(serde_json::to_value(welcome).unwrap())
+                Ok(Response::Hello(welcome))
             }
-            Request::ReviewReject(_) => Err(Refusal::new("unknownReview", "there is no review 7")),
-            _ => Ok(json!([])),
+            Request::ReviewReject(_) => Err(RequestError::new(ErrorKind::UnknownReview, "there is no review 7")),
+            _ => Ok(Response::ReviewList(Vec::new())),
         }
     }
 
-    fn watch(&self) -> broadcast::Receiver<Notification> {
-        self.news.subscribe()
+    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.notifications.subscribe()
     }
 
-    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
         self.chat.subscribe()
     }
 }
 
-async fn listen(desk: Arc<Remembering>) -> (u16, Token) {
+async fn listen(backend: Arc<Recording>) -> (u16, Token) {
     let listener = websocket::Listener::bind().await.unwrap();
     let (port, token) = (listener.port(), Token::from_bytes([3; 32]));
-    tokio::spawn(listener.serve(desk, token.clone()));
+    tokio::spawn(listener.serve(backend, token.clone()));
     (port, token)
 }
 
@@ -84,32 +90,32 @@ async fn handshake(port: u16, path: &str, headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_command_asks_and_is_answered() {
-    let desk = Remembering::new();
-    let (port, token) = listen(desk.clone()).await;
+async fn command_gets_a_response() {
+    let backend = Recording::new();
+    let (port, token) = listen(backend.clone()).await;
     let (mut client, welcome) = Client::connect(port, &token, "test", false).await.unwrap();
     assert_eq!(welcome.workspace, ["/project"].map(std::path::PathBuf::from));
-    let list: Vec<Value> = client.call(Request::ReviewList(Nothing {})).await.unwrap();
+    let list = client.call::<requests::ReviewList>(Empty {}).await.unwrap();
     assert!(list.is_empty());
-    assert_eq!(desk.asked.lock().unwrap().len(), 2);
+    assert_eq!(backend.requests.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn a_refusal_reaches_the_person_with_its_kind() {
-    let (port, token) = listen(Remembering::new()).await;
+async fn error_arrives_with_its_kind() {
+    let (port, token) = listen(Recording::new()).await;
     let (mut client, _) = Client::connect(port, &token, "test", false).await.unwrap();
     let refused = client
-        .call::<Value>(Request::ReviewReject(ReviewRef { review: ReviewId(7) }))
+        .call::<requests::ReviewReject>(ReviewRef { review: ReviewId(7) })
         .await;
     assert!(
-        matches!(&refused, Err(ClientError::Said { kind, message }) if kind == "unknownReview" && message.contains('7')),
+        matches!(&refused, Err(ClientError::Request(error)) if error.kind == ErrorKind::UnknownReview && error.message.contains('7')),
         "{refused:?}"
     );
 }
 
 #[tokio::test]
-async fn only_who_knows_the_token_and_is_not_a_page_may_speak() {
-    let (port, token) = listen(Remembering::new()).await;
+async fn connection_requires_the_token_and_no_origin() {
+    let (port, token) = listen(Recording::new()).await;
     let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
     let host = format!("Host: 127.0.0.1:{port}\r\n");
     assert!(
@@ -138,12 +144,13 @@ async fn only_who_knows_the_token_and_is_not_a_page_may_speak() {
 }
 
 #[tokio::test]
-async fn a_watching_front_end_is_told_and_one_that_missed_something_is_told_that() {
-    let desk = Remembering::new();
-    let (port, token) = listen(desk.clone()).await;
+async fn watching_front_end_is_notified_and_resynced() {
+    let backend = Recording::new();
+    let (port, token) = listen(backend.clone()).await;
     let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
-    desk.news
-        .send(Notification::ContextChanged(IdeContext::default()))
+    backend
+        .notifications
+        .send(Notification::ContextChanged(IdeContext::default()).into())
         .unwrap();
     let told = tokio::time::timeout(PATIENCE, client.notification())
         .await
@@ -151,24 +158,47 @@ async fn a_watching_front_end_is_told_and_one_that_missed_something_is_told_that
         .unwrap();
     assert_eq!(told, Notification::ContextChanged(IdeContext::default()));
 
-    // Nothing is awaited in between, so the conversation cannot keep up with this burst.
+    // Nothing is awaited in between, so the connection cannot keep up with this burst.
     for _ in 0..100 {
-        desk.news
-            .send(Notification::ContextChanged(IdeContext::default()))
+        backend
+            .notifications
+            .send(Notification::ContextChanged(IdeContext::default()).into())
             .unwrap();
     }
     let told = tokio::time::timeout(PATIENCE, client.notification())
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(told, Notification::Resync(Nothing {}));
+    assert_eq!(told, Notification::Resync(Empty {}));
 }
 
 #[tokio::test]
-async fn a_plugin_speaks_one_message_a_line_and_says_hello_first() {
+async fn client_that_never_reads_notifications_keeps_a_bounded_number() {
+    let backend = Recording::with_capacity(4096);
+    let (port, token) = listen(backend.clone()).await;
+    let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
+    let notification = Notification::ContextChanged(IdeContext::default());
+    for _ in 0..3000 {
+        backend.notifications.send(notification.clone().into()).unwrap();
+    }
+    // Notifications are sent before the responses, so this reads all of them sooner or later.
+    while !backend.notifications.is_empty() {
+        client.call::<requests::ReviewList>(Empty {}).await.unwrap();
+    }
+    client.call::<requests::ReviewList>(Empty {}).await.unwrap();
+    assert_eq!(client.notification().await.unwrap(), Notification::Resync(Empty {}));
+    let mut kept = 0;
+    while kept < 900 && client.notification().await.unwrap() == notification {
+        kept += 1;
+    }
+    assert_eq!(kept, 900, "the newest are kept");
+}
+
+#[tokio::test]
+async fn plugin_sends_one_message_per_line_and_hello_first() {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(ours);
-    let serving = tokio::spawn(stdio::serve(Remembering::new(), BufReader::new(input), output));
+    let serving = tokio::spawn(stdio::serve(Recording::new(), BufReader::new(input), output));
     let (answers, mut questions) = tokio::io::split(theirs);
     let mut answers = BufReader::new(answers).lines();
     let mut ask = async |question: &str| -> Value {
@@ -189,7 +219,7 @@ async fn a_plugin_speaks_one_message_a_line_and_says_hello_first() {
         ask("\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"hello\",\"params\":{\"protocol\":1,\"name\":\"x\"}}\n")
             .await;
     assert_eq!((&hello["id"], &hello["result"]["pid"]), (&json!("a"), &json!(1)));
-    // A notification is not answered; the answer that comes is the one to the request after it.
+    // A notification gets no response; the one that arrives is for the request after it.
     let list = ask(concat!(
         "{\"jsonrpc\":\"2.0\",\"method\":\"context/open\",\"params\":{\"path\":\"/a\"}}\n",
         "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"review/list\"}\n"

@@ -35,7 +35,7 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         }
     }
     let mut narrator = Narrator::new(output, running.companion().workspace());
-    let mut news = running.companion().news();
+    let mut notifications = running.companion().subscribe();
     {
         let mut over = pin!(async {
             tokio::select! {
@@ -46,8 +46,8 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         loop {
             tokio::select! {
                 () = &mut over => break,
-                notification = news.recv() => match notification {
-                    Ok(notification) => narrator.tell(notification),
+                notification = notifications.recv() => match notification {
+                    Ok(notification) => narrator.tell(&notification),
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => break,
                 },
@@ -140,16 +140,16 @@ impl Narrator {
         }
     }
 
-    fn tell(&mut self, notification: Notification) {
+    fn tell(&mut self, notification: &Notification) {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.revisions.insert(review.id, review.revision);
-                self.say_review(&review, "proposed a change to");
+                self.say_review(review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
                 let former = self.revisions.insert(review.id, review.revision);
                 if former.is_some_and(|former| former < review.revision) {
-                    self.say_review(&review, "revised its change to");
+                    self.say_review(review, "revised its change to");
                 }
             }
             Notification::ReviewClosed(closed) => {
@@ -172,7 +172,7 @@ impl Narrator {
                     self.output
                         .news(&format!("{} disconnected.", printable_line(&agent.name)));
                 }
-                self.agents = now.agents;
+                self.agents.clone_from(&now.agents);
             }
             Notification::ReviewRebased(rebased) => {
                 let what = match rebased.conflicts {

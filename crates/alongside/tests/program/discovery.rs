@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpStream;
 use std::process::Command;
 
-use alongside_protocol::{Folders, Request};
+use alongside_protocol::{Folders, requests};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, wait_for};
@@ -243,7 +243,7 @@ async fn the_files_are_written_again_when_the_workspace_changes() {
     let folders = Folders {
         folders: vec![sandbox.workspace(), other.clone()],
     };
-    front_end.call::<Value>(Request::WorkspaceSet(folders)).await.unwrap();
+    front_end.call::<requests::WorkspaceSet>(folders).await.unwrap();
     let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
     for file in &serving.files {
         wait_for("the new workspace", || {
@@ -258,7 +258,7 @@ async fn the_files_are_written_again_when_the_workspace_changes() {
     let relative = Folders {
         folders: vec!["relative".into()],
     };
-    let refused = front_end.call::<Value>(Request::WorkspaceSet(relative)).await;
+    let refused = front_end.call::<requests::WorkspaceSet>(relative).await;
     assert!(
         refused
             .unwrap_err()
