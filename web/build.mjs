@@ -1,8 +1,8 @@
-// Builds the page into dist/ (or the folder that is given). The same sources always give the same bytes.
+// Builds the page into dist/ (or another folder). The build is reproducible.
 
-import { build } from "esbuild";
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { build } from "esbuild";
 
 export async function buildPage(folder) {
   await rm(folder, { recursive: true, force: true });

@@ -1,10 +1,11 @@
-// How long the first word of an answer takes from the daemon to the page's WebSocket and into its document.
-import { play } from './driver.mjs';
-import { ChatPage } from './chat.mjs';
+// Latency of the first word of an answer: from the daemon to the page's WebSocket, and to its document.
 
-/** Runs in the page: notes when each stamped word arrives and when it is in the document, in milliseconds since 1970. */
+import { ChatPage } from "./chat.mjs";
+import { play } from "./driver.mjs";
+
+/** Runs in the page: records when each stamped word arrives and when it is in the document, in milliseconds since 1970. */
 const WATCH = `
-// The page's clock began with the system's, but may have drifted from it: the moment in which a millisecond begins tells by how much.
+// The page's clock may have drifted from the system's since it started. The start of a millisecond shows by how much.
 const origin = () => {
   const start = Date.now();
   while (Date.now() === start);
@@ -35,16 +36,17 @@ new MutationObserver((changes) => {
   }
 }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
-const at = (numbers, part) => Math.round([...numbers].sort((one, other) => one - other)[Math.min(numbers.length - 1, Math.floor(numbers.length * part))] * 100) / 100;
+const at = (numbers, part) =>
+  Math.round([...numbers].sort((one, other) => one - other)[Math.min(numbers.length - 1, Math.floor(numbers.length * part))] * 100) / 100;
 const figures = (numbers) => ({ median: at(numbers, 0.5), p95: at(numbers, 0.95), most: at(numbers, 1) });
 
 await play(async (stage) => {
   await stage.context.addInitScript(WATCH);
   const page = await ChatPage.open(stage, stage.details.url);
-  await page.choose('daemon');
+  await page.choose("daemon");
   for (let turn = 0; turn < stage.details.turns; turn++) {
     await page.say(`turn ${turn}`);
-    await page.page.locator('[data-testid=answer]').nth(turn).waitFor();
+    await page.page.locator("[data-testid=answer]").nth(turn).waitFor();
     await page.rest();
   }
   const seen = await page.page.evaluate(() => window.seen());
@@ -52,8 +54,8 @@ await play(async (stage) => {
   return {
     turns: whole.length,
     figures: {
-      'in the WebSocket': figures(whole.map(({ sent, arrived }) => arrived - sent)),
-      'in the document': figures(whole.map(({ sent, shown }) => shown - sent)),
+      "in the WebSocket": figures(whole.map(({ sent, arrived }) => arrived - sent)),
+      "in the document": figures(whole.map(({ sent, shown }) => shown - sent)),
     },
   };
 });

@@ -1,12 +1,12 @@
-// The connection breaks while the companion lives on.
-import { play } from './driver.mjs';
+// The connection is lost while the companion keeps running.
+import { play } from "./driver.mjs";
 
 await play(async (stage) => {
   const { url, edit } = stage.details;
   let broken = false;
   const open = new Set();
-  // The page's own WebSocket speaks with the companion; this stands in between and can hang up.
-  await stage.context.routeWebSocket('**/front', (socket) => {
+  // A proxy between the page's WebSocket and the companion, which can disconnect.
+  await stage.context.routeWebSocket("**/front", (socket) => {
     if (broken) {
       socket.close();
       return;
@@ -21,21 +21,21 @@ await play(async (stage) => {
 
   broken = true;
   for (const socket of open) await socket.close();
-  await page.page.locator('body[data-connection=lost]').waitFor();
-  const banner = await page.at('connection').textContent();
-  await page.page.keyboard.type(edit.meanwhile);
-  await page.at('unsent').waitFor();
-  await page.at('accept').click();
-  const refusal = await page.at('notice').textContent();
-  await stage.screenshot(page, 'lost');
-  await stage.reached('lost');
+  await page.page.locator("body[data-connection=lost]").waitFor();
+  const banner = await page.at("connection").textContent();
+  await page.page.keyboard.type(edit.offline);
+  await page.at("unsent").waitFor();
+  await page.at("accept").click();
+  const refusal = await page.at("notice").textContent();
+  await stage.screenshot(page, "lost");
+  await stage.reached("lost");
 
   broken = false;
   await page.connected();
-  await page.at('connection').waitFor({ state: 'hidden' });
+  await page.at("connection").waitFor({ state: "hidden" });
   await page.sent();
   const lines = await page.lines();
-  await page.at('accept').click();
-  await page.at('list-empty').waitFor();
+  await page.at("accept").click();
+  await page.at("list-empty").waitFor();
   return { banner, refusal, lines };
 });

@@ -1,4 +1,4 @@
-// Tries the page against the fake desk: node dev/try.mjs [name …]. Each check says what must hold; a failed one ends with an error.
+// Checks the page against the fake desk: node dev/try.mjs [name …]. Exits with an error if a check fails.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -15,7 +15,10 @@ async function check(name, act, options) {
   const page = await openPage(browser, desk.links[link++], options);
   try {
     const report = await act(page);
-    assert.deepEqual(page.problems.filter((problem) => !problem.includes("did not answer")), []);
+    assert.deepEqual(
+      page.problems.filter((problem) => !problem.includes("did not answer")),
+      [],
+    );
     console.log("ok  ", name, report ?? "");
   } catch (error) {
     failed++;
@@ -25,16 +28,16 @@ async function check(name, act, options) {
   await page.context().close();
 }
 
-/** Speaks the protocol beside the page, as another front end would. */
+/** Sends a request over a second WebSocket, as another front end would. */
 function call(page, method, params = {}) {
   return page.evaluate(
     ([method, params]) =>
       new Promise((resolve, reject) => {
         const socket = new WebSocket(`ws://${location.host}/front`);
-        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "beside", method, params }));
+        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
         socket.onmessage = ({ data }) => {
           const message = JSON.parse(data);
-          if (message.id !== "beside") return;
+          if (message.id !== "other") return;
           socket.close();
           if (message.error) reject(new Error(message.error.message));
           else resolve(message.result);
@@ -60,7 +63,8 @@ await check("speed of a large review", async (page) => {
   const opened = await page.evaluate(async (review) => {
     const start = performance.now();
     document.querySelector(`[data-testid=review-row][data-review="${review}"]`).click();
-    while (!document.querySelector(`[data-testid=review][data-review="${review}"] [data-testid=hunk]`)) await new Promise(requestAnimationFrame);
+    while (!document.querySelector(`[data-testid=review][data-review="${review}"] [data-testid=hunk]`))
+      await new Promise(requestAnimationFrame);
     await new Promise(requestAnimationFrame);
     await new Promise((resolve) => setTimeout(resolve));
     return performance.now() - start;
@@ -69,15 +73,18 @@ await check("speed of a large review", async (page) => {
   const times = [];
   for (let index = 0; index < 6; index++) {
     times.push(
-      await page.evaluate(async (reject) => {
-        const start = performance.now();
-        const hunk = document.querySelector("[data-testid=hunk]");
-        hunk.querySelector(`[data-testid=hunk-${reject ? "reject" : "accept"}]`).click();
-        const wanted = reject ? "rejected" : "accepted";
-        while (document.querySelector("[data-testid=hunk]").dataset.state !== wanted) await new Promise((resolve) => setTimeout(resolve));
-        await new Promise(requestAnimationFrame);
-        return performance.now() - start;
-      }, index % 2 === 0),
+      await page.evaluate(
+        async (reject) => {
+          const start = performance.now();
+          const hunk = document.querySelector("[data-testid=hunk]");
+          hunk.querySelector(`[data-testid=hunk-${reject ? "reject" : "accept"}]`).click();
+          const wanted = reject ? "rejected" : "accepted";
+          while (document.querySelector("[data-testid=hunk]").dataset.state !== wanted) await new Promise((resolve) => setTimeout(resolve));
+          await new Promise(requestAnimationFrame);
+          return performance.now() - start;
+        },
+        index % 2 === 0,
+      ),
     );
   }
   const step = await page.evaluate(async () => {
@@ -131,7 +138,7 @@ await check("typed text arrives byte for byte, CRLF and BOM kept", async (page) 
   await call(page, "review/reject", { review });
 });
 
-await check("two pages stay in step, also while both type; the first decision wins", async (page) => {
+await check("two pages stay in sync while both type; the first decision wins", async (page) => {
   const review = await open(page, "rust");
   const other = await openPage(browser, desk.links[link++]);
   await other.click(`[data-testid=review-row][data-review="${review}"]`);
@@ -145,7 +152,12 @@ await check("two pages stay in step, also while both type; the first decision wi
   await page.waitForTimeout(200);
   const text = await draft(page, review);
   assert.ok(text.startsWith("// from the first\n") && text.endsWith("// from the second"), text);
-  const shown = (where) => where.evaluate(() => document.querySelector(".pane-draft .cm-content").cmTile?.view?.state?.doc?.toString() ?? document.querySelector(".pane-draft .cm-content").cmView?.view?.state?.doc?.toString());
+  const shown = (where) =>
+    where.evaluate(
+      () =>
+        document.querySelector(".pane-draft .cm-content").cmTile?.view?.state?.doc?.toString() ??
+        document.querySelector(".pane-draft .cm-content").cmView?.view?.state?.doc?.toString(),
+    );
   if ((await shown(page)) !== undefined) {
     assert.equal(await shown(page), text);
     assert.equal(await shown(other), text);
@@ -153,7 +165,7 @@ await check("two pages stay in step, also while both type; the first decision wi
   await other.keyboard.press("Escape");
   await other.keyboard.press("A");
   await page.waitForSelector("[data-testid=review][data-over=accepted]");
-  assert.match(await page.textContent("[data-testid=notice]"), /accepted elsewhere/);
+  assert.match(await page.textContent("[data-testid=notice]"), /Accepted elsewhere/);
   assert.deepEqual(other.problems, []);
   await other.context().close();
 });
@@ -177,17 +189,20 @@ await check("nothing decides within 400 ms, and a held key decides once", async 
   assert.equal(await page.locator("[data-testid=review-row]").count(), before);
 });
 
-await check("a second review steals neither focus nor place", async (page) => {
+await check("second review moves nothing and takes no focus", async (page) => {
   await open(page, "small");
   await page.keyboard.press("e");
-  const place = () => page.evaluate(() => JSON.stringify([document.activeElement.className, document.querySelector("[data-testid=review]").getBoundingClientRect()]));
+  const place = () =>
+    page.evaluate(() =>
+      JSON.stringify([document.activeElement.className, document.querySelector("[data-testid=review]").getBoundingClientRect()]),
+    );
   const before = await place();
   await call(page, "dev/open", { sample: "new" });
   await page.waitForTimeout(300);
   assert.equal(await place(), before);
 });
 
-await check("nothing of a hostile proposal is markup", async (page) => {
+await check("hostile proposal is only text", async (page) => {
   await open(page, "hostile");
   await page.keyboard.press("s");
   assert.equal(await page.locator("[data-testid=review] script, [data-testid=review] img:not(.cm-widgetBuffer)").count(), 0);
@@ -196,7 +211,7 @@ await check("nothing of a hostile proposal is markup", async (page) => {
   await page.keyboard.press("s");
 });
 
-await check("an emptied text is accepted only when one insists", async (page) => {
+await check("empty draft is accepted only after a confirmation", async (page) => {
   const review = await open(page, "small");
   await page.keyboard.press("e");
   await page.keyboard.press("Control+a");
@@ -207,7 +222,7 @@ await check("an emptied text is accepted only when one insists", async (page) =>
   await page.waitForFunction((review) => !document.querySelector(`[data-review="${review}"]`), review);
 });
 
-await check("conflicts keep a change from being accepted", async (page) => {
+await check("change with conflicts cannot be accepted", async (page) => {
   await open(page, "conflict");
   await page.keyboard.press("A");
   await page.waitForSelector("[data-testid=notice].problem");
@@ -217,21 +232,27 @@ await check("conflicts keep a change from being accepted", async (page) => {
   await page.waitForTimeout(200);
 });
 
-await check("all of one agent", async (page) => {
+await check("accept all changes by one agent", async (page) => {
   await page.locator("[data-testid=agent-group][data-session='41d7'] [data-testid=accept-all]").click();
   await page.click("[data-testid=question-yes]");
   await page.waitForFunction(() => !document.querySelector("[data-testid=agent-group][data-session='41d7']"));
 });
 
-await check("accessible, in all main states", async (page) => {
+await check("axe finds nothing in the main states", async (page) => {
   const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
   const faults = [];
   const look = async (state) => {
     await page.waitForTimeout(250);
-    // Not by a script element, which the policy forbids.
+    // Not with a script element, which the content security policy forbids.
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => window.axe.run(document));
-    for (const { id, impact, nodes } of violations) faults.push(`${state}: ${impact} ${id}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.any.concat(node.all)[0]?.message ?? ""}`).join(" | ")}`);
+    for (const { id, impact, nodes } of violations)
+      faults.push(
+        `${state}: ${impact} ${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => `${node.target} ${node.any.concat(node.all)[0]?.message ?? ""}`)
+          .join(" | ")}`,
+      );
   };
   await open(page, "rust");
   await look("split");
@@ -261,32 +282,39 @@ await check("accessible, in all main states", async (page) => {
   assert.deepEqual(faults, []);
 });
 
-await check("a lost connection shows, comes back, and nothing typed is lost", async (page) => {
-  // A relay that can be cut stands between the page and the desk.
+await check("lost connection is shown and reconnects without losing edits", async (page) => {
   const review = await open(page, "rust");
   await page.evaluate(() => {
     const Original = window.WebSocket;
-    window.cut = () => (window.WebSocket = class { constructor() { setTimeout(() => this.onclose?.()); } });
+    window.cut = () =>
+      (window.WebSocket = class {
+        constructor() {
+          setTimeout(() => this.onclose?.());
+        }
+      });
     window.mend = () => (window.WebSocket = Original);
   });
   await page.keyboard.press("e");
   await page.keyboard.type("// before\n");
   await settled(page);
-  await page.evaluate(() => { window.cut(); window.sockets.forEach((socket) => socket.close()); });
+  await page.evaluate(() => {
+    window.cut();
+    for (const socket of window.sockets) socket.close();
+  });
   await page.waitForSelector("[data-testid=connection]:visible");
   await page.keyboard.type("// while away\n");
   assert.equal(await page.isVisible("[data-testid=unsent]"), true);
-  // Somebody else edits meanwhile.
+  // Another client edits in the meantime.
   const other = await openPage(browser, desk.links[link++]);
   const { version } = await call(other, "review/get", { review });
-  await call(other, "review/change", { review, version, changes: [{ from: 0, to: 0, insert: "// somebody else\n" }] });
+  await call(other, "review/change", { review, version, changes: [{ from: 0, to: 0, insert: "// another client\n" }] });
   await other.context().close();
   await page.screenshot({ path: process.env.SHOT_LOST ?? "/tmp/lost.png" });
   await page.evaluate(() => window.mend());
   await page.waitForSelector("body[data-connection=open]");
   await settled(page);
   const text = await draft(page, review);
-  assert.ok(text.startsWith("// somebody else\n// before\n// while away\n//! Tries"), text.slice(0, 100));
+  assert.ok(text.startsWith("// another client\n// before\n// while away\n//! Tries"), text.slice(0, 100));
 });
 
 await browser.close();

@@ -1,4 +1,4 @@
-// Questions and the list of keys, as dialogs of the browser: they keep the focus and give it back.
+// Confirmations and the list of shortcuts, as native dialogs, which trap and restore the focus.
 
 import { element } from "./dom";
 
@@ -11,12 +11,12 @@ function show(dialog: HTMLDialogElement): void {
   dialog.showModal();
 }
 
-/** Whether a dialog is open; then keys belong to it. */
+/** Shortcuts are off while a dialog is open. */
 export function dialogIsOpen(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }
 
-/** Asks; Escape and Cancel say no. */
+/** `false` on Escape and Cancel. */
 export function confirmation(title: string, sentence: string, yes: string): Promise<boolean> {
   return new Promise((resolve) => {
     const dialog = element("dialog", { "aria-labelledby": "question-title", "data-testid": "question" });
@@ -27,7 +27,11 @@ export function confirmation(title: string, sentence: string, yes: string): Prom
       element(
         "div",
         { class: "dialog-buttons" },
-        element("button", { type: "button", class: "quiet", "data-testid": "question-no", autofocus: true, onclick: close("no") }, "Cancel"),
+        element(
+          "button",
+          { type: "button", class: "quiet", "data-testid": "question-no", autofocus: true, onclick: close("no") },
+          "Cancel",
+        ),
         element("button", { type: "button", class: "primary", "data-testid": "question-yes", onclick: close("yes") }, yes),
       ),
     );
@@ -36,10 +40,17 @@ export function confirmation(title: string, sentence: string, yes: string): Prom
   });
 }
 
-/** Asks for a line of text; `null` if there shall be none. */
+/** Asks for a line of text; `null` if cancelled. */
 export function askText(title: string, label: string, value: string, yes: string): Promise<string | null> {
   return new Promise((resolve) => {
-    const field = element("input", { type: "text", value, "aria-label": label, autofocus: true, maxlength: 200, "data-testid": "question-text" });
+    const field = element("input", {
+      type: "text",
+      value,
+      "aria-label": label,
+      autofocus: true,
+      maxlength: 200,
+      "data-testid": "question-text",
+    });
     const dialog = element(
       "dialog",
       { "aria-labelledby": "question-title", "data-testid": "question" },
@@ -54,7 +65,7 @@ export function askText(title: string, label: string, value: string, yes: string
     );
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
-      // The button that has the focus afterwards must not take the key, too.
+      // Otherwise the button that gets the focus next would receive the key too.
       event.preventDefault();
       dialog.close("yes");
     });
@@ -121,7 +132,8 @@ const KEYS: readonly [string, readonly [string, string][]][] = [
 
 export function showKeys(): void {
   if (dialogIsOpen()) return;
-  const keys = (text: string) => text.split(/ {2}/).flatMap((combination, index) => [index > 0 ? " " : "", element("kbd", {}, combination.replace(" ", "+"))]);
+  const keys = (text: string) =>
+    text.split(/ {2}/).flatMap((combination, index) => [index > 0 ? " " : "", element("kbd", {}, combination.replace(" ", "+"))]);
   const dialog = element("dialog", { class: "keys", "aria-labelledby": "keys-title", "data-testid": "keys" });
   dialog.append(
     element("h2", { id: "keys-title" }, "Keyboard shortcuts"),
@@ -133,11 +145,19 @@ export function showKeys(): void {
           "section",
           {},
           element("h3", {}, title),
-          element("dl", {}, ...rows.map(([key, meaning]) => element("div", {}, element("dt", {}, ...keys(key)), element("dd", {}, meaning)))),
+          element(
+            "dl",
+            {},
+            ...rows.map(([key, meaning]) => element("div", {}, element("dt", {}, ...keys(key)), element("dd", {}, meaning))),
+          ),
         ),
       ),
     ),
-    element("div", { class: "dialog-buttons" }, element("button", { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close() }, "Close")),
+    element(
+      "div",
+      { class: "dialog-buttons" },
+      element("button", { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close() }, "Close"),
+    ),
   );
   show(dialog);
 }

@@ -1,8 +1,8 @@
-// The list of changes that wait, by agent. Rows are kept when something changes, so that nothing jumps and the focus stays.
+// The list of pending changes, by agent. Updates reuse the rows, so nothing jumps and the focus stays.
 
 import { element } from "./dom";
+import { age, count, plain, splitPath } from "./format";
 import type { ReviewSummary } from "./protocol";
-import { age, count, plain, splitPath } from "./words";
 
 export interface ListListener {
   open(review: number): void;
@@ -42,7 +42,7 @@ export class ListView {
     const ids = new Set(reviews.map((review) => review.id));
     for (const [id, row] of this.rows) {
       if (ids.has(id)) continue;
-      // The focus goes to a neighbour, not to nowhere.
+      // Keep the focus in the list.
       if (row.element.contains(document.activeElement)) this.focusBeside(row);
       row.element.remove();
       this.rows.delete(id);
@@ -91,7 +91,11 @@ export class ListView {
     const number = element("span", { class: "badge" });
     const list = element("ul", { class: "rows" });
     const all = (testId: string, text: string, label: string, action: () => void) =>
-      element("button", { type: "button", class: "quiet small", "data-testid": testId, "aria-label": label, title: label, onclick: action }, text);
+      element(
+        "button",
+        { type: "button", class: "quiet small", "data-testid": testId, "aria-label": label, title: label, onclick: action },
+        text,
+      );
     const made = element(
       "section",
       { class: "group", "data-testid": "agent-group", "data-session": review.session, "aria-label": `Changes by ${name}` },
@@ -124,7 +128,14 @@ export class ListView {
     const state = element("span", { class: "row-state" });
     const button = element(
       "button",
-      { type: "button", class: "row", "data-testid": "review-row", "data-review": review.id, title: plain(review.path), onclick: () => this.listener.open(review.id) },
+      {
+        type: "button",
+        class: "row",
+        "data-testid": "review-row",
+        "data-review": review.id,
+        title: plain(review.path),
+        onclick: () => this.listener.open(review.id),
+      },
       element("span", { class: "row-name" }, name),
       state,
       waits,
@@ -145,11 +156,18 @@ export class ListView {
   }
 }
 
-/** The question before all changes of an agent are decided. */
-export function allQuestion(reviews: readonly ReviewSummary[], verb: "Accept" | "Reject"): { title: string; sentence: string; yes: string } {
+/** The confirmation before all changes by an agent are decided. */
+export function allQuestion(
+  reviews: readonly ReviewSummary[],
+  verb: "Accept" | "Reject",
+): { title: string; sentence: string; yes: string } {
   const names = reviews.slice(0, 5).map((review) => splitPath(review.path, []).name);
   const rest = reviews.length - names.length;
   const list = names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
   const changes = count(reviews.length, "change");
-  return { title: `${verb} ${changes} by ${plain(reviews[0]?.agent ?? "")}?`, sentence: `${list}. ${verb === "Accept" ? "Each is accepted as shown, including your edits." : "Nothing will be written."}`, yes: `${verb} ${changes}` };
+  return {
+    title: `${verb} ${changes} by ${plain(reviews[0]?.agent ?? "")}?`,
+    sentence: `${list}. ${verb === "Accept" ? "Each is accepted as shown, including your edits." : "Nothing will be written."}`,
+    yes: `${verb} ${changes}`,
+  };
 }

@@ -1,13 +1,13 @@
-// The panels at the side: what agents see now, who is connected, and whether agents would find the companion.
+// The side panels: what agents see, which agents are connected, and whether agents can connect.
 
 import type { Connection } from "./connection";
 import { byId, element, replaceChildren } from "./dom";
+import { age, plain } from "./format";
 import type { Agent, Doctor, IdeContext, OpenFile, ShownContext } from "./protocol";
-import { age, plain } from "./words";
 
 export type PanelName = "context" | "agents" | "doctor";
 
-/** A panel of another part of the page. */
+/** A panel of the chat. */
 export interface OtherPanel {
   readonly name: string;
   readonly title: string;
@@ -38,13 +38,12 @@ export class Panels {
     else this.open(name);
   }
 
-  /** Opens a panel of another part of the page, or closes it if it is open. */
   toggleOther(panel: OtherPanel): void {
     if (this.isShown(panel.name)) this.close();
     else this.open(panel);
   }
 
-  /** Shows a panel of another part of the page anew, if it is open. */
+  /** Refreshes a panel if it is open. */
   refreshOther(name: string): void {
     if (this.isShown(name)) void this.refresh();
   }
@@ -71,23 +70,21 @@ export class Panels {
     if (this.shown === "agents") this.showAgents();
   }
 
-  /** Agents see something else now. */
   contextChanged(context: IdeContext): void {
     if (this.shown !== "context") return;
-    // What is hidden may have changed with it.
+    // The hidden files may have changed too.
     this.showContext({ context, hidden: [] }, true);
     void this.refresh();
   }
 
-  /** Asks again for what is shown. */
   async refresh(): Promise<void> {
     const name = this.shown;
     try {
       if (name === "context") {
-        const context = await this.connection.request<ShownContext>("context/show");
+        const context = await this.connection.request("context/show");
         if (this.shown === name) this.showContext(context, false);
       } else if (name === "doctor") {
-        const doctor = await this.connection.request<Doctor>("doctor");
+        const doctor = await this.connection.request("doctor");
         if (this.shown === name) this.showDoctor(doctor);
       } else if (name === "agents") {
         this.showAgents();
@@ -105,7 +102,8 @@ export class Panels {
     this.shown = name;
     this.drawer.hidden = false;
     this.drawer.dataset["panel"] = typeof name === "string" ? name : name.name;
-    this.title.textContent = typeof name === "string" ? { context: "What agents see", agents: "Agents", doctor: "Doctor" }[name] : name.title;
+    this.title.textContent =
+      typeof name === "string" ? { context: "What agents see", agents: "Agents", doctor: "Doctor" }[name] : name.title;
     replaceChildren(this.content, element("p", { class: "faint" }, "Loading\u2026"));
     this.showButtons();
     this.title.focus();
@@ -113,7 +111,8 @@ export class Panels {
   }
 
   private showButtons(): void {
-    for (const name of ["context", "agents", "doctor"] as const) byId(`open-${name}`).setAttribute("aria-expanded", String(this.shown === name));
+    for (const name of ["context", "agents", "doctor"] as const)
+      byId(`open-${name}`).setAttribute("aria-expanded", String(this.shown === name));
   }
 
   private showContext({ context, hidden }: ShownContext, keepHidden: boolean): void {
@@ -122,21 +121,33 @@ export class Panels {
     replaceChildren(
       this.content,
       element("p", { class: "faint" }, "Exactly what every connected agent sees, updated live."),
-      files.length === 0 ? element("p", {}, "Agents see no open files.") : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
+      files.length === 0
+        ? element("p", {}, "Agents see no open files.")
+        : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
       kept ??
         (hidden.length > 0 &&
           element(
             "section",
             { "data-testid": "hidden-files" },
             element("h3", {}, "Hidden from agents"),
-            element("ul", { class: "files hidden-files" }, ...hidden.map(({ path, because }) => element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "because" }, plain(because))))),
+            element(
+              "ul",
+              { class: "files hidden-files" },
+              ...hidden.map(({ path, because }) =>
+                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(because))),
+              ),
+            ),
           )),
     );
   }
 
   private showAgents(): void {
     if (this.agents.length === 0) {
-      replaceChildren(this.content, element("p", {}, "No agents connected."), element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a workspace folder. If it does not connect, Doctor shows why."));
+      replaceChildren(
+        this.content,
+        element("p", {}, "No agents connected."),
+        element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a workspace folder. If it does not connect, Doctor shows why."),
+      );
       return;
     }
     const rows = this.agents.map((agent) =>
@@ -145,7 +156,7 @@ export class Panels {
         { "data-testid": "agent", "data-listening": String(agent.listening) },
         element("span", { class: `dot ${agent.listening ? "good" : "waiting"}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(agent.name)),
-        element("span", { class: "because" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
+        element("span", { class: "detail" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
       ),
     );
     replaceChildren(this.content, element("ul", { class: "files agents" }, ...rows));
@@ -158,15 +169,31 @@ export class Panels {
         { "data-testid": "doctor-agent", "data-connects": String(agent.connects) },
         element("span", { class: `dot ${agent.connects ? "good" : "bad"}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(agent.displayName)),
-        element("span", { class: "because" }, agent.connects ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}` : plain(agent.reason ?? "would not connect")),
+        element(
+          "span",
+          { class: "detail" },
+          agent.connects
+            ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}`
+            : plain(agent.reason ?? "would not connect"),
+        ),
         agent.hint ? element("span", { class: "hint" }, plain(agent.hint)) : null,
       ),
     );
     replaceChildren(
       this.content,
-      element("p", { class: "faint" }, "Whether an agent started in ", element("code", {}, plain(doctor.directory)), " would connect to this companion."),
+      element(
+        "p",
+        { class: "faint" },
+        "Whether an agent started in ",
+        element("code", {}, plain(doctor.directory)),
+        " would connect to this companion.",
+      ),
       element("ul", { class: "files agents" }, ...rows),
-      element("button", { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() }, "Check again"),
+      element(
+        "button",
+        { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() },
+        "Check again",
+      ),
     );
   }
 }
@@ -177,7 +204,9 @@ function file(open: OpenFile): HTMLElement {
     { "data-active": String(open.isActive === true) },
     element("span", { class: "path" }, plain(open.path)),
     open.isActive ? element("span", { class: "chip" }, "active") : null,
-    open.cursor ? element("span", { class: "because" }, `line ${open.cursor.line}, character ${open.cursor.character}`) : null,
-    open.selectedText ? element("pre", { class: "selection", tabindex: "0", "aria-label": "Selected text" }, plain(open.selectedText)) : null,
+    open.cursor ? element("span", { class: "detail" }, `line ${open.cursor.line}, character ${open.cursor.character}`) : null,
+    open.selectedText
+      ? element("pre", { class: "selection", tabindex: "0", "aria-label": "Selected text" }, plain(open.selectedText))
+      : null,
   );
 }

@@ -1,10 +1,10 @@
-// Runs the tests of the page's own logic: bundles each with esbuild and gives it to Node.
+// Runs the page's unit tests: bundles each with esbuild and runs it in Node.
 
-import { build } from "esbuild";
+import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { spawnSync } from "node:child_process";
+import { build } from "esbuild";
 
 const folder = await mkdtemp(join(tmpdir(), "alongside-page-"));
 const tests = (await readdir(import.meta.dirname)).filter((name) => name.endsWith(".test.ts"));
@@ -18,6 +18,8 @@ await build({
   format: "esm",
   logLevel: "warning",
 });
-const { status } = spawnSync(process.execPath, ["--test", ...tests.map((name) => join(folder, name.replace(/\.ts$/, ".mjs")))], { stdio: "inherit" });
+const { status } = spawnSync(process.execPath, ["--test", ...tests.map((name) => join(folder, name.replace(/\.ts$/, ".mjs")))], {
+  stdio: "inherit",
+});
 await rm(folder, { recursive: true });
 process.exit(status ?? 1);

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::daemon::{AddressError, DaemonAddress};
-use crate::secret::Secret;
+use alongside_core::Secret;
 
 /// The variable with the address of a daemon. Setting it asks for the daemon.
 pub const URL_VARIABLE: &str = "QWEN_IDE_DAEMON_URL";

@@ -144,7 +144,7 @@ impl Backend for Companion {
 
 impl Companion {
     pub(crate) fn status(&self) -> Status {
-        let announced = self.announced();
+        let announced = self.announce_report();
         self.with_core(|core, _| Status {
             pid: std::process::id(),
             port: announced.port,

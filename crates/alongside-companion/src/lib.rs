@@ -5,29 +5,33 @@
 //! outboxes of their own, and files are written by a thread of their own.
 
 mod agents_side;
+mod announcer;
 mod base;
 mod buffers;
 mod chat;
 mod clock;
+pub mod companion_record;
+pub mod connect_target;
 pub mod doctor;
 mod editor;
 mod front_ends;
-mod kept_reviews;
 mod lifecycle;
 pub mod places;
-pub mod running;
+mod ranking;
+mod review_store;
 pub mod settings;
-mod standing;
 mod store;
 mod watcher;
-pub mod who;
+mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::DraftChange;
 use alongside_core::{Core, Effect, Now, Review, ReviewId};
+use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{
     AgentSummary, AgentsChanged, Empty, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
@@ -41,11 +45,11 @@ use crate::places::Places;
 use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
-use standing::Standing;
+use ranking::Ranking;
 use store::Store;
 
 pub use editor::ended as process_ended;
-pub use lifecycle::{Options, Running};
+pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
 /// How many notifications a front end may be behind before it has to fetch everything again.
 const CHANNEL_CAPACITY: usize = 128;
@@ -59,7 +63,7 @@ pub struct Companion {
     core: Mutex<Core>,
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
-    agents: OnceLock<alongside_mcp::Agents>,
+    agents: OnceLock<alongside_mcp::AgentHub>,
     notifications: broadcast::Sender<SharedNotification>,
     /// Makes links to the page; set once the page is served.
     page_links: OnceLock<LoginLinks>,
@@ -69,10 +73,12 @@ pub struct Companion {
     chat: chat::Chat,
     settings: Mutex<Settings>,
     identity: Identity,
-    /// What `status` says about the outside; filled in when the companion is announced.
-    announced: Mutex<Announced>,
-    standing: Standing,
-    wake: Wake,
+    environment: Environment,
+    announce_report: Mutex<AnnounceReport>,
+    ranking: Ranking,
+    wake: WakeSignals,
+    /// Set with the core locked, before pending reviews are rejected: no review is opened after that.
+    is_stopping: AtomicBool,
 }
 
 /// Who the companion is for.
@@ -95,26 +101,28 @@ impl Identity {
 
 /// What was announced, and what could not be.
 #[derive(Clone, Debug, Default)]
-pub struct Announced {
+pub struct AnnounceReport {
     pub port: u16,
     pub files: Vec<PathBuf>,
     pub problems: Vec<String>,
 }
 
-/// What the housekeeping tasks wait for.
+/// What the background tasks wait for; each has one task.
 #[derive(Default)]
-struct Wake {
-    /// The next deadline of the core may be another one now.
+struct WakeSignals {
+    /// The core's next deadline may have changed.
     deadline: Notify,
-    /// The folders of the workspace changed.
+    /// The workspace's folders changed.
     workspace: Notify,
-    /// The editor was used, though another companion is found before it.
-    used: Notify,
-    /// Reviews came or went, so that other files must be watched.
+    /// The order of companions may have changed.
+    ranking: Notify,
+    /// Settings and ignore files have to be read again.
+    rules: Notify,
+    /// Reviews were opened or closed, so other files must be watched.
     reviews: Notify,
-    /// The file of a review may hold something else.
+    /// A file under review may have changed.
     bases: Notify,
-    /// Somebody asked the companion to end.
+    /// A front end asked the companion to stop.
     stop: Notify,
 }
 
@@ -123,6 +131,7 @@ impl Companion {
         me: Weak<Self>,
         workspace: Vec<PathBuf>,
         places: Places,
+        environment: Environment,
         settings: Settings,
         identity: Identity,
         store: Store,
@@ -139,10 +148,12 @@ impl Companion {
             buffers: Buffers::default(),
             places,
             settings: Mutex::new(settings),
-            standing: Standing::new(identity.has_editor()),
+            ranking: Ranking::new(identity.has_editor()),
             identity,
-            announced: Mutex::default(),
-            wake: Wake::default(),
+            environment,
+            announce_report: Mutex::default(),
+            wake: WakeSignals::default(),
+            is_stopping: AtomicBool::new(false),
         }
     }
 
@@ -159,11 +170,11 @@ impl Companion {
     /// A link that opens the page in a browser, once.
     pub fn page_link(&self) -> anyhow::Result<String> {
         let links = self.page_links.get().context("this companion does not serve a page")?;
-        links.make().context("cannot create a link to the page")
+        links.create().context("cannot create a link to the page")
     }
 
-    pub fn announced(&self) -> Announced {
-        self.announced.lock().clone()
+    pub fn announce_report(&self) -> AnnounceReport {
+        self.announce_report.lock().clone()
     }
 
     pub fn workspace(&self) -> Vec<PathBuf> {
@@ -187,8 +198,8 @@ impl Companion {
     fn carry_out(&self, core: &Core, effect: Effect) {
         match effect {
             Effect::PublishContext(context) => {
-                if let (Some(agents), Ok(text)) = (self.agents.get(), serde_json::to_string(&context)) {
-                    agents.publish_context(text);
+                if let Some(agents) = self.agents.get() {
+                    agents.publish_context(&context);
                 }
                 self.broadcast(Notification::ContextChanged(context));
             }

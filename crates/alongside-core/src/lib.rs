@@ -30,14 +30,14 @@ pub mod draft;
 pub mod printable;
 pub mod privacy;
 mod review;
+mod secret;
 mod session;
 mod text_change;
 mod time;
-mod token;
 
 pub use crate::core::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 pub use crate::review::{Base, BaseKind, Decision, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline};
+pub use crate::secret::Secret;
 pub use crate::session::{Agent, SessionId};
 pub use crate::text_change::{InvalidEdit, TextChange};
 pub use crate::time::Now;
-pub use crate::token::Token;

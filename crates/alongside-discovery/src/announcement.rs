@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, FileRule};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub struct Announcement {
     /// The port that answers agents on the loopback interface.
     pub port: u16,
     /// The bearer token that opens it.
-    pub token: Token,
+    pub token: Secret,
     /// The folders that are open in the editor, with full paths.
     pub workspace: Vec<PathBuf>,
     /// The editor's name in the agents' eyes, such as `neovim`. Not `vscode`: then they offer to install an extension.
@@ -40,7 +40,7 @@ pub struct Announcement {
 struct FileContents<'a> {
     port: u16,
     workspace_path: &'a str,
-    auth_token: &'a str,
+    auth_token: &'a Secret,
     ide_info: IdeInfo<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ppid: Option<u32>,
@@ -89,7 +89,7 @@ impl Announcement {
         let contents = FileContents {
             port: self.port,
             workspace_path: &workspace_path,
-            auth_token: self.token.reveal(),
+            auth_token: &self.token,
             ide_info: IdeInfo {
                 name: &self.name,
                 display_name: &self.display_name,
@@ -169,7 +169,7 @@ pub(crate) mod tests {
     pub(crate) fn announcement(workspace: &[&Path]) -> Announcement {
         Announcement {
             port: 4321,
-            token: Token::from_bytes([7; 32]),
+            token: Secret::from_bytes([7; 32]),
             workspace: workspace.iter().map(|root| root.to_path_buf()).collect(),
             name: "neovim".to_owned(),
             display_name: "Neovim".to_owned(),
@@ -213,7 +213,7 @@ pub(crate) mod tests {
             let contents = contents(agent, file);
             assert_eq!(contents["port"], 4321);
             assert_eq!(contents["workspacePath"], "/a:/b");
-            assert_eq!(contents["authToken"], Token::from_bytes([7; 32]).reveal());
+            assert_eq!(contents["authToken"], Secret::from_bytes([7; 32]).reveal());
             assert_eq!(contents["ideInfo"]["name"], "neovim");
             assert_eq!(contents["ideInfo"]["displayName"], "Neovim");
             assert_eq!(contents["companion"], "alongside");

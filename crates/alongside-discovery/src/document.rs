@@ -83,8 +83,8 @@ impl Document {
     }
 
     /// `authToken`, if it is a string; it may be empty.
-    pub(crate) fn token(&self) -> Option<String> {
-        self.0.get("authToken")?.as_str().map(str::to_owned)
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.0.get("authToken")?.as_str()
     }
 
     /// `ideInfo`, if it has both a name and a name for people.

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, FileRule};
 
 use crate::directory::PrivateDirectory;
@@ -25,7 +25,7 @@ pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
 #[derive(Debug)]
 pub struct DiscoveryFiles {
     environment: Environment,
-    token: Token,
+    token: Secret,
     written: Vec<(AgentKind, PathBuf)>,
     problems: Vec<AnnounceError>,
 }
@@ -140,10 +140,9 @@ impl Drop for DiscoveryFiles {
 }
 
 /// Removes a file if it still holds our token.
-fn remove_own(path: &Path, token: &Token) -> Result<(), DiscoveryError> {
-    let is_ours = Document::read(path)
-        .and_then(|document| document.token())
-        .is_some_and(|found| token.matches(&found));
+fn remove_own(path: &Path, token: &Secret) -> Result<(), DiscoveryError> {
+    let is_ours =
+        Document::read(path).is_some_and(|document| document.token().is_some_and(|found| token.matches(found)));
     if !is_ours {
         return Ok(());
     }
@@ -273,7 +272,7 @@ mod tests {
         let mut announcement = announcement(&[Path::new("/a")]);
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
         announcement.port = 4322;
-        announcement.token = Token::from_bytes([8; 32]);
+        announcement.token = Secret::from_bytes([8; 32]);
         files.rewrite(&announcement).unwrap();
         assert!(!scene.lock().exists());
         assert!(files.missing().is_empty());

@@ -64,7 +64,7 @@ mod tests {
     /// Difference 7: Gemini CLI takes the token and the process id from variables that no specification mentions.
     #[test]
     fn every_variable_that_the_agents_read_is_set() {
-        let token = alongside_core::Token::from_bytes([7; 32]);
+        let token = alongside_core::Secret::from_bytes([7; 32]);
         let expected = [
             ("GEMINI_CLI_IDE_SERVER_PORT", "4321"),
             ("GEMINI_CLI_IDE_WORKSPACE_PATH", "/a:/b"),

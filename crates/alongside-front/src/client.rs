@@ -1,17 +1,12 @@
-//! The client that commands use to talk to a running companion.
-//!
-//! Calls are made one at a time, so there is no table of pending calls: a response that arrives after its call timed out has an old id and
-//! is skipped. Notifications that arrive during calls are kept, up to [`MAX_NOTIFICATIONS`]; beyond that they are replaced by a
-//! `resync`.
+//! The client side: how the commands talk to a running companion.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
+use alongside_wire::rpc::{self, Message as RpcMessage};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -19,15 +14,17 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use crate::{rpc, websocket};
+use crate::websocket;
 use alongside_protocol::{Empty, ErrorKind, Hello, Method, Notification, Request, RequestError, Welcome, requests};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Starting an agent may take a minute for each of several steps.
 const LONG_RESPONSE_TIMEOUT: Duration = Duration::from_mins(5);
-/// How many notifications are kept for [`Client::notification`].
-const MAX_NOTIFICATIONS: usize = 1024;
+
+/// How many notifications are kept while a call waits for its response. When there are more, they are replaced by one
+/// [`Notification::Resync`], as the companion does for a client that falls behind.
+const MAX_HELD_NOTIFICATIONS: usize = 1024;
 
 /// A connection to a companion.
 #[derive(Debug)]
@@ -41,46 +38,23 @@ pub struct Client {
 pub enum ClientError {
     #[error("cannot reach the companion on port {port}: {source}")]
     Unreachable { port: u16, source: std::io::Error },
+    /// The handshake failed.
     #[error("the companion refused the connection: {0}")]
-    Handshake(Box<tungstenite::Error>),
+    Refused(Box<tungstenite::Error>),
     #[error("the companion closed the connection before responding")]
     Closed,
     #[error("the companion did not respond within {0:?}")]
-    TimedOut(Duration),
-    /// The request failed.
+    Timeout(Duration),
+    /// The response is an error.
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Rejected(#[from] RequestError),
     #[error("invalid response from the companion: {0}")]
-    InvalidResponse(#[from] serde_json::Error),
-}
-
-/// A message from the companion.
-#[derive(Deserialize)]
-struct Incoming<'a> {
-    id: Option<u64>,
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    error: Option<WireError>,
-}
-
-#[derive(Deserialize)]
-struct WireError {
-    message: String,
-    data: Option<ErrorData>,
-}
-
-#[derive(Deserialize)]
-struct ErrorData {
-    kind: ErrorKind,
+    InvalidResponse(String),
 }
 
 impl Client {
-    /// Connects to a companion's front-end port.
-    pub async fn connect(port: u16, token: &Token, name: &str, watch: bool) -> Result<(Self, Welcome), ClientError> {
+    /// Connects to the companion whose front-end port is `port` and introduces itself.
+    pub async fn connect(port: u16, token: &Secret, name: &str, watch: bool) -> Result<(Self, Welcome), ClientError> {
         let hello = Hello {
             watch,
             ..Hello::new(name)
@@ -88,22 +62,22 @@ impl Client {
         Self::connect_as(port, token, hello).await
     }
 
-    /// Connects to a companion's front-end port as the front end of `hello`.
-    pub async fn connect_as(port: u16, token: &Token, hello: Hello) -> Result<(Self, Welcome), ClientError> {
+    /// The same with any `hello`.
+    pub async fn connect_as(port: u16, token: &Secret, hello: Hello) -> Result<(Self, Welcome), ClientError> {
         let connecting = Self::open(port, token);
         let mut client = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
             .await
-            .map_err(|_| ClientError::TimedOut(CONNECT_TIMEOUT))??;
+            .map_err(|_| ClientError::Timeout(CONNECT_TIMEOUT))??;
         let welcome = client.call::<requests::Hello>(hello).await?;
         Ok((client, welcome))
     }
 
-    async fn open(port: u16, token: &Token) -> Result<Self, ClientError> {
+    async fn open(port: u16, token: &Secret) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(("127.0.0.1", port))
             .await
             .map_err(|source| ClientError::Unreachable { port, source })?;
         let _ = stream.set_nodelay(true);
-        let refused = |error| ClientError::Handshake(Box::new(error));
+        let refused = |error| ClientError::Refused(Box::new(error));
         let mut request = format!("ws://127.0.0.1:{port}{}", websocket::PATH)
             .into_client_request()
             .map_err(refused)?;
@@ -130,53 +104,57 @@ impl Client {
         };
         tokio::time::timeout(limit, self.send::<M>(&request))
             .await
-            .map_err(|_| ClientError::TimedOut(limit))?
+            .map_err(|_| ClientError::Timeout(limit))?
     }
 
     async fn send<M: Method>(&mut self, request: &Request) -> Result<M::Response, ClientError> {
         self.last_id += 1;
         let id = self.last_id;
+        let text = rpc::write_call(Some(id), request).map_err(invalid)?;
         self.socket
-            .send(Message::text(rpc::request(id, request)))
+            .send(Message::text(text))
             .await
             .map_err(|_| ClientError::Closed)?;
         loop {
             let text = self.receive().await?;
-            let message: Incoming<'_> = serde_json::from_str(&text)?;
-            if message.id == Some(id) {
-                return match message.error {
-                    Some(error) => Err(ClientError::Request(RequestError {
-                        kind: error.data.map_or(ErrorKind::Unknown, |data| data.kind),
-                        message: error.message,
-                    })),
-                    None => Ok(serde_json::from_str(message.result.map_or("null", RawValue::get))?),
-                };
+            match RpcMessage::parse(&text).map_err(invalid)? {
+                RpcMessage::Response(response) if response.number() == Some(id) => {
+                    return match response.result {
+                        Ok(result) => serde_json::from_str(result.get()).map_err(invalid),
+                        Err(error) => {
+                            let kind = error.data.get("kind").map(ErrorKind::deserialize);
+                            Err(ClientError::Rejected(RequestError {
+                                kind: kind.and_then(Result::ok).unwrap_or(ErrorKind::Unknown),
+                                message: error.message.into_owned(),
+                            }))
+                        }
+                    };
+                }
+                message => self.hold(&message),
             }
-            self.keep(&message);
         }
     }
 
-    /// Waits for the next notification, without a timeout.
+    /// Waits for the next notification, without a limit.
     pub async fn notification(&mut self) -> Result<Notification, ClientError> {
         loop {
             if let Some(notification) = self.notifications.pop_front() {
                 return Ok(notification);
             }
             let text = self.receive().await?;
-            self.keep(&serde_json::from_str(&text)?);
+            self.hold(&RpcMessage::parse(&text).map_err(invalid)?);
         }
     }
 
-    /// Keeps a notification. Late responses and unknown notifications are skipped.
-    fn keep(&mut self, message: &Incoming<'_>) {
-        let (Some(method), Some(params)) = (&message.method, message.params) else {
+    /// Keeps a notification for later. Unknown ones, and responses to calls that have timed out, are ignored.
+    fn hold(&mut self, message: &RpcMessage<'_>) {
+        let RpcMessage::Notification(notification) = message else {
             return;
         };
-        if self.notifications.len() >= MAX_NOTIFICATIONS {
-            self.notifications.clear();
-            self.notifications.push_back(Notification::Resync(Empty {}));
-        }
-        self.notifications.extend(Notification::parse(method, params));
+        let Ok(notification) = rpc::parse_call(&notification.method, notification.params) else {
+            return;
+        };
+        hold(&mut self.notifications, notification);
     }
 
     async fn receive(&mut self) -> Result<Utf8Bytes, ClientError> {
@@ -187,5 +165,36 @@ impl Client {
                 Some(Ok(_)) => {}
             }
         }
+    }
+}
+
+fn hold(notifications: &mut VecDeque<Notification>, notification: Notification) {
+    if notifications.len() >= MAX_HELD_NOTIFICATIONS {
+        notifications.clear();
+        notifications.push_back(Notification::Resync(Empty {}));
+    }
+    notifications.push_back(notification);
+}
+
+fn invalid(error: impl std::fmt::Display) -> ClientError {
+    ClientError::InvalidResponse(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use alongside_core::context::IdeContext;
+
+    use super::*;
+
+    #[test]
+    fn held_notifications_are_bounded() {
+        let mut held = VecDeque::new();
+        for _ in 0..MAX_HELD_NOTIFICATIONS {
+            hold(&mut held, Notification::ContextChanged(IdeContext::default()));
+        }
+        assert_eq!(held.len(), MAX_HELD_NOTIFICATIONS);
+        let last = Notification::ContextChanged(IdeContext::default());
+        hold(&mut held, last.clone());
+        assert_eq!(held, [Notification::Resync(Empty {}), last]);
     }
 }

@@ -1,29 +1,30 @@
-//! One connection to a front end, over any transport.
+//! One front end, over any transport.
 //!
-//! Queues and their limits: at most [`MAX_SLOW_REQUESTS`] slow requests run at a time, and nothing more is read until one is done;
-//! notifications wait in the backend's bounded channels, and a front end that reads too slowly gets `resync` in place of what it
-//! missed. Nothing else is queued: a message is written before the next one is read.
+//! Limits: at most [`MAX_SLOW_REQUESTS`] slow requests run at a time, and nothing more is read until one is done. Notifications wait in the
+//! backend's bounded channels, and a front end that reads too slowly gets `resync` in place of what it missed. Nothing else is queued: a
+//! message is written before the next one is read.
 
 use std::pin::pin;
 use std::sync::Arc;
 
-use alongside_protocol::{
-    Backend, Empty, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response, SharedNotification,
-    VERSION,
-};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::json;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::rpc::{self, Message};
+use crate::message;
+use alongside_protocol::{
+    Backend, Empty, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response, SharedNotification,
+    VERSION,
+};
+use alongside_wire::rpc;
 
 const MAX_SLOW_REQUESTS: usize = 64;
 
-/// Serves a front end until it disconnects.
+/// Serves a front end until it disconnects: responds to requests and forwards notifications.
 ///
-/// Requests are answered in order, except the slow ones ([`Request::is_slow`]): these are started in order, and nothing waits for them.
-/// `incoming` yields whole messages and `outgoing` takes them; both end with the transport.
+/// Requests are handled in order, except that nothing waits for the end of those that are slow ([`Request::is_slow`]). `incoming` yields
+/// whole messages and `outgoing` takes them; both end when the transport does.
 pub async fn serve<B, T, I, O>(backend: Arc<B>, incoming: I, outgoing: O)
 where
     B: Backend,
@@ -40,35 +41,47 @@ where
         let text = tokio::select! {
             message = incoming.next(), if slow.len() < MAX_SLOW_REQUESTS => {
                 let Some(text) = message else { break };
-                match Message::parse(text.as_ref()) {
-                    Err(invalid) => invalid.to_text(),
-                    Ok(message) => {
-                        if let Some(known) = front_end.clone().filter(|_| message.request.is_slow()) {
+                let parsed = message::parse(text.as_ref()).map_err(|invalid| invalid.to_response());
+                // A long message is not kept while its request is handled.
+                drop(text);
+                match parsed {
+                    Err(response) => response,
+                    Ok((id, request)) => {
+                        if let Some(known) = front_end.clone().filter(|_| request.is_slow()) {
                             let backend = Arc::clone(&backend);
-                            slow.push(async move { (message.id, backend.handle(&known, message.request).await) });
+                            slow.push(async move { (id, backend.handle(&known, request).await) });
                             continue;
                         }
-                        let result = handle(&*backend, &mut front_end, &mut subscriptions, message.request).await;
-                        let Some(id) = message.id else { continue };
-                        rpc::response(&id, result)
+                        let result = handle(&*backend, &mut front_end, &mut subscriptions, request).await;
+                        let Some(id) = id else { continue };
+                        message::response(&id, result)
                     }
                 }
             }
             Some((id, result)) = slow.next(), if !slow.is_empty() => {
                 let Some(id) = id else { continue };
-                rpc::response(&id, result)
+                message::response(&id, result)
             }
-            notification = subscriptions.next() => match notification {
-                Ok(notification) => notification.encoded(rpc::notification).to_owned(),
-                Err(RecvError::Lagged(_)) => rpc::notification(&Notification::Resync(Empty {})),
-                Err(RecvError::Closed) => break,
+            notification = subscriptions.next() => {
+                let notification = match notification {
+                    Ok(notification) => notification,
+                    Err(RecvError::Lagged(_)) => Notification::Resync(Empty {}).into(),
+                    Err(RecvError::Closed) => break,
+                };
+                match notification.encoded(|notification| rpc::write_call(None, notification)) {
+                    Ok(text) => text.to_owned(),
+                    Err(error) => {
+                        tracing::error!(%error, "cannot serialize a notification");
+                        continue;
+                    }
+                }
             },
         };
         if outgoing.send(text).await.is_err() {
             break;
         }
     }
-    // The other end may have closed already.
+    // The front end may have disconnected already.
     let _ = outgoing.close().await;
 }
 
@@ -117,7 +130,7 @@ impl Subscriptions {
 
     async fn next(&mut self) -> Result<SharedNotification, RecvError> {
         tokio::select! {
-            // A review must not wait for the end of a long answer.
+            // A review must not wait behind an agent's answer.
             biased;
             notification = receive(&mut self.general) => notification,
             notification = receive(&mut self.chat) => notification,
@@ -126,10 +139,10 @@ impl Subscriptions {
 }
 
 async fn receive(
-    channel: &mut Option<broadcast::Receiver<SharedNotification>>,
+    notifications: &mut Option<broadcast::Receiver<SharedNotification>>,
 ) -> Result<SharedNotification, RecvError> {
-    match channel {
-        Some(channel) => channel.recv().await,
+    match notifications {
+        Some(notifications) => notifications.recv().await,
         None => std::future::pending().await,
     }
 }

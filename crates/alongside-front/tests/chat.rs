@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_core::context::IdeContext;
 use alongside_front::client::Client;
 use alongside_front::websocket;
@@ -51,19 +51,19 @@ impl Backend for Slow {
     }
 }
 
-async fn start() -> (Arc<Slow>, u16, Token) {
+async fn start() -> (Arc<Slow>, u16, Secret) {
     let backend = Arc::new(Slow {
         notifications: broadcast::channel(8).0,
         chat: broadcast::channel(8).0,
         release: Notify::new(),
     });
     let listener = websocket::Listener::bind().await.unwrap();
-    let (port, token) = (listener.port(), Token::from_bytes([3; 32]));
+    let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
     tokio::spawn(listener.serve(Arc::clone(&backend), token.clone()));
     (backend, port, token)
 }
 
-async fn hello(port: u16, token: &Token, watch: bool, chat: bool) -> Client {
+async fn hello(port: u16, token: &Secret, watch: bool, chat: bool) -> Client {
     let hello = Hello {
         watch,
         chat,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use alongside_core::context::IdeContext;
-use alongside_core::{ReviewId, Token};
+use alongside_core::{ReviewId, Secret};
 use alongside_front::client::{Client, ClientError};
 use alongside_front::{stdio, websocket};
 use alongside_protocol::{
@@ -28,13 +28,9 @@ struct Recording {
 
 impl Recording {
     fn new() -> Arc<Self> {
-        Self::with_capacity(4)
-    }
-
-    fn with_capacity(capacity: usize) -> Arc<Self> {
         Arc::new(Self {
             requests: Mutex::default(),
-            notifications: broadcast::channel(capacity).0,
+            notifications: broadcast::channel(4).0,
             chat: broadcast::channel(4).0,
         })
     }
@@ -67,9 +63,9 @@ impl Backend for Recording {
     }
 }
 
-async fn listen(backend: Arc<Recording>) -> (u16, Token) {
+async fn listen(backend: Arc<Recording>) -> (u16, Secret) {
     let listener = websocket::Listener::bind().await.unwrap();
-    let (port, token) = (listener.port(), Token::from_bytes([3; 32]));
+    let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
     tokio::spawn(listener.serve(backend, token.clone()));
     (port, token)
 }
@@ -101,20 +97,20 @@ async fn command_gets_a_response() {
 }
 
 #[tokio::test]
-async fn error_arrives_with_its_kind() {
+async fn refusal_has_kind_and_message() {
     let (port, token) = listen(Recording::new()).await;
     let (mut client, _) = Client::connect(port, &token, "test", false).await.unwrap();
     let refused = client
         .call::<requests::ReviewReject>(ReviewRef { review: ReviewId(7) })
         .await;
     assert!(
-        matches!(&refused, Err(ClientError::Request(error)) if error.kind == ErrorKind::UnknownReview && error.message.contains('7')),
+        matches!(&refused, Err(ClientError::Rejected(error)) if error.kind == ErrorKind::UnknownReview && error.message.contains('7')),
         "{refused:?}"
     );
 }
 
 #[tokio::test]
-async fn connection_requires_the_token_and_no_origin() {
+async fn only_programs_with_the_token_are_let_in() {
     let (port, token) = listen(Recording::new()).await;
     let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
     let host = format!("Host: 127.0.0.1:{port}\r\n");
@@ -144,7 +140,29 @@ async fn connection_requires_the_token_and_no_origin() {
 }
 
 #[tokio::test]
-async fn watching_front_end_is_notified_and_resynced() {
+async fn repeated_headers_and_foreign_targets_are_refused() {
+    let (port, token) = listen(Recording::new()).await;
+    let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    for (path, headers, status) in [
+        ("/front", format!("{host}{host}{bearer}"), "403"),
+        ("/front", format!("{host}Host: evil.example\r\n{bearer}"), "403"),
+        ("/front", format!("{host}{bearer}{bearer}"), "401"),
+        ("/front", format!("{host}{bearer}Authorization: Bearer no\r\n"), "401"),
+        ("http://evil.example/front", format!("{host}{bearer}"), "403"),
+        (
+            "/front",
+            format!("Host: LOCALHOST:{port}\r\n{}", bearer.replace("Bearer", "bearer")),
+            "101",
+        ),
+    ] {
+        let answer = handshake(port, path, &headers).await;
+        assert!(answer.ends_with(status), "{path} {headers}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn slow_watcher_gets_a_resync() {
     let backend = Recording::new();
     let (port, token) = listen(backend.clone()).await;
     let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
@@ -173,29 +191,7 @@ async fn watching_front_end_is_notified_and_resynced() {
 }
 
 #[tokio::test]
-async fn client_that_never_reads_notifications_keeps_a_bounded_number() {
-    let backend = Recording::with_capacity(4096);
-    let (port, token) = listen(backend.clone()).await;
-    let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
-    let notification = Notification::ContextChanged(IdeContext::default());
-    for _ in 0..3000 {
-        backend.notifications.send(notification.clone().into()).unwrap();
-    }
-    // Notifications are sent before the responses, so this reads all of them sooner or later.
-    while !backend.notifications.is_empty() {
-        client.call::<requests::ReviewList>(Empty {}).await.unwrap();
-    }
-    client.call::<requests::ReviewList>(Empty {}).await.unwrap();
-    assert_eq!(client.notification().await.unwrap(), Notification::Resync(Empty {}));
-    let mut kept = 0;
-    while kept < 900 && client.notification().await.unwrap() == notification {
-        kept += 1;
-    }
-    assert_eq!(kept, 900, "the newest are kept");
-}
-
-#[tokio::test]
-async fn plugin_sends_one_message_per_line_and_hello_first() {
+async fn stdio_has_one_message_per_line_and_starts_with_hello() {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(ours);
     let serving = tokio::spawn(stdio::serve(Recording::new(), BufReader::new(input), output));

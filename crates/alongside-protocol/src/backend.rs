@@ -57,8 +57,12 @@ struct Encoded {
 
 impl SharedNotification {
     /// The message as text. `encode` runs for the first front end; all others get the same text.
-    pub fn encoded(&self, encode: impl FnOnce(&Notification) -> String) -> &str {
-        self.0.text.get_or_init(|| encode(&self.0.notification))
+    pub fn encoded<E>(&self, encode: impl FnOnce(&Notification) -> Result<String, E>) -> Result<&str, E> {
+        if let Some(text) = self.0.text.get() {
+            return Ok(text);
+        }
+        let text = encode(&self.0.notification)?;
+        Ok(self.0.text.get_or_init(|| text))
     }
 }
 
@@ -88,8 +92,9 @@ mod tests {
     fn notification_is_encoded_once_for_all_front_ends() {
         let shared = SharedNotification::from(Notification::Resync(Empty {}));
         let copy = shared.clone();
-        assert_eq!(shared.encoded(|_| "text".to_owned()), "text");
-        assert_eq!(copy.encoded(|_| unreachable!("already encoded")), "text");
+        assert_eq!(shared.encoded(|_| Err(())), Err(()));
+        assert_eq!(shared.encoded(|_| Ok::<_, ()>("text".to_owned())), Ok("text"));
+        assert_eq!(copy.encoded(|_| Err(())), Ok("text"));
         assert_eq!(*copy, Notification::Resync(Empty {}));
     }
 }

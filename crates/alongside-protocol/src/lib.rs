@@ -28,7 +28,7 @@ pub use companion::{AgentSummary, AgentsChanged, Hello, PageLink, Status, VERSIO
 pub use context::{Buffer, FilePath, Focus, Folders, HiddenFile, ShownContext};
 pub use error::{ErrorKind, RequestError};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};
-pub use request::{Empty, METHODS, Method, ParseError, REQUEST_TYPES, Request, Response, requests};
+pub use request::{Empty, METHODS, Method, REQUEST_TYPES, Request, Response, requests};
 pub use review::{
     Accept, BulkDecision, Change, DecideHunkParams, Edit, HunkAction, Hunks, ReviewClosed, ReviewDecided, ReviewEdited,
     ReviewRebased, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, Texts, Undecided, Version,

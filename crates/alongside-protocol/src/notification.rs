@@ -2,7 +2,6 @@
 
 use alongside_core::context::IdeContext;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::chat::{ChatChanged, ChatEvent};
 use crate::{AgentsChanged, Empty, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary};
@@ -19,16 +18,6 @@ macro_rules! notifications {
 
         /// Method and parameters of each notification, as they are written here.
         pub const NOTIFICATION_TYPES: &[(&str, &str)] = &[$(($method, stringify!($params))),+];
-
-        impl Notification {
-            /// `None` for a notification that this version does not know.
-            pub fn parse(method: &str, params: &RawValue) -> Option<Self> {
-                match method {
-                    $($method => serde_json::from_str(params.get()).ok().map(Self::$name),)+
-                    _ => None,
-                }
-            }
-        }
     };
 }
 

@@ -3,8 +3,6 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
-use thiserror::Error;
 
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
@@ -28,21 +26,9 @@ pub trait Method {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Empty {}
 
-/// Why a request could not be read.
-#[derive(Debug, Error)]
-pub enum ParseError {
-    #[error("unknown method `{0}`; available methods: {all}", all = METHODS.join(", "))]
-    UnknownMethod(String),
-    #[error("invalid parameters for `{method}`: {source}")]
-    Params {
-        method: &'static str,
-        source: serde_json::Error,
-    },
-}
-
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident = $method:literal, $params:ty => $response:ty;)+) => {
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(tag = "method", content = "params")]
         pub enum Request {
             $($(#[$doc])* #[serde(rename = $method)] $name($params),)+
@@ -64,16 +50,6 @@ macro_rules! requests {
 
         /// Method, parameters and response of each request, as they are written here.
         pub const REQUEST_TYPES: &[(&str, &str, &str)] = &[$(($method, stringify!($params), stringify!($response))),+];
-
-        impl Request {
-            /// Reads the parameters of a method straight from the text of the message.
-            pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Self, ParseError> {
-                match method {
-                    $($method => parse($method, params).map(Self::$name),)+
-                    _ => Err(ParseError::UnknownMethod(method.to_owned())),
-                }
-            }
-        }
 
         $(impl Method for requests::$name {
             const NAME: &'static str = $method;
@@ -154,50 +130,5 @@ impl Request {
             self,
             Self::ChatConnect(_) | Self::ChatDisconnect(_) | Self::ChatCommand(_) | Self::Diff(_)
         )
-    }
-}
-
-fn parse<P: DeserializeOwned>(method: &'static str, params: Option<&RawValue>) -> Result<P, ParseError> {
-    serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(|source| ParseError::Params { method, source })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_method_is_parsed() {
-        let number = RawValue::from_string("3".to_owned()).unwrap();
-        for method in METHODS {
-            let error = Request::parse(method, Some(&number)).unwrap_err();
-            assert!(
-                matches!(error, ParseError::Params { method: own, .. } if own == *method),
-                "{error}"
-            );
-        }
-        let unknown = Request::parse("diff/list", None).unwrap_err().to_string();
-        assert!(unknown.contains("review/list"), "{unknown}");
-    }
-
-    #[test]
-    fn missing_parameters_mean_none() {
-        assert_eq!(
-            Request::parse("review/list", None).unwrap(),
-            Request::ReviewList(Empty {})
-        );
-        assert!(Request::parse("context/open", None).is_err());
-    }
-
-    #[test]
-    fn written_request_is_parsed_back() {
-        let sent = Request::ContextOpen(FilePath {
-            path: "/a \"b\"".to_owned(),
-        });
-        let json = serde_json::to_value(&sent).unwrap();
-        let params = RawValue::from_string(json["params"].to_string()).unwrap();
-        assert_eq!(
-            Request::parse(json["method"].as_str().unwrap(), Some(&params)).unwrap(),
-            sent
-        );
     }
 }

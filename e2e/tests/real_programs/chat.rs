@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_e2e::{
     Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_command_lines,
 };
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::chat::{AgentCommand, AgentEvent};
 use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Empty, Method, requests};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
     let outcome = companion.command(&["chat", "-p", prompt, "--agent", agent]);
@@ -36,7 +36,7 @@ fn call<M: Method>(
         .as_u64()
         .and_then(|port| u16::try_from(port).ok())
         .expect("a port");
-    let token = Token::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
+    let token = Secret::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

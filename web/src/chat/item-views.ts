@@ -1,7 +1,7 @@
-// What is shown of each item of a conversation.
+// The views of the items of a conversation.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../words";
+import { plain } from "../format";
 import { CodeView } from "./code-view";
 import { MarkdownView } from "./markdown-view";
 import { appendProse } from "./prose";
@@ -19,7 +19,11 @@ export interface ItemView {
 export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
   switch (item.kind) {
     case "user":
-      return simple(item, element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }), showUser);
+      return simple(
+        item,
+        element("article", { class: "message", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }),
+        showUser,
+      );
     case "answer": {
       const view = new MarkdownView();
       const made = element("article", { class: "answered-text", "data-testid": "answer", "aria-label": "Answer" }, view.element);
@@ -30,7 +34,7 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
       const made = element("details", { class: "thinking", "data-testid": "thinking" }, element("summary", {}, "Thinking"), text);
       let shown = 0;
       return simple(item, made, (_, now) => {
-        // Nearly always only more of the same.
+        // Fast path: append.
         if (now.text.length < shown) {
           text.replaceChildren();
           shown = 0;
@@ -40,7 +44,9 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
       });
     }
     case "block":
-      return simple(item, element("article", { class: "block", "data-testid": "block", "aria-label": "Answer" }), (made, { block }) => replaceChildren(made, blockElement(block)));
+      return simple(item, element("article", { class: "block", "data-testid": "block", "aria-label": "Answer" }), (made, { block }) =>
+        replaceChildren(made, blockElement(block)),
+      );
     case "notice":
       return simple(item, element("p", { class: "chat-notice", "data-testid": "chat-notice" }), (made, { level, message }) => {
         made.dataset["level"] = level;
@@ -49,7 +55,13 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
       });
     case "tool": {
       const card = new ToolCard(item, around);
-      return { kind: "tool", element: card.element, update: (next) => next.kind === "tool" && card.update(next), destroy: () => card.destroy(), card } as ItemView & { card: ToolCard };
+      return {
+        kind: "tool",
+        element: card.element,
+        update: (next) => next.kind === "tool" && card.update(next),
+        destroy: () => card.destroy(),
+        card,
+      } as ItemView & { card: ToolCard };
     }
   }
 }
@@ -58,7 +70,11 @@ export function cardOf(view: ItemView): ToolCard | null {
   return "card" in view ? (view.card as ToolCard) : null;
 }
 
-function simple<Kind extends Item["kind"]>(item: Item & { kind: Kind }, made: HTMLElement, show: (made: HTMLElement, item: Item & { kind: Kind }) => void): ItemView {
+function simple<Kind extends Item["kind"]>(
+  item: Item & { kind: Kind },
+  made: HTMLElement,
+  show: (made: HTMLElement, item: Item & { kind: Kind }) => void,
+): ItemView {
   show(made, item);
   return {
     kind: item.kind,
@@ -68,11 +84,11 @@ function simple<Kind extends Item["kind"]>(item: Item & { kind: Kind }, made: HT
   };
 }
 
-/** What a person said, as they said it; only blocks of code look like code. */
+/** A user message: verbatim, except that code blocks look like code. */
 function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user" }): void {
   const parts: (Node | string)[] = [];
   if (!own) parts.push(element("p", { class: "faint" }, "Sent from elsewhere"));
-  // Text, the word after the fence and the code take turns.
+  // Alternates between text, the language after the fence, and code.
   const pieces = text.split(/^```([^\n`]*)\n([\s\S]*?)\n```$/m);
   for (let index = 0; index < pieces.length; index += 3) {
     const written = (pieces[index] ?? "").replace(/^\n+|\n+$/g, "");
@@ -87,7 +103,7 @@ function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-/** Something that is not text. */
+/** A content block that is not text. */
 export function blockElement(block: ContentBlock): HTMLElement {
   if (block.type === "image" && "data" in block && typeof block.data === "string" && PICTURES.has(block.mimeType)) {
     return element("img", { class: "picture", alt: "Image", src: `data:${block.mimeType};base64,${block.data}` });
@@ -95,5 +111,9 @@ export function blockElement(block: ContentBlock): HTMLElement {
   if (block.type === "resource_link" && "uri" in block) {
     return element("p", { class: "chip resource" }, plain(block.name), " ", element("span", { class: "target" }, `(${plain(block.uri)})`));
   }
-  return element("p", { class: "chat-notice", "data-level": "unsupported" }, `This page cannot display this content (${plain(block.type || "unnamed")}).`);
+  return element(
+    "p",
+    { class: "chat-notice", "data-level": "unsupported" },
+    `This page cannot display this content (${plain(block.type || "unnamed")}).`,
+  );
 }

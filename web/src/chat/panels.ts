@@ -1,12 +1,12 @@
-// What the panels of the chat show: the sessions, and the agent with the place where it runs.
+// The agent panel: the connected agent, where it runs, and the others to switch to.
 
 import { element } from "../dom";
-import { age, plain } from "../words";
-import type { ChatAgent, ChatStanding, ConnectedSession, PreflightCell, SessionSummary, Writes } from "./protocol";
+import { plain } from "../format";
+import type { ChatAgent, ChatConnection, ConnectedSession, PreflightCell, Writes } from "./protocol";
 
-export const DAEMON_SENTENCE = "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of this page\u2019s companion.";
+export const DAEMON_SENTENCE =
+  "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of this page\u2019s companion.";
 
-/** What happens to files, in words. */
 export function writesSentence(writes: Writes): string {
   return writes === "review" ? "File writes go through review." : "File writes are not reviewed.";
 }
@@ -22,9 +22,25 @@ export function agentButtons(agents: readonly ChatAgent[], current: string | nul
         {},
         element(
           "button",
-          { type: "button", class: "agent-choice", "data-testid": "choose-agent", "data-agent": agent.id, "aria-current": agent.id === current ? "true" : null, "aria-disabled": String(agent.problem !== null), onclick: () => agent.problem === null && connect(agent) },
+          {
+            type: "button",
+            class: "agent-choice",
+            "data-testid": "choose-agent",
+            "data-agent": agent.id,
+            "aria-current": agent.id === current ? "true" : null,
+            "aria-disabled": String(agent.problem !== null),
+            onclick: () => agent.problem === null && connect(agent),
+          },
           element("span", { class: "name" }, plain(agent.name)),
-          element("span", { class: "because" }, agent.problem !== null ? plain(agent.problem) : agent.kind === "daemon" ? "runs in a daemon, with its host\u2019s files and credentials" : "runs locally, started by the companion"),
+          element(
+            "span",
+            { class: "detail" },
+            agent.problem !== null
+              ? plain(agent.problem)
+              : agent.kind === "daemon"
+                ? "runs in a daemon, with its host\u2019s files and credentials"
+                : "runs locally, started by the companion",
+          ),
         ),
       ),
     ),
@@ -37,18 +53,33 @@ export interface AgentPanelListener {
   setWrites(writes: Writes): void;
 }
 
-export function agentPanel(session: ConnectedSession | null, standing: ChatStanding, agents: readonly ChatAgent[], listener: AgentPanelListener): HTMLElement {
-  const connected = standing.phase === "connected" || standing.phase === "interrupted";
+export function agentPanel(
+  session: ConnectedSession | null,
+  connection: ChatConnection,
+  agents: readonly ChatAgent[],
+  listener: AgentPanelListener,
+): HTMLElement {
+  const connected = connection.phase === "connected" || connection.phase === "interrupted";
   const made = element("div", { class: "agent-panel", "data-testid": "agent-panel" });
   if (connected && session) {
     made.append(
-      element("dl", { class: "facts" }, ...fact("Agent", session.agent), ...fact("Working directory", session.workspace), ...fact("Session", session.attached ? "joined an existing session; others may be connected" : "started here")),
+      element(
+        "dl",
+        { class: "facts" },
+        ...fact("Agent", session.agent),
+        ...fact("Working directory", session.workspace),
+        ...fact("Session", session.attached ? "joined an existing session; others may be connected" : "started here"),
+      ),
       element("button", { type: "button", "data-testid": "disconnect", onclick: () => listener.disconnect() }, "Disconnect"),
     );
-    if (session.locality.where === "daemon") made.append(element("h3", {}, "Where it runs"), element("p", {}, DAEMON_SENTENCE), preflight(session.locality.preflight));
+    if (session.locality.where === "daemon")
+      made.append(element("h3", {}, "Where it runs"), element("p", {}, DAEMON_SENTENCE), preflight(session.locality.preflight));
   }
-  if (!session || session.locality.where === "child") made.append(writesSwitch(standing.writes, listener));
-  made.append(element("h3", {}, connected ? "Switch agent" : "Choose an agent"), agentButtons(agents, connected ? standing.agent : null, (agent) => listener.connect(agent)));
+  if (!session || session.locality.where === "child") made.append(writesSwitch(connection.writes, listener));
+  made.append(
+    element("h3", {}, connected ? "Switch agent" : "Choose an agent"),
+    agentButtons(agents, connected ? connection.agent : null, (agent) => listener.connect(agent)),
+  );
   return made;
 }
 
@@ -58,7 +89,13 @@ function fact(name: string, value: string): HTMLElement[] {
 
 export function writesSwitch(writes: Writes, { setWrites }: Pick<AgentPanelListener, "setWrites">): HTMLElement {
   const option = (value: Writes, label: string) => {
-    const input = element("input", { type: "radio", name: "writes", value, "data-testid": `writes-${value}`, onchange: () => setWrites(value) });
+    const input = element("input", {
+      type: "radio",
+      name: "writes",
+      value,
+      "data-testid": `writes-${value}`,
+      onchange: () => setWrites(value),
+    });
     input.checked = writes === value;
     return element("label", {}, input, label);
   };
@@ -84,7 +121,18 @@ function preflight(cells: readonly PreflightCell[]): HTMLElement {
         {},
         element("span", { class: `dot ${CELLS[cell.status] ?? ""}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(cell.kind.replaceAll("_", " "))),
-        element("span", { class: "because" }, [plain(cell.status), cell.locality ? `applies to: ${plain(cell.locality)}` : "", cell.error ? plain(cell.error) : "", details(cell.detail)].filter(Boolean).join(" \u00b7 ")),
+        element(
+          "span",
+          { class: "detail" },
+          [
+            plain(cell.status),
+            cell.locality ? `applies to: ${plain(cell.locality)}` : "",
+            cell.error ? plain(cell.error) : "",
+            details(cell.detail),
+          ]
+            .filter(Boolean)
+            .join(" \u00b7 "),
+        ),
       ),
     ),
   );
@@ -96,34 +144,4 @@ function details(detail: unknown): string {
   if (typeof detail !== "object") return String(detail);
   const entries = Object.entries(detail).filter(([, value]) => value !== null && typeof value !== "object");
   return entries.map(([name, value]) => `${plain(name)}: ${plain(String(value))}`).join(", ");
-}
-
-export interface SessionPanelListener {
-  open(session: SessionSummary): void;
-  rename(): void;
-}
-
-export function sessionPanel(sessions: readonly SessionSummary[], current: ConnectedSession | null, listener: SessionPanelListener): HTMLElement {
-  if (sessions.length === 0) return element("p", { class: "faint", "data-testid": "no-sessions" }, "The agent has no saved sessions for this folder.");
-  return element(
-    "ul",
-    { class: "files sessions", "data-testid": "sessions" },
-    ...sessions.map((session) => {
-      const isCurrent = session.sessionId === current?.sessionId;
-      const when = session.updatedAt ?? session.createdAt;
-      const about = [when && !Number.isNaN(Date.parse(when)) ? age(Date.parse(when)) : "", session.hasActivePrompt ? "running" : "", session.clientCount > 0 ? `${session.clientCount} connected` : ""].filter(Boolean).join(" \u00b7 ");
-      const name = plain(session.displayName ?? "") || `Session ${plain(session.sessionId.slice(0, 8))}`;
-      const canOpen = current?.abilities.loadSessions ?? false;
-      return element(
-        "li",
-        { "data-testid": "session", "data-session": session.sessionId, "data-current": String(isCurrent) },
-        isCurrent || !canOpen
-          ? element("span", { class: "path" }, name)
-          : element("button", { type: "button", class: "quiet session-open", "data-testid": "session-open", onclick: () => listener.open(session) }, name),
-        isCurrent ? element("span", { class: "chip" }, "current") : null,
-        isCurrent && current?.abilities.renameSessions ? element("button", { type: "button", class: "quiet small", "data-testid": "session-rename", onclick: () => listener.rename() }, "Rename") : null,
-        element("span", { class: "because" }, about),
-      );
-    }),
-  );
 }

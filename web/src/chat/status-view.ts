@@ -1,7 +1,7 @@
-// What is between the conversation and the text: what the agent does now, its plan, what waits, and what could be said next.
+// Above the message box: what the agent is doing, its plan, the queue and a suggestion.
 
 import { element, replaceChildren } from "../dom";
-import { count, plain } from "../words";
+import { count, plain } from "../format";
 import { Memo } from "./memo";
 import type { PlanEntry } from "./protocol";
 import { openApprovals, type QueuedPrompt, type Transcript } from "./transcript";
@@ -13,7 +13,11 @@ export interface StatusListener {
   fill(text: string): void;
 }
 
-const PLAN_SIGNS: Record<string, readonly [string, string]> = { completed: ["\u2713", "done"], in_progress: ["\u25d4", "in progress"], pending: ["\u25cb", "to do"] };
+const PLAN_SIGNS: Record<string, readonly [string, string]> = {
+  completed: ["\u2713", "done"],
+  in_progress: ["\u25d4", "in progress"],
+  pending: ["\u25cb", "to do"],
+};
 
 export class StatusView {
   readonly element: HTMLElement;
@@ -34,9 +38,27 @@ export class StatusView {
   private shown: Transcript | null = null;
 
   constructor(private readonly listener: StatusListener) {
-    this.approval = element("button", { type: "button", class: "small attention", "data-testid": "to-approval", hidden: true, onclick: () => listener.toApproval() });
-    this.reviews = element("button", { type: "button", class: "small attention", "data-testid": "to-reviews", hidden: true, onclick: () => listener.toReviews() });
-    this.suggestion = element("button", { type: "button", class: "small suggestion", "data-testid": "suggestion", hidden: true, onclick: () => listener.fill(this.shown?.suggestion ?? "") });
+    this.approval = element("button", {
+      type: "button",
+      class: "small attention",
+      "data-testid": "to-approval",
+      hidden: true,
+      onclick: () => listener.toApproval(),
+    });
+    this.reviews = element("button", {
+      type: "button",
+      class: "small attention",
+      "data-testid": "to-reviews",
+      hidden: true,
+      onclick: () => listener.toReviews(),
+    });
+    this.suggestion = element("button", {
+      type: "button",
+      class: "small suggestion",
+      "data-testid": "suggestion",
+      hidden: true,
+      onclick: () => listener.fill(this.shown?.suggestion ?? ""),
+    });
     this.line.append(this.words, this.approval, this.reviews, this.suggestion);
     this.element = element("div", { class: "chat-status" }, this.plan, this.queue, this.line);
     window.setInterval(() => this.showWords(), 1000);
@@ -59,8 +81,8 @@ export class StatusView {
     this.showWords();
   }
 
-  /** Something did not work; shown until the next thing happens. */
-  say(problem: string): void {
+  /** Shows a problem until the next action. */
+  showProblem(problem: string): void {
     this.problem = problem;
     this.showWords();
   }
@@ -86,12 +108,22 @@ export class StatusView {
     const done = entries.filter(({ status }) => status === "completed").length;
     this.plan.hidden = entries.length === 0;
     const now = entries.find(({ status }) => status === "in_progress") ?? entries.find(({ status }) => status !== "completed");
-    replaceChildren(this.planSummary, element("span", {}, "Plan"), element("span", { class: "badge" }, `${done} / ${entries.length}`), element("span", { class: "plan-now" }, now ? plain(now.content) : "all done"));
+    replaceChildren(
+      this.planSummary,
+      element("span", {}, "Plan"),
+      element("span", { class: "badge" }, `${done} / ${entries.length}`),
+      element("span", { class: "plan-now" }, now ? plain(now.content) : "all done"),
+    );
     replaceChildren(
       this.planList,
       ...entries.map(({ content, status }) => {
         const [sign, words] = PLAN_SIGNS[status] ?? ["\u25cb", status];
-        return element("li", { "data-status": status }, element("span", { class: "sign", role: "img", "aria-label": plain(words) }, sign), plain(content));
+        return element(
+          "li",
+          { "data-status": status },
+          element("span", { class: "sign", role: "img", "aria-label": plain(words) }, sign),
+          plain(content),
+        );
       }),
     );
   }
@@ -108,7 +140,17 @@ export class StatusView {
           { "data-testid": "queued", "data-prompt": promptId },
           element("span", { class: "chip" }, "queued"),
           element("span", { class: "queued-text" }, plain(text.slice(0, 300))),
-          element("button", { type: "button", class: "quiet small", "data-testid": "unqueue", "aria-label": `Remove from queue: ${plain(text.slice(0, 60))}`, onclick: () => this.listener.unqueue(promptId) }, "\u2715"),
+          element(
+            "button",
+            {
+              type: "button",
+              class: "quiet small",
+              "data-testid": "unqueue",
+              "aria-label": `Remove from queue: ${plain(text.slice(0, 60))}`,
+              onclick: () => this.listener.unqueue(promptId),
+            },
+            "\u2715",
+          ),
         ),
       ),
     );

@@ -1,11 +1,11 @@
-// What stands between the lines: the bar above each part with its buttons, lines that are not in the draft (taken out, or
-// proposed and rejected), and the empty space that keeps the two sides level.
+// Widgets between the lines: the bar above each hunk with its buttons, lines that are not in the draft (removed, or proposed
+// and rejected), and the spacers that keep both sides aligned.
 
-import { EditorState, type Extension, type Range, StateField, type Text, type Transaction } from "@codemirror/state";
+import { type EditorState, type Extension, type Range, StateField, type Text, type Transaction } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
+import { count } from "../format";
 import type { Hunk, LineRange } from "../protocol";
-import { count } from "../words";
 import {
   currentField,
   hunksField,
@@ -13,25 +13,23 @@ import {
   layoutField,
   moveHunk,
   type PlacedHunk,
+  type Side,
+  type Surroundings,
   setCurrent,
   setHunks,
   setLayout,
   side,
-  type Side,
   spanOf,
-  type Surroundings,
   surroundings,
 } from "./hunks";
 import { lineElements } from "./lines-of-text";
 import { wordChanges } from "./words";
 
-/** The same as in style.css: with equal heights on both sides nothing has to be measured. */
+/** As in styles/editor.css and styles/hunk.css: with fixed heights, both sides align without measuring. */
 export const LINE_HEIGHT = 20;
 export const BAR_HEIGHT = 30;
-/** Lines of a rejected proposal that are shown. */
-const MOST_GHOSTS = 12;
-/** Lines taken out that are shown between those of the draft. */
-const MOST_REMOVED = 400;
+const MAX_REJECTED_LINES = 12;
+const MAX_REMOVED_LINES = 400;
 
 const STATES = { accepted: "accepted", rejected: "rejected", edited: "edited", conflict: "conflict" } as const;
 
@@ -61,16 +59,16 @@ class Space extends WidgetType {
   }
 }
 
-/** How many lines a bar shows below itself. */
+/** The lines shown below a bar. */
 function extraLines({ hunk }: PlacedHunk, layout: Layout): { kind: "ghost" | "removed" | "none"; shown: number; left: number } {
   const show = (kind: "ghost" | "removed", all: number, most: number) => ({
     kind,
     shown: Math.min(all, most),
     left: Math.max(0, all - most),
   });
-  if (hunk.state === "rejected" && !hunk.yours) return show("ghost", hunk.proposal.count, MOST_GHOSTS);
-  if (hunk.state === "conflict" && layout === "split") return show("ghost", hunk.proposal.count, MOST_GHOSTS);
-  if (layout === "unified" && hunk.state !== "rejected") return show("removed", hunk.base.count, MOST_REMOVED);
+  if (hunk.state === "rejected" && !hunk.yours) return show("ghost", hunk.proposal.count, MAX_REJECTED_LINES);
+  if (hunk.state === "conflict" && layout === "split") return show("ghost", hunk.proposal.count, MAX_REJECTED_LINES);
+  if (layout === "unified" && hunk.state !== "rejected") return show("removed", hunk.base.count, MAX_REMOVED_LINES);
   return { kind: "none", shown: 0, left: 0 };
 }
 
@@ -92,7 +90,8 @@ class Bar extends WidgetType {
   }
 
   override eq(other: Bar): boolean {
-    const isAlike = this.index === other.index && this.total === other.total && this.layout === other.layout && this.isCurrent === other.isCurrent;
+    const isAlike =
+      this.index === other.index && this.total === other.total && this.layout === other.layout && this.isCurrent === other.isCurrent;
     return isAlike && this.around === other.around && looksTheSame(this.placed, other.placed, "draft");
   }
 
@@ -118,10 +117,9 @@ class Bar extends WidgetType {
         role: "group",
         "aria-label": `${title}, ${STATES[hunk.state]}`,
         onmousedown: (event: MouseEvent) => {
-          // A button chooses the part when it decides it: choosing here would build the bar anew under the pointer, and
-          // the click would be lost.
+          // Buttons select the hunk themselves. Selecting it here would rebuild the bar under the pointer and lose the click.
           if (event.target instanceof Element && event.target.closest("button")) return;
-          // The editor's cursor stays where it is.
+          // Do not move the editor's cursor.
           event.preventDefault();
           this.around.choose(hunk);
         },
@@ -155,7 +153,11 @@ class Bar extends WidgetType {
       { class: "hunk-bar" },
       element("span", { class: "hunk-title" }, title),
       element("span", { class: "size" }, plusAndMinus(hunk.draft.count, hunk.base.count, hunk.state === "rejected")),
-      element("span", { class: "hunk-state", "data-testid": "hunk-state" }, conflict ? "Conflict: the file also changed here. Proposed:" : STATES[hunk.state]),
+      element(
+        "span",
+        { class: "hunk-state", "data-testid": "hunk-state" },
+        conflict ? "Conflict: the file also changed here. Proposed:" : STATES[hunk.state],
+      ),
       element("span", { class: "grow" }),
       hunk.yours
         ? button("reject", "Undo", "Undo your edit", hunk.state === "rejected")
@@ -172,7 +174,8 @@ class Bar extends WidgetType {
     const source: Text = kind === "ghost" ? proposal : base;
     const range = kind === "ghost" ? hunk.proposal : hunk.base;
     const span = spanOf(source, { start: range.start, count: shown });
-    const marks = kind === "removed" ? wordChanges(this.placed, base, view.state.doc).map((change) => ({ from: change.fromA, to: change.toA })) : [];
+    const marks =
+      kind === "removed" ? wordChanges(this.placed, base, view.state.doc).map((change) => ({ from: change.fromA, to: change.toA })) : [];
     made.append(...lineElements(view.state, source.sliceString(span.from, span.to), shown, marks));
     if (left > 0) made.append(element("div", { class: "more-lines" }, `and ${count(left, "more line")}`));
     const label = kind === "ghost" ? "Proposed but rejected:" : "Removed:";
@@ -205,7 +208,7 @@ function scene(state: EditorState): Scene | null {
   return { state, around, own, layout, current, hunks };
 }
 
-/** What stands before and after one part. */
+/** The widgets before and after one hunk. */
 function around({ state, around, own, layout, current, hunks }: Scene, index: number): Range<Decoration>[] {
   const placed = hunks[index] as PlacedHunk;
   const { hunk } = placed;
@@ -213,14 +216,19 @@ function around({ state, around, own, layout, current, hunks }: Scene, index: nu
   const { doc } = state;
   const ranges: Range<Decoration>[] = [];
   const add = (position: number, before: number, widget: WidgetType) => {
-    // After a last line without a line break there is no beginning of a line to stand before.
+    // After a last line without a line break there is no next line to place the widget before.
     const isAfter = position >= doc.length && doc.length > 0 && doc.line(doc.lines).length > 0;
-    ranges.push(Decoration.widget({ widget, block: true, side: isAfter ? 10 - before : -before, hunk: hunk.id }).range(Math.min(position, doc.length)));
+    ranges.push(
+      Decoration.widget({ widget, block: true, side: isAfter ? 10 - before : -before, hunk: hunk.id }).range(
+        Math.min(position, doc.length),
+      ),
+    );
   };
-  const widget = own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
+  const widget =
+    own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
   add(span.from, 1, widget);
   const missing = own === "draft" ? hunk.base.count - hunk.draft.count : hunk.draft.count - hunk.base.count;
-  // Before the bar of a part that follows at once, but after the part's own.
+  // After this hunk's bar, but before the bar of a directly following hunk.
   if (layout === "split" && missing > 0) add(span.to, span.from === span.to ? 0.5 : 2, new Space(missing * LINE_HEIGHT));
   return ranges;
 }
@@ -238,10 +246,16 @@ function looksTheSame(one: PlacedHunk, other: PlacedHunk, own: Side): boolean {
   const sameLines = (a: LineRange, b: LineRange) => a.start === b.start && a.count === b.count;
   const [a, b] = [one.hunk, other.hunk];
   const sameHunk = a.id === b.id && a.state === b.state && a.yours === b.yours && a.draft.count === b.draft.count;
-  return sameHunk && sameLines(a.base, b.base) && sameLines(a.proposal, b.proposal) && one[own].from === other[own].from && one[own].to === other[own].to;
+  return (
+    sameHunk &&
+    sameLines(a.base, b.base) &&
+    sameLines(a.proposal, b.proposal) &&
+    one[own].from === other[own].from &&
+    one[own].to === other[own].to
+  );
 }
 
-/** Few parts change at a time: all others keep what they have, so that a decision among thousands stays quick. */
+/** Rebuilds only the hunks that changed, so that a decision among thousands stays fast. */
 function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet {
   const now = scene(transaction.state);
   const old = transaction.startState.field(hunksField);
@@ -261,7 +275,7 @@ function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet
   const changed = [...new Set([...candidates, ...marks])].filter(isOther).sort((one, other) => one - other);
   if (changed.length > 50) return build(transaction.state);
   if (changed.length === 0) return before;
-  // What stands around the parts that changed is between these, before and after.
+  // The widgets of the changed hunks are between these positions, before and after the change.
   const [first, last] = [changed[0] as number, changed.at(-1) as number];
   const oldSpan = (index: number) => moveHunk(old[index] as PlacedHunk, transaction.changes, own)[own];
   const filterFrom = Math.min(oldSpan(first).from, (hunks[first] as PlacedHunk)[own].from);

@@ -1,4 +1,4 @@
-// A mark at the end of a text whose last line has no line break.
+// A mark at the end of a text without a final newline.
 
 import { type EditorState, type Extension, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
@@ -11,7 +11,11 @@ class Mark extends WidgetType {
 
   toDOM(): HTMLElement {
     const text = "no newline at end of file";
-    return element("span", { class: "special special-end", "data-testid": "no-final-newline", role: "img", "aria-label": text, title: text }, text);
+    return element(
+      "span",
+      { class: "special special-end", "data-testid": "no-final-newline", role: "img", "aria-label": text, title: text },
+      text,
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-// Which language a file is in, by its name; each is loaded when it is first needed.
+// Languages by file name, each loaded on first use.
 
 import { LanguageSupport, StreamLanguage, type StreamParser } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
@@ -48,40 +48,101 @@ const loaders: Record<string, Load> = {
 };
 
 const extensions: Record<string, string> = {
-  js: "js", mjs: "js", cjs: "js", jsx: "js",
-  ts: "ts", mts: "ts", cts: "ts", tsx: "tsx",
-  py: "python", pyi: "python", rs: "rust", go: "go", java: "java",
-  c: "cpp", h: "cpp", cc: "cpp", cpp: "cpp", cxx: "cpp", hpp: "cpp", hh: "cpp", ino: "cpp",
-  html: "html", htm: "html", vue: "html", svelte: "html",
-  xml: "xml", svg: "xml", plist: "xml", csproj: "xml",
-  css: "css", scss: "css", less: "css",
-  json: "json", jsonc: "json", json5: "json", webmanifest: "json",
-  md: "markdown", markdown: "markdown", mdx: "markdown",
-  yaml: "yaml", yml: "yaml", toml: "toml",
-  sh: "shell", bash: "shell", zsh: "shell", ksh: "shell", fish: "shell",
-  rb: "ruby", rake: "ruby", gemspec: "ruby", lua: "lua", sql: "sql", swift: "swift",
-  cs: "csharp", kt: "kotlin", kts: "kotlin", scala: "scala", gradle: "kotlin", dockerfile: "docker",
+  js: "js",
+  mjs: "js",
+  cjs: "js",
+  jsx: "js",
+  ts: "ts",
+  mts: "ts",
+  cts: "ts",
+  tsx: "tsx",
+  py: "python",
+  pyi: "python",
+  rs: "rust",
+  go: "go",
+  java: "java",
+  c: "cpp",
+  h: "cpp",
+  cc: "cpp",
+  cpp: "cpp",
+  cxx: "cpp",
+  hpp: "cpp",
+  hh: "cpp",
+  ino: "cpp",
+  html: "html",
+  htm: "html",
+  vue: "html",
+  svelte: "html",
+  xml: "xml",
+  svg: "xml",
+  plist: "xml",
+  csproj: "xml",
+  css: "css",
+  scss: "css",
+  less: "css",
+  json: "json",
+  jsonc: "json",
+  json5: "json",
+  webmanifest: "json",
+  md: "markdown",
+  markdown: "markdown",
+  mdx: "markdown",
+  yaml: "yaml",
+  yml: "yaml",
+  toml: "toml",
+  sh: "shell",
+  bash: "shell",
+  zsh: "shell",
+  ksh: "shell",
+  fish: "shell",
+  rb: "ruby",
+  rake: "ruby",
+  gemspec: "ruby",
+  lua: "lua",
+  sql: "sql",
+  swift: "swift",
+  cs: "csharp",
+  kt: "kotlin",
+  kts: "kotlin",
+  scala: "scala",
+  gradle: "kotlin",
+  dockerfile: "docker",
 };
 
 const names: Record<string, string> = {
-  dockerfile: "docker", gemfile: "ruby", rakefile: "ruby",
-  ".bashrc": "shell", ".zshrc": "shell", ".profile": "shell", ".bash_profile": "shell",
-  "cargo.lock": "toml", ".gitconfig": "toml", ".eslintrc": "json", ".prettierrc": "json",
+  dockerfile: "docker",
+  gemfile: "ruby",
+  rakefile: "ruby",
+  ".bashrc": "shell",
+  ".zshrc": "shell",
+  ".profile": "shell",
+  ".bash_profile": "shell",
+  "cargo.lock": "toml",
+  ".gitconfig": "toml",
+  ".eslintrc": "json",
+  ".prettierrc": "json",
 };
 
-/** What languages are called where a name is not that of a file. */
+/** Language names as used after code fences, where they are not file extensions. */
 const aliases: Record<string, string> = {
-  javascript: "js", typescript: "ts", golang: "go", "c++": "cpp", "c#": "csharp", console: "shell", shellsession: "shell", makefile: "shell",
+  javascript: "js",
+  typescript: "ts",
+  golang: "go",
+  "c++": "cpp",
+  "c#": "csharp",
+  console: "shell",
+  shellsession: "shell",
+  makefile: "shell",
 };
 
-/** The language of a file; `null` if none is known, or if it cannot be loaded now. */
+/** The language of a file; `null` if unknown or if loading fails. */
 export async function languageOf(path: string): Promise<Extension | null> {
   const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1).toLowerCase();
   const extension = name.slice(name.lastIndexOf(".") + 1);
   return load(names[name] ?? extensions[extension]);
 }
 
-/** The language that is called so, as in the first line of a block of code. */
+/** The language with this name, as written after a code fence. */
 export async function languageNamed(name: string): Promise<Extension | null> {
   const word = name.toLowerCase();
   return load(aliases[word] ?? (Object.hasOwn(loaders, word) ? word : extensions[word]));

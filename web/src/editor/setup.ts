@@ -1,4 +1,4 @@
-// What both editors have in common.
+// Extensions that both editors share.
 
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
@@ -6,21 +6,21 @@ import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/sea
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
+import type { Hunk } from "../protocol";
 import { hunkBlocks } from "./blocks";
 import { collapse, type Gap } from "./collapse";
-import type { Layout, PlacedHunk } from "./hunks";
 import { finalNewline } from "./final-newline";
+import type { Layout, PlacedHunk } from "./hunks";
 import { lineEndings } from "./line-endings";
 import { changedLines } from "./lines";
-import type { Hunk } from "../protocol";
 import { markFor, SPECIAL } from "./special";
 
-/** The content security policy lets the editor's styles in by this. */
+/** Nonce that the content security policy requires for the editor's styles. */
 function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>("meta[name=style-nonce]")?.content ?? "";
 }
 
-/** What an editor shows beside its text, from the beginning. */
+/** What an editor shows around its text from the start. */
 export interface Scenery {
   readonly hunks: readonly PlacedHunk[];
   readonly layout: Layout;
@@ -45,7 +45,17 @@ export function common({ hunks, layout, current, gaps }: Scenery): Extension {
 }
 
 export function readOnly(label: string): Extension {
-  return [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": label, tabindex: "-1", role: "textbox", "aria-readonly": "true", "aria-multiline": "true" })];
+  return [
+    EditorState.readOnly.of(true),
+    EditorView.editable.of(false),
+    EditorView.contentAttributes.of({
+      "aria-label": label,
+      tabindex: "-1",
+      role: "textbox",
+      "aria-readonly": "true",
+      "aria-multiline": "true",
+    }),
+  ];
 }
 
 export function editable(label: string): Extension {

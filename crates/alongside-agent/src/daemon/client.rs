@@ -17,7 +17,7 @@ use super::answers::{
 use super::error::DaemonError;
 use super::transport::{Call, Transport, encoded};
 use crate::conversation::{ContentBlock, Vote};
-use crate::secret::Secret;
+use alongside_core::Secret;
 use alongside_protocol::chat::PreflightCell;
 
 /// How long a request may take. Until its runtime is up a daemon lets requests wait instead of refusing them, and a

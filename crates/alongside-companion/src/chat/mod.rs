@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_agent::acp::ReviewGate;
-use alongside_agent::ide::OpenSession;
-use alongside_agent::{AgentManager, EventReceiver};
+use alongside_agent::{AgentManager, EventReceiver, OpenSession};
 use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply, DisconnectKind};
 use alongside_protocol::{
     ChatAgent, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError, SharedNotification,
@@ -91,7 +90,7 @@ impl Chat {
             let event = AgentEvent::Disconnected {
                 kind: DisconnectKind::Requested,
                 reason: reason.to_owned(),
-                reopen: Some(session),
+                reopen: Some(session.to_string()),
             };
             self.record(event, None);
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use alongside_agent::AgentError;
 use alongside_agent::daemon::DaemonError;
-use alongside_agent::ide::OpenSession;
+use alongside_agent::{AgentError, OpenSession};
+use alongside_core::SessionId;
 use alongside_core::draft::Draft;
 use alongside_protocol::chat::{AgentCommand, AgentReply};
 use alongside_protocol::{ChatState, ErrorKind, Hunks, RequestError, Texts};
@@ -25,7 +25,7 @@ impl Companion {
     pub(crate) async fn chat_command(&self, command: AgentCommand) -> Result<AgentReply, RequestError> {
         let open = match &command {
             AgentCommand::NewSession => Some(OpenSession::New),
-            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(session_id.clone())),
+            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(SessionId::new(session_id.as_str()))),
             _ => None,
         };
         let agent = self.chat.state.lock().agent.clone();

@@ -126,6 +126,16 @@ impl Core {
         }
     }
 
+    /// Restores a decision that its agent did not receive before the companion stopped. It is sent when the session is back.
+    pub fn restore_decision(&mut self, session: SessionId, decision: Decision) {
+        self.early.push((session, decision));
+    }
+
+    /// The decisions of sessions that have not come back since the companion started.
+    pub fn early_decisions(&self) -> &[(SessionId, Decision)] {
+        &self.early
+    }
+
     /// The agent closes its proposal itself, because it was answered in its terminal. It gets the draft and no decision.
     pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Arc<str>> {
         let id = self.find(session, path)?.id;

@@ -125,7 +125,7 @@ pub(super) fn ports(lookup: &Lookup) -> Vec<u16> {
 pub(super) fn tokens(lookup: &Lookup) -> Vec<Option<&str>> {
     lookup
         .targets()
-        .map(|target| target.token.as_ref().map(super::Secret::reveal))
+        .map(|target| target.token.as_ref().map(alongside_core::Secret::reveal))
         .collect()
 }
 

@@ -7,11 +7,12 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, Dialect};
 use serde_json::Value;
 
 use super::candidate::{Candidate, CandidateStatus, Source};
-use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 use super::workspace::{Validator, WorkspaceMatch};
 use super::{Identity, Lookup, LookupFailure, LookupResult, identity};
 use crate::document::{self, Document};
@@ -182,8 +183,8 @@ fn connect(
     let document = chosen.and_then(|candidate| candidate.document.as_ref());
     // A stale file lends its old token even to a port from the variable.
     let from_file = document.and_then(Document::token);
-    let token_path = from_file.as_ref().and(chosen).map(|candidate| candidate.path.clone());
-    let token = from_file.or_else(|| environment.variable(names.token?).map(str::to_owned));
+    let token_path = from_file.and(chosen).map(|candidate| candidate.path.clone());
+    let token = from_file.or_else(|| environment.variable(names.token?));
     let host = if dials_the_containers_host(environment) {
         CONTAINER_HOST
     } else {
@@ -193,7 +194,7 @@ fn connect(
         Some(Dial::Http(Target {
             host,
             port: target::lenient_port(port)?,
-            token: Secret::new(token.clone()),
+            token: token.and_then(Secret::new),
             token_path: token_path.clone(),
             display_name: identity.display_name.clone(),
             pid: named_by.and_then(|candidate| candidate.pid),

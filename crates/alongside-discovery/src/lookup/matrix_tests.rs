@@ -30,7 +30,7 @@ fn both_agents_find_what_we_announce() {
     let scene = Fixture::new();
     let announcement = Announcement {
         port: 4321,
-        token: alongside_core::Token::from_bytes([7; 32]),
+        token: alongside_core::Secret::from_bytes([7; 32]),
         workspace: vec![scene.path("other"), scene.path("project")],
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),

@@ -33,7 +33,7 @@ pub use failure::LookupFailure;
 pub use gemini::gemini;
 pub use identity::{Identity, IdentitySource};
 pub use qwen::qwen;
-pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 pub use workspace::WorkspaceMatch;
 
 use crate::process::IdeProcess;
@@ -42,7 +42,6 @@ use crate::process::IdeProcess;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lookup {
-    /// The agent.
     pub agent: AgentKind,
     /// The directory it was started in.
     pub working_directory: PathBuf,

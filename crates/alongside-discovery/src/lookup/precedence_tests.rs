@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 
 use super::fixture::{ALIVE, BOTH, Fixture, ports};
 use crate::process::ProcessTable;
@@ -24,7 +24,7 @@ impl At {
 fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastUse) -> Announcement {
     Announcement {
         port,
-        token: Token::from_bytes([7; 32]),
+        token: Secret::from_bytes([7; 32]),
         workspace: vec![scene.path(folder)],
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),

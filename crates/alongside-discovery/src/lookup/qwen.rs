@@ -11,12 +11,13 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, Dialect};
 use serde_json::Value;
 
 use super::candidate::{Candidate, CandidateStatus, Source};
 use super::gemini::refuse_workspace;
-use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Secret, Target};
+use super::target::{self, CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 use super::workspace::{Validator, WorkspaceMatch};
 use super::{Identity, Lookup, LookupFailure, LookupResult, identity};
 use crate::document::Document;
@@ -357,7 +358,7 @@ struct Attempts<'a> {
 impl Attempts<'_> {
     fn take_token(&mut self, candidate: &Candidate) {
         let token = candidate.document.as_ref().and_then(Document::token);
-        if let Some(token) = Secret::new(token) {
+        if let Some(token) = token.and_then(Secret::new) {
             self.token = Some((token, candidate.path.clone()));
         }
     }

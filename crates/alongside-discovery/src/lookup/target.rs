@@ -1,8 +1,8 @@
 //! What an agent dials.
 
-use std::fmt;
 use std::path::PathBuf;
 
+use alongside_core::Secret;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,7 +26,6 @@ pub enum Dial {
     Stdio {
         /// The program.
         command: String,
-        /// Its arguments.
         arguments: Vec<String>,
     },
 }
@@ -37,7 +36,6 @@ pub enum Dial {
 pub struct Target {
     /// The host. [`CONTAINER_HOST`] may not resolve; then dialling it fails like anything else.
     pub host: &'static str,
-    /// The port.
     pub port: u16,
     /// The token that is sent, if one is known. It is never printed or serialised.
     #[serde(skip)]
@@ -50,28 +48,6 @@ pub struct Target {
     pub pid: Option<u64>,
     /// The file that names the port; `None` if it is from a variable.
     pub path: Option<PathBuf>,
-}
-
-/// Somebody's token, in whatever form, that is never printed by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps a token; nothing where the agent would send no header.
-    pub(super) fn new(token: Option<String>) -> Option<Self> {
-        token.filter(|token| !token.is_empty()).map(Self)
-    }
-
-    /// The token itself, for the one place that sends it.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Secret(…)")
-    }
 }
 
 /// The port that Gemini CLI reads from a value: the number that its text begins with.

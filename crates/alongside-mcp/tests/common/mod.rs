@@ -8,7 +8,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Token;
+use alongside_core::Secret;
+use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
@@ -98,8 +99,14 @@ pub(crate) struct Setup {
     told: mpsc::UnboundedReceiver<Told>,
 }
 
-pub(crate) fn token() -> Token {
-    Token::from_bytes([0xa5; 32])
+pub(crate) fn token() -> Secret {
+    Secret::from_bytes([0xa5; 32])
+}
+
+pub(crate) fn trusted(is_trusted: bool) -> IdeContext {
+    let mut context = IdeContext::default();
+    context.workspace_state.is_trusted = Some(is_trusted);
+    context
 }
 
 pub(crate) fn gemini() -> ClientInfo {

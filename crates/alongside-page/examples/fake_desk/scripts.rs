@@ -1,4 +1,4 @@
-//! What the made-up agent says and does.
+//! What the fake agent does.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn thought(text: &str) -> Value {
     json!({"type": "thinkingChunk", "promptId": null, "content": {"type": "text", "text": text}})
 }
 
-/// A text in pieces, as a model gives it.
+/// A text in chunks, as a model streams it.
 fn pieces(text: &str) -> Vec<Value> {
     let characters: Vec<char> = text.chars().collect();
     characters
@@ -40,7 +40,7 @@ pub(crate) fn connected(daemon: bool) -> Vec<Value> {
         json!({"type": "modes", "current": "default", "available": [
             {"id": "plan", "name": "Plan", "description": "Thinks, and changes nothing"},
             {"id": "default", "name": "Ask", "description": "Asks before it changes anything"},
-            {"id": "auto-edit", "name": "Edit by itself", "description": "Edits files without asking"}]}),
+            {"id": "auto-edit", "name": "Auto-edit", "description": "Edits files without asking"}]}),
         json!({"type": "commands", "skills": ["review"], "commands": [
             {"name": "compress", "description": "Makes the conversation shorter", "hint": null},
             {"name": "init", "description": "Looks at the project and writes down what it is", "hint": null},
@@ -91,7 +91,7 @@ fn question() -> Value {
         "options": [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}, {"optionId": "cancel", "name": "Cancel", "kind": "reject_once"}]}})
 }
 
-/// The events of a turn, the pause before each in milliseconds, and whether it waits for the person at its end.
+/// The events of a turn, the delay before each in milliseconds, and whether it then waits for the user.
 pub(crate) fn turn(prompt: &str) -> (Vec<Value>, u64, bool) {
     match prompt.split_whitespace().next().unwrap_or_default() {
         "ask" => (
@@ -155,13 +155,18 @@ pub(crate) fn turn(prompt: &str) -> (Vec<Value>, u64, bool) {
     }
 }
 
-pub(crate) fn sessions() -> Value {
+/// Two pages of sessions; the second repeats the last of the first.
+pub(crate) fn sessions(cursor: Option<&str>) -> Value {
     let session = |id: &str, name: Option<&str>, active: bool, clients: u64| {
         json!({"sessionId": id, "workspaceCwd": "/home/me/project", "displayName": name, "createdAt": "2026-01-11T08:00:00Z",
             "updatedAt": "2026-01-11T09:30:00Z", "hasActivePrompt": active, "clientCount": clients})
     };
-    json!({"type": "sessions", "sessions": [session("session-1", Some("Retry with a deadline"), true, 1),
-        session("session-2", Some("Why is the build slow?"), false, 0), session("0d5c77aa-9f", None, false, 0)]})
+    let unnamed = session("0d5c77aa-9f", None, false, 0);
+    if cursor == Some("page-2") {
+        return json!({"type": "sessions", "sessions": [unnamed, session("session-4", Some("First steps"), false, 0)]});
+    }
+    json!({"type": "sessions", "nextCursor": "page-2", "sessions": [session("session-1", Some("Retry with a deadline"), true, 1),
+        session("session-2", Some("Why is the build slow?"), false, 0), unnamed]})
 }
 
 pub(crate) fn files(pattern: &str) -> Value {

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, Events};
 use serde_json::{Value, json};
@@ -172,13 +172,13 @@ impl Serving {
     }
 
     /// The people's port and token.
-    pub(crate) fn people(&self, sandbox: &Sandbox) -> (u16, Token) {
+    pub(crate) fn people(&self, sandbox: &Sandbox) -> (u16, Secret) {
         let record = sandbox
             .path("home/.local/state/alongside/companions")
             .join(format!("{}.json", self.pid()));
         let record: Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
         let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
-        (port, Token::parse(record["frontToken"].as_str().unwrap()).unwrap())
+        (port, Secret::parse(record["frontToken"].as_str().unwrap()).unwrap())
     }
 
     /// A conversation with the companion, as an editor plugin would have it.

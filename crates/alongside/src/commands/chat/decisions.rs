@@ -127,7 +127,7 @@ async fn decide(client: &mut Client, review: ReviewId, accept: bool) -> Result<(
 /// Another client may have decided first.
 fn ignore_refusal<T>(result: Result<T, ClientError>) -> Result<()> {
     match result {
-        Err(ClientError::Request(_)) | Ok(_) => Ok(()),
+        Err(ClientError::Rejected(_)) | Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::decisions::{Decisions, say};
 use crate::output::Output;
 use crate::printable::{printable, printable_line};
-use crate::signals::EndSignals;
+use crate::signals::ShutdownSignals;
 
 /// The exit code of a cancelled or refused turn.
 pub(super) const CANCELLED: u8 = 3;
@@ -52,7 +52,7 @@ impl Turn {
     }
 
     /// Prints the answer until the turn ends.
-    pub(super) async fn follow(mut self, mut client: Client, signals: &mut EndSignals) -> Result<ExitCode> {
+    pub(super) async fn follow(mut self, mut client: Client, signals: &mut ShutdownSignals) -> Result<ExitCode> {
         self.refetch(&mut client).await?;
         let reviews = client.call::<requests::ReviewList>(Empty {}).await?;
         for review in reviews {

@@ -14,7 +14,7 @@ use crate::sandbox::{Agent, PATIENCE};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (String, String) {
     match result.unwrap_err() {
-        ClientError::Request(error) => (error.kind.as_str().to_owned(), error.message),
+        ClientError::Rejected(error) => (error.kind.as_str().to_owned(), error.message),
         other => panic!("{other}"),
     }
 }
@@ -121,7 +121,7 @@ async fn what_cannot_be_done_is_refused_with_a_sentence() {
     let (kind, message) = refused(front.choose("missing").await);
     assert_eq!(kind, "agentFailed");
     assert!(
-        message.contains("could not be started") && message.contains("on the PATH"),
+        message.contains("cannot start") && message.contains("on your PATH"),
         "{message}"
     );
     front.until("it is over", |front| front.phase == ChatPhase::Ended).await;

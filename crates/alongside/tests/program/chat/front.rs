@@ -1,6 +1,6 @@
 //! A front end that shows the chat: it puts together what it is told, as a page does.
 
-use alongside_core::Token;
+use alongside_core::Secret;
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::{ChatCommand, ChatConnect, ChatPhase, ChatState, Empty, Hello, Notification, requests};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl Front {
         Self::connect_to(port, &token).await.unwrap()
     }
 
-    pub(crate) async fn connect_to(port: u16, token: &Token) -> Result<Self, ClientError> {
+    pub(crate) async fn connect_to(port: u16, token: &Secret) -> Result<Self, ClientError> {
         let hello = Hello {
             watch: true,
             chat: true,

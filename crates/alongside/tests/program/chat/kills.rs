@@ -122,7 +122,7 @@ impl Stage {
             match self.front.prompt(text).await {
                 Ok(prompt) => break prompt,
                 // A daemon that has only just gone.
-                Err(ClientError::Request(error)) => {
+                Err(ClientError::Rejected(error)) => {
                     assert!(start.elapsed() < PATIENCE, "{error}");
                     let _ = tokio::time::timeout(Duration::from_millis(50), self.front.step()).await;
                 }
