@@ -14,10 +14,8 @@ use super::reviews::{self, ACCEPT, Pages, REJECT, SHOW, Side, chosen, short};
 use super::text::Range;
 use super::uri;
 use super::wire::Failure;
-use alongside_protocol::{
-    Accept, HunkChoice, HunkDecision, Nothing, PageLink, Request, ReviewRef, ReviewTexts, Version,
-};
-use alongside_protocol::{Desk, Refusal};
+use alongside_protocol::{Accept, DecideHunkParams, Empty, HunkAction, ReviewRef, ReviewTexts, requests};
+use alongside_protocol::{Backend, ErrorKind, RequestError};
 
 /// The kind of every action. A client that asks for other kinds only, on saving for one, gets none.
 pub(super) const KIND: &str = "quickfix";
@@ -83,7 +81,7 @@ struct About {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hunks: Vec<HunkId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    decision: Option<HunkChoice>,
+    decision: Option<HunkAction>,
 }
 
 /// A selection that is sent on purpose.
@@ -93,7 +91,7 @@ struct Selection {
     range: Range,
 }
 
-impl<D: Desk> Face<D> {
+impl<D: Backend> Face<D> {
     /// The actions for a place; that somebody asks says that the person is there.
     pub(super) async fn code_actions(&mut self, asked: AskedActions) -> Result<Value, Failure> {
         let is_wanted = |kinds: &Vec<String>| kinds.iter().any(|kind| kind.is_empty() || kind == KIND);
@@ -189,7 +187,7 @@ impl<D: Desk> Face<D> {
             place.start.line <= range.end.line && range.start.line <= place.end.line
         });
         let touched: Vec<_> = touched.collect();
-        for decision in [HunkChoice::Accept, HunkChoice::Reject, HunkChoice::Keep] {
+        for decision in [HunkAction::Accept, HunkAction::Reject, HunkAction::Keep] {
             let is_possible = |state| choices(state).any(|(_, possible)| possible == decision);
             let hunks: Vec<HunkId> = touched
                 .iter()
@@ -200,9 +198,9 @@ impl<D: Desk> Face<D> {
                 continue;
             }
             let word = match decision {
-                HunkChoice::Accept => "Accept",
-                HunkChoice::Reject => "Reject",
-                HunkChoice::Keep => "Keep",
+                HunkAction::Accept => "Accept",
+                HunkAction::Reject => "Reject",
+                HunkAction::Keep => "Keep",
             };
             let title = match hunks.len() {
                 1 => format!("{word} hunk"),
@@ -284,14 +282,14 @@ impl<D: Desk> Face<D> {
         }
     }
 
-    async fn decide(&mut self, command: &str, about: About) -> Result<(), Refusal> {
+    async fn decide(&mut self, command: &str, about: About) -> Result<(), RequestError> {
         let review = about.review;
         // What is saved in the file of a draft counts, even if nobody told us yet.
         self.look_at_sheet(review).await;
         let known = self.reviews.get(&review).map(|review| review.summary.revision);
         if known.is_some_and(|known| known != about.revision) {
             let message = "the agent has since revised this change; review it again";
-            return Err(Refusal::new("stale", message));
+            return Err(RequestError::new(ErrorKind::Stale, message));
         }
         match command {
             ACCEPT_COMMAND => {
@@ -300,19 +298,19 @@ impl<D: Desk> Face<D> {
                     content: None,
                     even_if_empty: false,
                 };
-                self.call::<Value>(Request::ReviewAccept(accept)).await.map(drop)
+                self.call::<requests::ReviewAccept>(accept).await.map(drop)
             }
             REJECT_COMMAND => {
                 let asked = ReviewRef { review };
-                self.call::<Value>(Request::ReviewReject(asked)).await.map(drop)
+                self.call::<requests::ReviewReject>(asked).await.map(drop)
             }
             SHOW_COMMAND => self.show_difference(review),
             EDIT_COMMAND => self.open_sheet(review),
             _ => {
-                let decision = about.decision.unwrap_or(HunkChoice::Keep);
+                let decision = about.decision.unwrap_or(HunkAction::Keep);
                 for hunk in about.hunks {
-                    let decision = HunkDecision { review, hunk, decision };
-                    self.call::<Version>(Request::ReviewHunk(decision)).await?;
+                    let decision = DecideHunkParams { review, hunk, decision };
+                    self.call::<requests::ReviewHunk>(decision).await?;
                 }
                 Ok(())
             }
@@ -320,7 +318,7 @@ impl<D: Desk> Face<D> {
     }
 
     /// Shows a change as a difference.
-    fn show_difference(&mut self, id: ReviewId) -> Result<(), Refusal> {
+    fn show_difference(&mut self, id: ReviewId) -> Result<(), RequestError> {
         let review = self.known(id)?;
         let name = printable_line(&review.summary.path);
         let old_name = if review.summary.new_file { "/dev/null" } else { &name };
@@ -344,8 +342,8 @@ impl<D: Desk> Face<D> {
         self.ask("window/showDocument", &params, Asked::Show { otherwise });
     }
 
-    async fn open_page(&mut self) -> Result<(), Refusal> {
-        let link: PageLink = self.call(Request::PageLink(Nothing {})).await?;
+    async fn open_page(&mut self) -> Result<(), RequestError> {
+        let link = self.call::<requests::PageLink>(Empty {}).await?;
         let params = json!({ "uri": link.url, "external": true });
         // Not the link itself: messages are kept, and it opens the page to whoever has it.
         let otherwise = "Run `alongside page --open` to review in the browser.".to_owned();
@@ -377,8 +375,8 @@ impl<D: Desk> Face<D> {
         })
     }
 
-    pub(super) fn known(&self, review: ReviewId) -> Result<&ReviewTexts, Refusal> {
-        let gone = || Refusal::new("alreadyOver", "this change is already closed");
+    pub(super) fn known(&self, review: ReviewId) -> Result<&ReviewTexts, RequestError> {
+        let gone = || RequestError::new(ErrorKind::Closed, "this change is already closed");
         self.reviews.get(&review).ok_or_else(gone)
     }
 }
@@ -395,7 +393,7 @@ impl About {
 }
 
 /// What can be decided about a hunk in a state.
-fn choices(state: HunkState) -> impl Iterator<Item = (&'static str, HunkChoice)> {
+fn choices(state: HunkState) -> impl Iterator<Item = (&'static str, HunkAction)> {
     let (accept, reject, keep) = match state {
         HunkState::Accepted => (false, true, false),
         HunkState::Rejected => (true, false, false),
@@ -403,17 +401,17 @@ fn choices(state: HunkState) -> impl Iterator<Item = (&'static str, HunkChoice)>
         HunkState::Conflict => (true, true, true),
     };
     [
-        (accept, "Accept hunk", HunkChoice::Accept),
-        (reject, "Reject hunk", HunkChoice::Reject),
-        (keep, "Keep hunk", HunkChoice::Keep),
+        (accept, "Accept hunk", HunkAction::Accept),
+        (reject, "Reject hunk", HunkAction::Reject),
+        (keep, "Keep hunk", HunkAction::Keep),
     ]
     .into_iter()
     .filter(|(is_possible, ..)| *is_possible)
     .map(|(_, title, choice)| (title, choice))
 }
 
-pub(super) fn not_written(error: &std::io::Error) -> Refusal {
-    Refusal::new("notWritten", format!("cannot write its file: {error}"))
+pub(super) fn not_written(error: &std::io::Error) -> RequestError {
+    RequestError::new(ErrorKind::Failed, format!("cannot write its file: {error}"))
 }
 
 fn capitalised(sentence: &str) -> String {

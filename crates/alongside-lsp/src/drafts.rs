@@ -16,8 +16,8 @@ use super::face::{Asked, Face, Tone};
 use super::reviews::{Pages, Side};
 use super::text::{self, Encoding, Range};
 use super::{documents, habits, uri};
-use alongside_protocol::{Desk, Refusal};
-use alongside_protocol::{Edit, Request, ReviewSummary};
+use alongside_protocol::Edit;
+use alongside_protocol::{Backend, RequestError, requests};
 
 /// A draft that is a file.
 pub(super) struct Sheet {
@@ -29,9 +29,9 @@ pub(super) struct Sheet {
     pushed: Option<Arc<str>>,
 }
 
-impl<D: Desk> Face<D> {
+impl<D: Backend> Face<D> {
     /// Writes a draft as a file and has the editor open it.
-    pub(super) fn open_sheet(&mut self, id: ReviewId) -> Result<(), Refusal> {
+    pub(super) fn open_sheet(&mut self, id: ReviewId) -> Result<(), RequestError> {
         let review = self.known(id)?;
         let (draft, path) = (Arc::clone(&review.draft), Arc::clone(&review.summary.path));
         let first = review.hunks.first();
@@ -160,7 +160,7 @@ impl<D: Desk> Face<D> {
                     review: id,
                     content: Arc::clone(&merged),
                 };
-                if let Err(refusal) = self.call::<ReviewSummary>(Request::ReviewEdit(edit)).await {
+                if let Err(refusal) = self.call::<requests::ReviewEdit>(edit).await {
                     self.say(Tone::Error, &format!("Your edit was not applied: {}.", refusal.message));
                     return;
                 }

@@ -17,8 +17,8 @@ use super::scratch::Scratch;
 use super::text::{self, ContentChange, Position, Range};
 use super::wire::{Failure, Outgoing};
 use super::{capabilities, uri};
-use alongside_protocol::{Buffer, FilePath, Focus, Folders, Hello, Request, ReviewTexts, VERSION};
-use alongside_protocol::{Desk, FrontEnd, Refusal};
+use alongside_protocol::{Backend, FrontEnd, Method, RequestError, requests};
+use alongside_protocol::{Buffer, FilePath, Focus, Folders, Hello, ReviewTexts, VERSION};
 
 /// A conversation with an editor.
 pub(super) struct Face<D> {
@@ -115,7 +115,7 @@ struct FoldersEvent {
     removed: Vec<Named>,
 }
 
-impl<D: Desk> Face<D> {
+impl<D: Backend> Face<D> {
     pub(super) fn new(desk: Arc<D>, client: Client, scratch: Scratch, outgoing: Outgoing) -> Self {
         let hello = Hello {
             protocol: VERSION,
@@ -146,14 +146,14 @@ impl<D: Desk> Face<D> {
 
     /// Says hello to the companion; gives the answer to `initialize`.
     pub(super) async fn begin(&mut self) -> Result<Value, Failure> {
-        let hello = Request::Hello(self.front_end.hello.clone());
-        let welcome: Value = self
-            .call(hello)
+        let hello = self.front_end.hello.clone();
+        let welcome = self
+            .call::<requests::Hello>(hello)
             .await
             .map_err(|refusal| Failure::new(-32803, refusal.message))?;
         Ok(json!({
             "capabilities": capabilities(&self.client),
-            "serverInfo": { "name": "alongside", "version": welcome["version"] },
+            "serverInfo": { "name": "alongside", "version": welcome.version },
         }))
     }
 
@@ -279,8 +279,8 @@ impl<D: Desk> Face<D> {
             path: path.clone(),
             text: None,
         };
-        self.report(Request::ContextBuffer(buffer)).await;
-        self.report(Request::ContextClose(FilePath { path })).await;
+        self.report::<requests::ContextBuffer>(buffer).await;
+        self.report::<requests::ContextClose>(FilePath { path }).await;
         self.publish();
     }
 
@@ -333,7 +333,7 @@ impl<D: Desk> Face<D> {
             cursor,
             selected_text,
         };
-        self.report(Request::ContextFocus(focus)).await;
+        self.report::<requests::ContextFocus>(focus).await;
     }
 
     async fn report_buffer(&mut self, address: &str) {
@@ -342,7 +342,7 @@ impl<D: Desk> Face<D> {
                 path: document.path.clone(),
                 text: document.unsaved(),
             };
-            self.report(Request::ContextBuffer(buffer)).await;
+            self.report::<requests::ContextBuffer>(buffer).await;
         }
     }
 
@@ -360,7 +360,7 @@ impl<D: Desk> Face<D> {
         }
         if !self.folders.is_empty() {
             let folders = self.folders.clone();
-            self.report(Request::WorkspaceSet(Folders { folders })).await;
+            self.report::<requests::WorkspaceSet>(Folders { folders }).await;
         }
     }
 
@@ -370,16 +370,15 @@ impl<D: Desk> Face<D> {
     }
 
     /// Reports something that cannot matter to the editor if it is refused.
-    async fn report(&self, request: Request) {
-        if let Err(refusal) = self.call::<Value>(request).await {
-            tracing::debug!(kind = refusal.kind, "{}", refusal.message);
+    async fn report<M: Method>(&self, params: M::Params) {
+        if let Err(error) = self.call::<M>(params).await {
+            tracing::debug!(kind = error.kind.as_str(), "{}", error.message);
         }
     }
 
     /// Asks the companion.
-    pub(super) async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
-        let answer = self.desk.call(&self.front_end, request).await?;
-        serde_json::from_value(answer).map_err(|error| Refusal::new("internal", error.to_string()))
+    pub(super) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Response, RequestError> {
+        self.desk.call::<M>(&self.front_end, params).await
     }
 
     /// Asks the editor.

@@ -29,8 +29,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
-use alongside_protocol::Desk;
-use alongside_protocol::{Nothing, Notification};
+use alongside_protocol::Backend;
+use alongside_protocol::{Empty, Notification};
 use face::Face;
 use wire::{Failure, Incoming};
 
@@ -115,7 +115,7 @@ pub async fn refuse(wire: Wire, greeting: Greeting, reason: &str) {
 
 /// Speaks with an editor until it leaves. `scratch` is where drafts are written as files, and `changes` tells when
 /// something in there was saved.
-pub async fn serve<D: Desk>(
+pub async fn serve<D: Backend>(
     desk: Arc<D>,
     mut wire: Wire,
     greeting: Greeting,
@@ -123,7 +123,7 @@ pub async fn serve<D: Desk>(
     changes: Arc<Notify>,
 ) -> Ending {
     // Before anything is asked, so that nothing is missed in between.
-    let mut news = desk.watch();
+    let mut news = desk.subscribe();
     let Greeting { client, id } = greeting;
     let mut face = Face::new(desk, client, scratch, wire.outgoing.clone());
     let answer = face.begin().await;
@@ -143,8 +143,8 @@ pub async fn serve<D: Desk>(
                 Some(Incoming::Garbled(answer)) => wire.outgoing.send(answer),
             },
             notification = news.recv() => match notification {
-                Ok(notification) => face.heard(notification).await,
-                Err(RecvError::Lagged(_)) => face.heard(Notification::Resync(Nothing {})).await,
+                Ok(notification) => face.heard(&notification).await,
+                Err(RecvError::Lagged(_)) => face.heard(&Notification::Resync(Empty {})).await,
                 Err(RecvError::Closed) => break None,
             },
             () = changes.notified() => face.saved_on_disk().await,

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::face::{Asked, Face, Tone};
 use super::text::{Encoding, Lines, Range};
 use super::uri;
-use alongside_protocol::Desk;
-use alongside_protocol::{Nothing, Notification, Request, ReviewRef, ReviewSummary, ReviewTexts};
+use alongside_protocol::Backend;
+use alongside_protocol::{Empty, Notification, ReviewRef, ReviewSummary, ReviewTexts, requests};
 
 /// How much of a hunk a hint shows.
 const LINES_SHOWN: usize = 8;
@@ -31,9 +31,9 @@ pub(super) enum Side {
     Draft,
 }
 
-impl<D: Desk> Face<D> {
+impl<D: Backend> Face<D> {
     /// The companion tells something.
-    pub(super) async fn heard(&mut self, notification: Notification) {
+    pub(super) async fn heard(&mut self, notification: &Notification) {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.ask_for(review.id).await;
@@ -59,7 +59,7 @@ impl<D: Desk> Face<D> {
 
     /// Asks for everything that waits.
     pub(super) async fn ask_for_reviews(&mut self) {
-        let Ok(list) = self.call::<Vec<ReviewSummary>>(Request::ReviewList(Nothing {})).await else {
+        let Ok(list) = self.call::<requests::ReviewList>(Empty {}).await else {
             return;
         };
         self.reviews.retain(|id, _| list.iter().any(|review| review.id == *id));
@@ -75,7 +75,7 @@ impl<D: Desk> Face<D> {
 
     /// Asks for a review with its texts, and shows it.
     async fn ask_for(&mut self, review: ReviewId) {
-        match self.call::<ReviewTexts>(Request::ReviewGet(ReviewRef { review })).await {
+        match self.call::<requests::ReviewGet>(ReviewRef { review }).await {
             Ok(texts) => {
                 self.reviews.insert(review, texts);
             }

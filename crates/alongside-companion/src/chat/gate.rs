@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use alongside_agent::ConnectedSession;
 use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Base, Decision, Proposal, SessionId};
 use alongside_protocol::ChatWrites;
+use alongside_protocol::chat::ConnectedSession;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -106,7 +106,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         Ok(None) => return WriteDecision::Write(text.as_ref().to_owned()),
         Err(reason) => return refuse(reason),
     };
-    let session = core_session(&write.session_id);
+    let session = core_session(write.session_id.as_str());
     let decision = companion.chat.waiting.wait(&session, &path);
     if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
         return refuse(refusal.to_string());
