@@ -120,8 +120,8 @@ impl AcpConnection {
     }
 
     /// Responds to a request of the agent. If the agent has exited, the reader of its stdout reports that.
-    pub(super) fn reply(&self, id: &RequestId, result: &Result<Value, RpcError>) {
-        let _ = self.sender.respond(id, result.as_ref());
+    pub(super) fn reply(&self, id: &RequestId, result: Result<Value, RpcError>) {
+        let _ = self.sender.respond(id, result);
     }
 
     fn handle(self: &Arc<Self>, message: Message<'_>) {
@@ -156,7 +156,7 @@ impl AcpConnection {
                     method => {
                         tracing::debug!(method, "unknown request");
                         let message = format!("Method not found: {method}");
-                        self.reply(&id, &Err(RpcError::new(METHOD_NOT_FOUND, message)));
+                        self.reply(&id, Err(RpcError::new(METHOD_NOT_FOUND, message)));
                     }
                 }
             }
@@ -167,7 +167,7 @@ impl AcpConnection {
     fn request_file(self: &Arc<Self>, id: RequestId, params: Value, is_write: bool) {
         let Ok(permit) = Arc::clone(&self.file_requests).try_acquire_owned() else {
             let message = "too many file requests at once";
-            self.reply(&id, &Err(RpcError::new(REFUSED, message)));
+            self.reply(&id, Err(RpcError::new(REFUSED, message)));
             return;
         };
         let mut cancelled = self.cancelled.subscribe();
@@ -193,7 +193,7 @@ impl AcpConnection {
                 _ = cancelled.changed() => Err(RpcError::new(REFUSED, "the turn was cancelled")),
             };
             if let Some(connection) = weak.upgrade() {
-                connection.reply(&id, &result);
+                connection.reply(&id, result);
             }
         });
     }

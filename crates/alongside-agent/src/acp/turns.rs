@@ -77,7 +77,7 @@ impl AcpConnection {
         let open: Vec<String> = state.requests.keys().cloned().collect();
         for request_id in open {
             if let Some(id) = state.close(&request_id, None, true) {
-                self.reply(&id, &Ok(Vote::Cancelled.to_acp()));
+                self.reply(&id, Ok(Vote::Cancelled.to_acp()));
             }
         }
         self.cancelled.send_modify(|turns| *turns += 1);
@@ -92,7 +92,7 @@ impl AcpConnection {
             Vote::Cancelled => None,
         };
         let id = state.close(request_id, option_id, true)?;
-        self.reply(&id, &Ok(vote.to_acp()));
+        self.reply(&id, Ok(vote.to_acp()));
         Some(())
     }
 
@@ -141,7 +141,7 @@ impl AcpConnection {
             None
         };
         let (Some(request), None, false) = (request, refusal, state.is_cancelling()) else {
-            self.reply(&id, &Ok(Vote::Cancelled.to_acp()));
+            self.reply(&id, Ok(Vote::Cancelled.to_acp()));
             state.send(refusal.map(|message| AgentEvent::Notice {
                 level: NoticeLevel::Unsupported,
                 message: message.to_owned(),
