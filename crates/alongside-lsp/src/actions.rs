@@ -218,7 +218,10 @@ impl<D: Backend> Face<D> {
     /// Offers what can be done with a whole change.
     fn offer(&self, actions: &mut Vec<Value>, review: &ReviewTexts, to: &str) {
         let about = json!(About::of(review));
-        let (size, agent) = (review.summary.size, printable_line(&review.summary.agent));
+        let (size, agent) = (
+            review.summary.size,
+            printable_line(&review.summary.agent_identity().to_string()),
+        );
         let size = format!("+{} −{}, {agent}", size.added, size.removed);
         let titles = [
             (format!("{ACCEPT}{to} ({size})"), ACCEPT_COMMAND),

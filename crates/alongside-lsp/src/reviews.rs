@@ -110,7 +110,10 @@ impl<D: Backend> Face<D> {
 
     /// Tells the person that a change waits.
     fn announce(&mut self, review: &ReviewSummary, what: &str) {
-        let (agent, name) = (printable_line(&review.agent), short(&review.path));
+        let (agent, name) = (
+            printable_line(&review.agent_identity().to_string()),
+            short(&review.path),
+        );
         let (added, removed) = (review.size.added, review.size.removed);
         let how = self.client.habits.code_actions;
         let message = format!("{agent} {what} {name} (+{added} −{removed}); review with {how}");
@@ -230,7 +233,7 @@ impl<'review> Pages<'review> {
 
     /// What a hint says: who wants what here, and what became of it.
     fn words(&self, hunk: &Hunk, side: Side) -> String {
-        let agent = printable_line(&self.review.summary.agent);
+        let agent = printable_line(&self.review.summary.agent_identity().to_string());
         let draft = || excerpt(&self.draft, hunk.draft, "+ ");
         let base = || excerpt(&self.base, hunk.base, "- ");
         let what = match (side, hunk.state) {
