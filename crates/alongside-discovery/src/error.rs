@@ -66,14 +66,10 @@ pub enum DiscoveryError {
         "the folder {} was skipped: its path is not valid UTF-8; rename it or open it through a symlink",
         root.display()
     )]
-    RootNotUnicode {
-        root: PathBuf,
-    },
+    RootNotUnicode { root: PathBuf },
     /// A workspace folder that would mean another place in each terminal.
     #[error("the folder `{}` was skipped: it is not an absolute path; use its full path", root.display())]
-    RootNotAbsolute {
-        root: PathBuf,
-    },
+    RootNotAbsolute { root: PathBuf },
     /// Not one file could be written.
     #[error("no agent can find this companion: {}", list(problems))]
     NothingWritten {

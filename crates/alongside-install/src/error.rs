@@ -36,17 +36,13 @@ pub enum InstallError {
     },
     /// A configuration file is not text.
     #[error("{} is not valid UTF-8 and was left alone", path.display())]
-    NotText {
-        path: PathBuf,
-    },
+    NotText { path: PathBuf },
     /// The marks of the block do not pair up.
     #[error(
         "{} has unmatched alongside markers (`>>> alongside` and `<<< alongside`) and was left alone; remove the rest of the block by hand",
         path.display()
     )]
-    TornBlock {
-        path: PathBuf,
-    },
+    TornBlock { path: PathBuf },
     /// The configuration would not be valid with the block in it.
     #[error("{} was left alone: {reason}", path.display())]
     Configuration {
@@ -56,9 +52,7 @@ pub enum InstallError {
     },
     /// Somebody changed a file between looking and writing.
     #[error("{} was just changed by another program and was left alone; try again", path.display())]
-    ChangedMeanwhile {
-        path: PathBuf,
-    },
+    ChangedMeanwhile { path: PathBuf },
     /// The file system said no.
     #[error("cannot write {}: {source}", path.display())]
     Write {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alongside_agent::daemon::DaemonError;
 use alongside_agent::OpenSession;
+use alongside_agent::daemon::DaemonError;
 use alongside_agent::{AgentCommand, AgentError, AgentReply};
 use alongside_core::SessionId;
 use alongside_core::draft::Draft;

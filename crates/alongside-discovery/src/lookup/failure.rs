@@ -27,34 +27,22 @@ pub enum LookupFailure {
     },
     /// The file is another user's.
     #[error("{} ignores {} because another user owns it", name(*agent), path.display())]
-    ForeignFile {
-        agent: AgentKind,
-        path: PathBuf,
-    },
+    ForeignFile { agent: AgentKind, path: PathBuf },
     /// The file is not what it should be.
     #[error("{} ignores {} because it is unreadable or not a JSON object", name(*agent), path.display())]
-    UnreadableFile {
-        agent: AgentKind,
-        path: PathBuf,
-    },
+    UnreadableFile { agent: AgentKind, path: PathBuf },
     /// The file does not say which editor it is from, and the terminal does not either.
     #[error(
         "{} does not recognize this terminal, and {} has no `ideInfo` to identify the editor",
         name(*agent), path.display()
     )]
-    NoIdentity {
-        agent: AgentKind,
-        path: PathBuf,
-    },
+    NoIdentity { agent: AgentKind, path: PathBuf },
     /// The agent's own code fails over a file.
     #[error(
         "the search by {} aborts at {}: its `workspacePath` is not a string or cannot be resolved",
         name(*agent), path.display()
     )]
-    SearchFails {
-        agent: AgentKind,
-        path: PathBuf,
-    },
+    SearchFails { agent: AgentKind, path: PathBuf },
     /// All files are for other directories, so none tells the agent which editor it is in.
     #[error(
         "{} was started outside the workspace of {}: {}",
@@ -68,16 +56,10 @@ pub enum LookupFailure {
     },
     /// The file of an editor without a folder is passed over.
     #[error("{} skips {} because that editor has no folder open", name(*agent), path.display())]
-    FileWithoutFolder {
-        agent: AgentKind,
-        path: PathBuf,
-    },
+    FileWithoutFolder { agent: AgentKind, path: PathBuf },
     /// The file without a workspace is passed over.
     #[error("{} skips {} because it has no workspace", name(*agent), path.display())]
-    FileWithoutWorkspace {
-        agent: AgentKind,
-        path: PathBuf,
-    },
+    FileWithoutWorkspace { agent: AgentKind, path: PathBuf },
     /// The agent deletes the file.
     #[error("{} deletes {}: {}", name(*agent), path.display(), verdict.deletion_reason().unwrap_or_default())]
     FileDeleted {
@@ -94,9 +76,7 @@ pub enum LookupFailure {
         variable: &'static str,
     },
     #[error("{} found a companion, but its editor has no folder open", name(*agent))]
-    EmptyWorkspace {
-        agent: AgentKind,
-    },
+    EmptyWorkspace { agent: AgentKind },
     /// The working directory is not in the workspace.
     #[error(
         "{} was started in {}, which is outside the workspace: {}",
