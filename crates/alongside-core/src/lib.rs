@@ -38,6 +38,6 @@ mod time;
 pub use crate::core::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 pub use crate::review::{Base, BaseKind, Decision, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline};
 pub use crate::secret::Secret;
-pub use crate::session::{Agent, SessionId};
+pub use crate::session::{Agent, AgentIdentity, SessionId};
 pub use crate::text_change::{InvalidEdit, TextChange};
 pub use crate::time::Now;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::difference::{ChangeSize, invisible_changes};
 use crate::draft::{Draft, DraftChange, DraftOutline, Hunk, HunkChange, InvalidStoredDraft};
-use crate::session::SessionId;
+use crate::session::{AgentIdentity, SessionId};
 use crate::text_change::TextChange;
 
 /// The number by which people name a review.
@@ -87,8 +87,7 @@ pub struct Review {
     pub id: ReviewId,
     /// Who asked.
     pub session: SessionId,
-    /// What people call who asked.
-    pub agent: String,
+    pub agent: AgentIdentity,
     /// The path exactly as the agent wrote it.
     pub path: Arc<str>,
     /// Counts the proposals of one session for one path.
@@ -114,7 +113,7 @@ pub struct Review {
 pub struct ReviewOutline {
     id: ReviewId,
     session: SessionId,
-    agent: String,
+    agent: AgentIdentity,
     path: Arc<str>,
     revision: u32,
     version: u64,

@@ -19,7 +19,7 @@ use crate::dialect::ClientInfo;
 use crate::draft::{DraftChange, HunkError};
 use crate::privacy::Privacy;
 use crate::review::{Decision, Review, ReviewId, ReviewOutcome};
-use crate::session::{Agent, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionId};
 use crate::text_change::InvalidEdit;
 use crate::time::Now;
 
@@ -112,8 +112,7 @@ pub enum DecideError {
         "{agent} treats an empty text as \"not edited\" and would write its own proposal to {path}; reject the change and empty the file yourself, or keep at least a newline"
     )]
     EmptyMeansUnedited {
-        /// What people call the agent.
-        agent: String,
+        agent: AgentIdentity,
         /// The file.
         path: Arc<str>,
     },

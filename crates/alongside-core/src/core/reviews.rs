@@ -12,7 +12,7 @@ use super::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
 use crate::draft::{DraftChange, HunkDecision, HunkId};
 use crate::review::{Base, CachedText, Decision, Proposal, Review, ReviewId, ReviewOutcome};
-use crate::session::{Agent, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionId};
 use crate::text_change::TextChange;
 use crate::time::Now;
 
@@ -54,7 +54,7 @@ impl Core {
     ) -> Result<ReviewId, TooManyReviews> {
         let agent = self.agents.get(session);
         let client = agent.and_then(|agent| agent.client.clone());
-        let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
+        let agent = agent.map_or_else(AgentIdentity::unknown, Agent::identity);
         let waiting = self
             .reviews
             .values()
