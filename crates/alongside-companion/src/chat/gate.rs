@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use alongside_agent::ConnectedSession;
 use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Base, Decision, Proposal, SessionId};
 use alongside_protocol::ChatWrites;
+use alongside_protocol::chat::ConnectedSession;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -33,10 +33,9 @@ pub(crate) fn is_of_chat(session: &SessionId) -> bool {
 
 /// Who an agent is, as the core knows agents.
 pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
-    let (name, version) = session.agent.rsplit_once(' ').unwrap_or((&session.agent, ""));
     ClientInfo {
-        name: name.to_owned(),
-        version: version.to_owned(),
+        name: session.agent.clone(),
+        version: session.agent_version.clone().unwrap_or_default(),
     }
 }
 
