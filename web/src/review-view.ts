@@ -282,7 +282,7 @@ export class ReviewView {
     }
   }
 
-  private async decideHunk(hunk: number | string, decision: "accept" | "reject"): Promise<void> {
+  private async decideHunk(hunk: number, decision: "accept" | "reject"): Promise<void> {
     if (this.isOver || !this.armed) return;
     this.panes.choose(hunk);
     try {

@@ -54,6 +54,8 @@ export class DiffView {
         proposal,
         draft: proposal,
         hunks,
+        notes: [],
+        conflicts: 0,
       };
       const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", {
         edited: () => undefined,
