@@ -38,7 +38,7 @@ export class DiffView {
     const base = this.shown.oldText ?? "";
     const proposal = this.shown.newText;
     try {
-      const { hunks } = await this.connection.request("difference", { base, proposal });
+      const { hunks } = await this.connection.request("diff", { base, proposal });
       const texts: ReviewTexts = {
         id: 0,
         path: this.shown.path,

@@ -138,7 +138,7 @@ export interface ChatEvent {
   readonly event: AgentEvent;
 }
 
-export type ChatPhase = "idle" | "connecting" | "connected" | "interrupted" | "over";
+export type ChatPhase = "idle" | "connecting" | "connected" | "interrupted" | "ended";
 
 export interface ChatState extends ChatChanged {
   readonly agents: readonly ChatAgent[];
@@ -223,7 +223,7 @@ export interface Hello {
 
 export interface HiddenFile {
   readonly path: string;
-  readonly because: string;
+  readonly reason: string;
   readonly rule?: Rule;
 }
 
@@ -541,7 +541,7 @@ export interface Requests {
   "chat/disconnect": { readonly params: Empty; readonly response: Empty };
   "chat/command": { readonly params: ChatCommand; readonly response: AgentReply };
   "chat/writes": { readonly params: ChatWritesChoice; readonly response: Empty };
-  difference: { readonly params: Texts; readonly response: Hunks };
+  diff: { readonly params: Texts; readonly response: Hunks };
   stop: { readonly params: Empty; readonly response: Empty };
 }
 
