@@ -1,4 +1,4 @@
-//! What agents do.
+//! Inputs from agents.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ impl alongside_mcp::Companion for Companion {
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
         let workspace = self.workspace();
         let outside_workspace = self.settings.lock().outside_workspace;
-        let buffer = self.buffers.get(Path::new(&*file_path));
-        // Reading and comparing take time that other agents should not have to wait for.
+        let (buffers, host) = (self.buffers.clone(), self.host.clone());
+        // Outside the core's lock: reading and comparing may take a while.
         let proposal = tokio::task::spawn_blocking(move || {
             base::check(&file_path, &workspace, outside_workspace)?;
-            let base = base::read(&file_path, buffer)?;
-            Ok::<_, String>(Proposal::new(file_path, base, new_content))
+            let base = base::read(&file_path, buffers.get(Path::new(&*file_path)))?;
+            Ok::<_, String>(Proposal::new(file_path, base, new_content, (host.diff_deadline)()))
         })
         .await
         .map_err(|_| "The change could not be processed; try again.".to_owned())??;
@@ -51,6 +51,7 @@ impl alongside_mcp::Companion for Companion {
     }
 
     fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
-        self.with_core(|core, _| core.close_review(session, file_path))
+        let closed = self.with_core(|core, _| core.close_review(session, file_path));
+        closed.map(|review| review.text().clone())
     }
 }

@@ -242,11 +242,11 @@ mod tests {
     use super::*;
 
     fn core() -> Core {
-        Core::new(Vec::new(), Box::new(|_| None))
+        Core::new(Vec::new())
     }
 
     fn propose(core: &mut Core, text: &str) -> Review {
-        let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text);
+        let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text, None);
         let id = core.open_review(Now::default(), &SessionId::new("one"), proposal);
         core.review(id.unwrap()).unwrap().clone()
     }
@@ -298,7 +298,9 @@ mod tests {
         let (kept, restored) = KeptReviews::open(directory.clone()).unwrap();
         core.restore_review(Now::default(), restored.into_iter().next().unwrap());
         let hunk = review.draft().hunks().next().unwrap().id;
-        core.decide_hunk(review.id, hunk, HunkDecision::Rejected).unwrap();
+        let restored = core.review(review.id).unwrap();
+        let update = restored.decide_hunk(hunk, HunkDecision::Rejected).unwrap();
+        core.update_draft(update).unwrap();
         kept.save(core.review(review.id).unwrap().clone());
         close(kept);
         assert_eq!(names(&directory), ["1-1.texts", "1.json"]);

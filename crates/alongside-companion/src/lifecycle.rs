@@ -20,7 +20,7 @@ use super::chat::is_of_chat;
 use super::standing::Others;
 use super::store::Store;
 use super::watcher::{Changes, Watcher};
-use super::{Companion, Identity, Shared, editor, ignore_files};
+use super::{Companion, Identity, Shared, editor, files, ignore_files};
 use crate::places::Places;
 use crate::running::Record;
 use crate::settings::Settings;
@@ -124,6 +124,7 @@ impl Running {
         let mut tasks = JoinSet::new();
         tasks.spawn(people.serve(companion.clone(), people_token));
         tasks.spawn(keep_deadlines(companion.clone()));
+        tasks.spawn(files::keep_files(companion.clone()));
         tasks.spawn(companion.clone().listen_to_chat());
         tasks.spawn(companion.clone().resume_chat());
         tasks.spawn(keep_announced(
@@ -298,7 +299,7 @@ fn note_announced(companion: &Companion, port: u16, files: &DiscoveryFiles) {
 }
 
 /// Lets the core do what has fallen due.
-async fn keep_deadlines(companion: Shared) {
+pub(super) async fn keep_deadlines(companion: Shared) {
     loop {
         let deadline = companion.core.lock().next_deadline();
         let due = async {
@@ -374,16 +375,16 @@ async fn keep_announced(
             () = companion.wake.reviews.notified() => {
                 watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
                 settled(&changes).await;
-                companion.refresh_bases().await;
+                companion.refresh_bases();
                 continue;
             }
             () = companion.wake.bases.notified() => {
-                companion.refresh_bases().await;
+                companion.refresh_bases();
                 continue;
             }
             () = changes.bases.notified() => {
                 settled(&changes).await;
-                companion.refresh_bases().await;
+                companion.refresh_bases();
                 continue;
             }
         }

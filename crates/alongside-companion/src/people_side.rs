@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome, SessionId};
 use alongside_protocol::{
-    Decided, Edit, Hello, HunkDecision, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary,
-    ReviewTexts, ShownContext, Status, VERSION, Version, Welcome,
+    Decided, Edit, Hello, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary, ReviewTexts,
+    ShownContext, Status, VERSION, Version, Welcome,
 };
 use alongside_protocol::{Desk, FrontEnd, Refusal};
 use serde::Serialize;
@@ -31,33 +31,36 @@ impl Desk for Companion {
             }
             Request::ContextClose(file) => self.report(|core, now| core.close_file(now, &file.path)),
             Request::ContextShow(_) => {
+                self.look_up_all_files().await;
                 let snapshot = self.with_core(|core, _| core.show_context());
                 value(&ShownContext {
                     context: snapshot.context,
                     hidden: snapshot.hidden.into_iter().map(Into::into).collect(),
                 })
             }
-            Request::ReviewList(_) => {
-                let list = self.with_core(|core, _| core.reviews().map(ReviewSummary::of).collect::<Vec<_>>());
-                value(&list)
-            }
+            Request::ReviewList(_) => value(&self.reviews().iter().map(ReviewSummary::of).collect::<Vec<_>>()),
             Request::ReviewGet(asked) => {
-                // The texts are shared, so that only the pointers are copied while the core is held.
-                let review = self.decide(|core| core.review(asked.review).cloned())?;
+                let review = self.review(asked.review).map_err(|error| refusal(&error))?;
                 value(&ReviewTexts::of(&review))
             }
-            Request::ReviewEdit(edit) => self.edit(&edit),
+            Request::ReviewEdit(edit) => self.edit(edit).await,
             Request::ReviewChange(change) => {
-                let version = self.decide(|core| core.change(change.review, change.version, &change.changes))?;
+                let changed = self.change_draft(change.review, change.version, change.changes).await;
+                let version = changed.map_err(|error| refusal(&error))?;
                 value(&Version { version })
             }
-            Request::ReviewHunk(asked) => self.decide_hunk(asked),
+            Request::ReviewHunk(asked) => {
+                let decided = self.decide_hunk(asked.review, asked.hunk, asked.decision.into()).await;
+                let version = decided.map_err(|error| refusal(&error))?;
+                value(&Version { version })
+            }
             Request::ReviewAccept(accept) => {
                 let empty_draft = if accept.even_if_empty {
                     EmptyDraft::Allow
                 } else {
                     EmptyDraft::Refuse
                 };
+                self.prepare_text(accept.review).await;
                 self.decide_armed(front_end, accept.review, |core| {
                     core.accept(accept.review, accept.content, empty_draft)
                 })?;
@@ -68,12 +71,12 @@ impl Desk for Companion {
                 Ok(json!({ "review": asked.review, "outcome": ReviewOutcome::Rejected }))
             }
             Request::ReviewAcceptAll(asked) => {
+                self.prepare_texts().await;
                 value(&self.decide_all(front_end, &asked, |core, id| core.accept(id, None, EmptyDraft::Refuse)))
             }
             Request::ReviewRejectAll(asked) => value(&self.decide_all(front_end, &asked, Core::reject)),
             Request::ContextBuffer(buffer) => {
-                self.buffers.set(&buffer.path, buffer.text);
-                self.wake.bases.notify_one();
+                self.set_buffer(buffer.path, buffer.text).await;
                 Ok(json!({}))
             }
             Request::WorkspaceSet(asked) => {
@@ -161,17 +164,10 @@ impl Companion {
         })
     }
 
-    fn edit(&self, edit: &Edit) -> Result<Value, Refusal> {
-        let review = self.decide(|core| {
-            core.edit(edit.review, &edit.content)?;
-            core.review(edit.review).map(ReviewSummary::of)
-        })?;
-        value(&review)
-    }
-
-    fn decide_hunk(&self, asked: HunkDecision) -> Result<Value, Refusal> {
-        let version = self.decide(|core| core.decide_hunk(asked.review, asked.hunk, asked.decision.into()))?;
-        value(&Version { version })
+    async fn edit(&self, edit: Edit) -> Result<Value, Refusal> {
+        let edited = self.edit_draft(edit.review, edit.content).await;
+        let review = edited.and_then(|_| self.review(edit.review));
+        value(&ReviewSummary::of(&review.map_err(|error| refusal(&error))?))
     }
 
     async fn examine(&self) -> Result<Value, Refusal> {
@@ -222,10 +218,6 @@ impl Companion {
             }
         }
         all
-    }
-
-    fn decide<R>(&self, input: impl FnOnce(&mut Core) -> Result<R, DecideError>) -> Result<R, Refusal> {
-        self.with_core(|core, _| input(core)).map_err(|error| refusal(&error))
     }
 }
 

@@ -1,9 +1,11 @@
 //! What a person can do: code actions, code lenses, and the commands behind both.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use alongside_core::ReviewId;
 use alongside_core::difference::unified;
+use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
 use serde::{Deserialize, Serialize};
@@ -329,7 +331,13 @@ impl<D: Desk> Face<D> {
         for note in &review.notes {
             difference.push_str(&format!("# {note}\n"));
         }
-        difference.push_str(&unified(base, &review.draft, old_name, &name));
+        difference.push_str(&unified(
+            base,
+            &review.draft,
+            old_name,
+            &name,
+            Some(Instant::now() + DIFF_TIMEOUT),
+        ));
         let path = Arc::clone(&review.summary.path);
         let written = self.scratch.write(id, &path, ".diff", &difference);
         let file = written.map_err(|error| not_written(&error))?;

@@ -293,7 +293,7 @@ impl From<Hidden> for HiddenFile {
         let because = hidden.reason.to_string();
         let rule = match hidden.reason {
             HiddenReason::Rule(rule) => Some(rule),
-            HiddenReason::NotOnDisk | HiddenReason::TooMany => None,
+            HiddenReason::NotOnDisk | HiddenReason::NotLookedUp | HiddenReason::TooMany => None,
         };
         Self {
             path: hidden.path,
@@ -517,7 +517,7 @@ impl ReviewTexts {
             proposal: review.draft().proposal().clone(),
             draft: draft.clone(),
             hunks: review.draft().hunks().collect(),
-            notes: review.notes().into_iter().map(str::to_owned).collect(),
+            notes: review.notes().iter().map(ToString::to_string).collect(),
         }
     }
 }

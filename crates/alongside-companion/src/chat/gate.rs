@@ -135,11 +135,11 @@ async fn propose(
     path: Arc<str>,
     text: Arc<str>,
 ) -> Result<Option<Proposal>, String> {
-    let buffer = companion.buffers.get(&file);
+    let (buffers, host) = (companion.buffers.clone(), companion.host.clone());
     let compare = move || {
-        let base = base::read(&path, buffer)?;
+        let base = base::read(&path, buffers.get(&file))?;
         let same = matches!(&base, Base::Text(base) if *base == text);
-        Ok((!same).then(|| Proposal::new(path, base, text)))
+        Ok((!same).then(|| Proposal::new(path, base, text, (host.diff_deadline)())))
     };
     tokio::task::spawn_blocking(compare)
         .await

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::agents::{self, Choice};
 use super::gate::Gate;
 use crate::Companion;
+use crate::clock::diff_deadline;
 use crate::settings::Settings;
 
 impl Companion {
@@ -76,7 +77,11 @@ fn value(answer: &impl Serialize) -> Result<Value, Refusal> {
 
 /// Where two texts differ. Large ones take a while.
 pub(crate) async fn difference(texts: Texts) -> Result<Value, Refusal> {
-    let compare = move || Draft::new(texts.base, texts.proposal).hunks().collect();
+    let compare = move || {
+        Draft::new(texts.base, texts.proposal, Some(diff_deadline()))
+            .hunks()
+            .collect()
+    };
     let hunks = tokio::task::spawn_blocking(compare).await;
     let hunks = hunks.map_err(|error| Refusal::new("internal", error.to_string()))?;
     value(&Hunks { hunks })

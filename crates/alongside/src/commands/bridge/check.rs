@@ -352,10 +352,7 @@ struct CheckingDesk {
 impl CheckingDesk {
     fn new(folder: &Path, refusals: Refusals) -> Self {
         Self {
-            core: Mutex::new(Core::new(
-                vec![folder.to_owned()],
-                Box::new(|path| path.canonicalize().ok()),
-            )),
+            core: Mutex::new(Core::new(vec![folder.to_owned()])),
             news: broadcast::channel(64).0,
             chat: broadcast::channel(1).0,
             folder: folder.to_owned(),
@@ -366,7 +363,7 @@ impl CheckingDesk {
 
     /// Lets an agent propose a change.
     fn propose(&self, path: &str) -> ReviewId {
-        let proposal = Proposal::new(path, alongside_core::Base::Text(BASE.into()), PROPOSAL);
+        let proposal = Proposal::new(path, alongside_core::Base::Text(BASE.into()), PROPOSAL, None);
         self.with_core(|core| core.open_review(Now::default(), &SessionId::new("check"), proposal))
             // Only a hundredth one is refused.
             .unwrap_or(ReviewId(0))
@@ -436,15 +433,22 @@ impl CheckingDesk {
             }
             Request::ReviewGet(asked) => answer(self.with_core(|core| core.review(asked.review).map(ReviewTexts::of))),
             Request::ReviewEdit(edit) => answer(self.with_core(|core| {
-                core.edit(edit.review, &edit.content)?;
+                let update = core.review(edit.review)?.edit(&edit.content, None);
+                core.update_draft(update)?;
                 core.review(edit.review).map(ReviewSummary::of)
             })),
             Request::ReviewChange(change) => answer(self.with_core(|core| {
-                let version = core.change(change.review, change.version, &change.changes)?;
+                let update = core
+                    .review(change.review)?
+                    .change(change.version, &change.changes, None)?;
+                let version = core.update_draft(update)?;
                 Ok::<_, alongside_core::DecideError>(Version { version })
             })),
             Request::ReviewHunk(asked) => answer(self.with_core(|core| {
-                let version = core.decide_hunk(asked.review, asked.hunk, asked.decision.into())?;
+                let update = core
+                    .review(asked.review)?
+                    .decide_hunk(asked.hunk, asked.decision.into())?;
+                let version = core.update_draft(update)?;
                 Ok::<_, alongside_core::DecideError>(Version { version })
             })),
             Request::ReviewAccept(accept) => {
