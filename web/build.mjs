@@ -1,4 +1,4 @@
-// Builds the page into dist/ (or the folder that is given). The same sources always give the same bytes.
+// Builds the page into dist/ (or another folder). The build is reproducible.
 
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Whether the page is in order: its types, its tests, and whether dist/ is what its sources give.
+// Checks the page: format, lint, types, tests, and whether dist/ matches its sources.
 
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -30,13 +30,13 @@ await rm(fresh, { recursive: true });
 const names = (files) => files.map(([name]) => name).join(" ");
 const isSame = names(wanted) === names(found) && wanted.every(([, bytes], index) => bytes.equals(found[index][1]));
 if (!isSame) {
-  console.error("web/dist is not what the sources give: run `npm run build` and commit it.");
+  console.error("web/dist does not match its sources; run `npm run build` and commit it");
   process.exit(1);
 }
 
 const lock = await readFile(join(import.meta.dirname, "package-lock.json"), "utf8");
 if (lock.includes('"resolved"')) {
-  console.error("package-lock.json names where packages come from; take the `resolved` fields out.");
+  console.error("package-lock.json has registry URLs; remove its `resolved` fields");
   process.exit(1);
 }
-console.log(`The page is in order: ${found.length} files, fresh.`);
+console.log(`The page is fine: ${found.length} files in dist/.`);

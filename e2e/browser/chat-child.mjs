@@ -1,4 +1,4 @@
-// A child of the companion: what it writes is reviewed on the same page; a hostile answer is only text; axe looks at each state.
+// A local agent: its writes are reviewed on the same page, and a hostile answer is only text. axe checks each state.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { ChatPage } from "./chat.mjs";
@@ -41,10 +41,10 @@ await play(async (stage) => {
   await look("change-to-review");
   await page.at("to-reviews").click();
   await page.armed("written.txt");
-  await page.typeAfter("by the child", " and by me");
+  await page.typeAfter("by the agent", " and by me");
   await page.sent();
   await page.at("accept").click();
-  await page.at("place-chat").click();
+  await page.at("view-chat").click();
   await page.until("DONE.");
   await page.rest();
 

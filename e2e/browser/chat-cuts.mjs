@@ -1,4 +1,4 @@
-// An answer that streams while the page's WebSocket is cut, and while the daemon is.
+// An answer streams while the connections of the page and of the daemon are cut.
 
 import { ChatPage, SOCKETS } from "./chat.mjs";
 import { play } from "./driver.mjs";
@@ -24,7 +24,7 @@ await play(async (stage) => {
   return {
     typed,
     reloaded: await page.at("prompt").inputValue(),
-    place: await page.page.evaluate(() => document.body.dataset.place),
+    view: await page.page.evaluate(() => document.body.dataset.view),
     answers: await page.answers(),
     said: await page.said(),
   };

@@ -1,4 +1,5 @@
-// A conversation with an agent in a daemon: words, cancelling, a permission here and elsewhere, a question, the model, a session that dies.
+// A conversation with a daemon: answers, cancelling, permission requests answered here and elsewhere, a question, the model,
+// and a crashed session.
 
 import { ChatPage, recordAll, SOCKETS } from "./chat.mjs";
 import { play } from "./driver.mjs";
@@ -28,7 +29,7 @@ await play(async (stage) => {
   told.kept = await page.at("prompt").inputValue();
   await page.at("prompt").fill("");
 
-  // Resolved from this page, in the mode that asks.
+  // Answered on this page, in the mode that asks.
   told.modes = await page
     .at("mode")
     .locator("option")
@@ -37,7 +38,7 @@ await play(async (stage) => {
   await page.page.locator("[data-testid=mode][data-current=default]").waitFor();
   await page.say(prompts.write);
   told.offered = await page.asked();
-  await page.page.locator("[data-testid=difference] [data-testid=hunk]").waitFor();
+  await page.page.locator("[data-testid=diff] [data-testid=hunk]").waitFor();
   told.focus = await page.page.evaluate(() => document.activeElement.dataset.testid);
   await stage.screenshot(page, "permission");
   const once = told.offered.findIndex(({ kind }) => kind === "allow_once");
@@ -47,7 +48,7 @@ await play(async (stage) => {
   await page.until("DONE.");
   await page.rest();
 
-  // Another page comes late, sees what waits, and answers.
+  // Another page joins late, sees the pending request, and answers it.
   await page.say(prompts.writeAgain);
   await page.asked();
   const late = await ChatPage.open(stage, other);

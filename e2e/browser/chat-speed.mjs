@@ -1,11 +1,11 @@
-// How long the first word of an answer takes from the daemon to the page's WebSocket and into its document.
+// Latency of the first word of an answer: from the daemon to the page's WebSocket, and to its document.
 
 import { ChatPage } from "./chat.mjs";
 import { play } from "./driver.mjs";
 
-/** Runs in the page: notes when each stamped word arrives and when it is in the document, in milliseconds since 1970. */
+/** Runs in the page: records when each stamped word arrives and when it is in the document, in milliseconds since 1970. */
 const WATCH = `
-// The page's clock began with the system's, but may have drifted from it: the moment in which a millisecond begins tells by how much.
+// The page's clock may have drifted from the system's since it started. The start of a millisecond shows by how much.
 const origin = () => {
   const start = Date.now();
   while (Date.now() === start);

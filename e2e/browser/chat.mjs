@@ -1,7 +1,7 @@
-// What the scenarios of the chat share: the words of the chat's part of the page.
+// What the chat scenarios share: a page object for the chat.
 import { ReviewPage } from "./driver.mjs";
 
-/** Runs in every page: the WebSockets are kept, so that a scenario can cut them. */
+/** Runs in every page: keeps the WebSockets, so that a scenario can cut them. */
 export const SOCKETS = `window.sockets = [];
 const Original = WebSocket;
 window.WebSocket = class extends Original {
@@ -11,7 +11,7 @@ window.WebSocket = class extends Original {
   }
 };`;
 
-/** Every byte that the pages of this context receive, as text. Call it before a page is opened. */
+/** Records everything that the pages of this context receive, as text. Call it before opening a page. */
 export function recordAll(context) {
   const received = [];
   const waits = [];
@@ -34,25 +34,25 @@ export function recordAll(context) {
 }
 
 export class ChatPage extends ReviewPage {
-  /** Opens a page, and there the chat. */
+  /** Opens a page and switches to the chat. */
   static async open(stage, url, viewport) {
     const { page } = await stage.open(url, viewport);
     const chat = new ChatPage(page);
     await chat.connected();
-    await chat.at("place-chat").click();
-    await page.locator("body[data-place=chat]").waitFor();
+    await chat.at("view-chat").click();
+    await page.locator("body[data-view=chat]").waitFor();
     return chat;
   }
 
-  /** Chooses an agent and waits until it is there. */
+  /** Chooses an agent and waits until it is connected. */
   async choose(agent) {
     await this.page.locator(`[data-testid=choose-agent][data-agent=${agent}]`).first().click();
     await this.there();
   }
 
   /**
-   * Waits until there is a session. A daemon on a busy machine may need longer for its agent than it grants itself; it says so, and
-   * a person tries again.
+   * Waits for a session. On a busy machine a daemon's agent may exceed the daemon's own timeout; then try again, as a user
+   * would.
    */
   async there() {
     for (let attempt = 0; ; attempt++) {
@@ -65,19 +65,18 @@ export class ChatPage extends ReviewPage {
     }
   }
 
-  /** Says something and waits until it has arrived. */
+  /** Sends a message and waits until it was received. */
   async say(text) {
     await this.at("prompt").fill(text);
     await this.at("prompt").press("Enter");
     await this.page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
   }
 
-  /** Waits until the agent is at rest, after this many turns. */
+  /** Waits until the agent is idle. */
   async rest() {
     await this.page.waitForFunction(() => document.querySelector("[data-testid=stop]").hidden);
   }
 
-  /** All answers, one after the other. */
   async answers() {
     return this.at("answer").allTextContents();
   }
@@ -86,18 +85,18 @@ export class ChatPage extends ReviewPage {
     await this.page.locator("[data-testid=answer]", { hasText: text }).last().waitFor();
   }
 
-  /** What people said. */
+  /** The user messages. */
   async said() {
     return this.at("user").allTextContents();
   }
 
-  /** Waits for an approval that can be answered, and gives what it offers. */
+  /** Waits for a permission request that can be answered, and returns its options. */
   async asked() {
     await this.page.locator("[data-testid=approval][data-armed=true]").waitFor();
     return this.at("option").evaluateAll((options) => options.map(({ dataset }) => ({ id: dataset.option, kind: dataset.kind })));
   }
 
-  /** Cuts the WebSocket of the page, and waits until it has come back. */
+  /** Cuts the page's WebSocket and waits for the reconnect. */
   async cut() {
     await this.page.evaluate(() => {
       for (const socket of window.sockets) socket.close();

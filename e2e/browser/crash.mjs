@@ -1,4 +1,4 @@
-// The companion dies while a person edits, and comes back.
+// The companion crashes while the user edits, and restarts.
 import { play } from "./driver.mjs";
 
 await play(async (stage) => {
@@ -11,8 +11,8 @@ await play(async (stage) => {
   await stage.reached("half-edited");
   await page.page.locator("body[data-connection=lost]").waitFor();
   const banner = await page.at("connection").textContent();
-  // The cursor is still where it was.
-  await page.page.keyboard.type(edit.meanwhile);
+  // The cursor has not moved.
+  await page.page.keyboard.type(edit.offline);
   await page.at("unsent").waitFor();
   const offline = await page.lines();
   await stage.screenshot(page, "lost");
@@ -25,7 +25,7 @@ await play(async (stage) => {
   const online = await page.lines();
   const states = await page.states();
   await stage.screenshot(page, "back");
-  // For the companion that came back the change has only just appeared, and then no click decides it: the page says so.
+  // For the restarted companion the change has just appeared, so a click right away is refused, with a notice.
   const isDecided = () =>
     page
       .at("list-empty")

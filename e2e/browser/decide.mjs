@@ -1,4 +1,4 @@
-// A person decides the first change part by part, edits a line and accepts; and then rejects the second change.
+// Decides the first change hunk by hunk, edits a line and accepts it; then rejects the second change.
 import { play } from "./driver.mjs";
 
 await play(async (stage) => {

@@ -1,11 +1,11 @@
-// What every scenario shares: a browser, pages that are watched, and the conversation with the test.
+// What all scenarios share: a browser, page objects, and the exchange with the test.
 //
 // Usage: node SCENARIO.mjs DESCRIPTION
 //
 // DESCRIPTION is JSON: `chromium` (the program), `profile` (an empty directory), `artifacts` (where screenshots go) and
 // whatever the scenario needs. A scenario writes JSON lines, `{"event": "reached" | "done" | "failed", …}`. After a
-// "reached" it waits for one JSON line, so that the test can do its part: let a change arrive, kill the companion.
-// All the judging is in the test; a scenario fails by itself only when it cannot go on.
+// "reached" it waits for one JSON line, so that the test can act: propose a change, kill the companion.
+// All assertions are in the test; a scenario fails only if it cannot continue.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,28 +20,27 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-/** How long a thing that normally takes a second may take on a machine that is busy with other things. */
-const PATIENCE = 60_000;
+/** Generous, for busy machines. */
+const STEP_TIMEOUT = 60_000;
 
 const say = (event, details) => process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
 
-/** A page with the words of the review page. */
+/** The page object for reviews. */
 export class ReviewPage {
   constructor(page) {
     this.page = page;
   }
 
-  /** The element with this `data-testid`. */
   at(testId) {
     return this.page.getByTestId(testId);
   }
 
-  /** Waits until the page has caught up with the companion. */
+  /** Waits until the page is connected and up to date. */
   async connected() {
     await this.page.locator("body[data-connection=open]").waitFor();
   }
 
-  /** Waits until a review is open, of this file if one is named, and can be decided. */
+  /** Waits until a review (of this file, if named) is open and can be decided. */
   async armed(name = "") {
     await this.page
       .locator("[data-testid=review][data-armed=true]:not([data-over])")
@@ -49,46 +48,46 @@ export class ReviewPage {
       .waitFor();
   }
 
-  /** A line of the draft that contains this text. */
+  /** The first draft line with this text. */
   line(text) {
     return this.at("pane-draft").locator(".cm-line", { hasText: text }).first();
   }
 
-  /** The lines of the draft that are on the screen. */
+  /** The visible lines of the draft. */
   lines() {
     return this.at("pane-draft").locator(".cm-line").allTextContents();
   }
 
-  /** The states of the parts, in order. */
+  /** The states of the hunks, in order. */
   states() {
     return this.at("hunk").evaluateAll((hunks) => hunks.map((hunk) => hunk.dataset.state));
   }
 
-  /** Waits until the part at this index (from 0) has a state. */
+  /** Waits until the hunk at this index (0-based) has a state. */
   async state(index, state) {
     await this.page.locator(`:nth-match([data-testid=hunk], ${index + 1})[data-state=${state}]`).waitFor();
   }
 
-  /** Accepts or rejects the part at this index with its button, and waits until it shows. */
+  /** Accepts or rejects the hunk at this index with its button, and waits for its new state. */
   async decideHunk(index, decision) {
     await this.at("hunk").nth(index).getByTestId(`hunk-${decision}`).click();
     await this.state(index, `${decision}ed`);
   }
 
-  /** Types at the end of the line that contains this text. */
+  /** Types at the end of the line with this text. */
   async typeAfter(text, typed) {
-    // At its beginning: a line can be wider than its pane, and a click in its middle would scroll sideways.
+    // Click at the start: a line can be wider than its pane, and a click in the middle would scroll horizontally.
     await this.line(text).click({ position: { x: 2, y: 10 } });
     await this.page.keyboard.press("End");
     await this.page.keyboard.type(typed);
   }
 
-  /** Waits until all that was typed has reached the companion. */
+  /** Waits until all edits have reached the companion. */
   async sent() {
     await this.at("unsent").waitFor({ state: "hidden" });
   }
 
-  /** Where these are on the screen, to the hundredth of a pixel. */
+  /** The bounding boxes of these elements. */
   async boxes(...testIds) {
     const boxes = await Promise.all(testIds.map((testId) => this.at(testId).first().boundingBox()));
     return Object.fromEntries(testIds.map((testId, index) => [testId, boxes[index]]));
@@ -96,7 +95,7 @@ export class ReviewPage {
 }
 
 class Stage {
-  /** What the browser complained about, in any page. All of it should stay empty. */
+  /** Errors, dialogs and policy violations in any page. Should stay empty. */
   complaints = { errors: [], dialogs: [], violations: [] };
 
   constructor(details, context, lines) {
@@ -105,11 +104,11 @@ class Stage {
     this.lines = lines;
   }
 
-  /** Opens a page at an address, usually a login link. */
+  /** Opens a URL, usually a login link. */
   async open(url, viewport) {
     const page = await this.context.newPage();
     if (viewport) await page.setViewportSize(viewport);
-    page.setDefaultTimeout(PATIENCE);
+    page.setDefaultTimeout(STEP_TIMEOUT);
     page.on("pageerror", (error) => this.complaints.errors.push(String(error)));
     page.on("dialog", (dialog) => {
       if (dialog.type() !== "beforeunload") this.complaints.dialogs.push(dialog.message());
@@ -125,21 +124,20 @@ class Stage {
     return new ReviewPage(page);
   }
 
-  /** Tells the test that this point is reached, and waits for what the test says. */
+  /** Reports this point to the test, and waits for its reply. */
   async reached(point, details = {}) {
     say("reached", { point, details });
     const { value, done } = await this.lines.next();
-    if (done) throw new Error(`the test has gone away at ${point}`);
+    if (done) throw new Error(`the test ended at ${point}`);
     return JSON.parse(value);
   }
 
-  /** Keeps a picture of a page. */
   async screenshot({ page }, name) {
     mkdirSync(this.details.artifacts, { recursive: true });
     await page.screenshot({ path: join(this.details.artifacts, `${name}.png`), animations: "disabled", caret: "hide" });
   }
 
-  /** Keeps what can be seen of a failure. */
+  /** Saves screenshots and documents of a failure. */
   async keepFailure() {
     for (const [number, page] of this.context.pages().entries()) {
       await this.screenshot({ page }, `failure-${number}`);
@@ -148,7 +146,7 @@ class Stage {
   }
 }
 
-/** Plays a scenario; what it returns is the result. */
+/** Runs a scenario and reports its return value as the result. */
 export async function play(scenario) {
   const details = JSON.parse(process.argv[2]);
   const context = await chromium.launchPersistentContext(details.profile, {

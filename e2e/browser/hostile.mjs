@@ -1,4 +1,4 @@
-// Changes that try to be more than text, and one that is a single line of megabytes.
+// Changes with hostile text, and one with megabytes on a single line.
 import { play } from "./driver.mjs";
 
 await play(async (stage) => {
@@ -12,7 +12,7 @@ await play(async (stage) => {
     await page.at("layout").click();
     await stage.screenshot(page, name);
     results[name] = {
-      // Markup would show as elements that the page does not make by itself (the editor has images beside its marks).
+      // Markup would show up as elements that the page never creates (the editor has images next to its marks).
       elements: await page.at("panes").locator("script, img:not(.cm-widgetBuffer), iframe, svg, a, style, object").count(),
       marks: await page
         .at("pane-draft")

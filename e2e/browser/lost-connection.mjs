@@ -1,11 +1,11 @@
-// The connection breaks while the companion lives on.
+// The connection is lost while the companion keeps running.
 import { play } from "./driver.mjs";
 
 await play(async (stage) => {
   const { url, edit } = stage.details;
   let broken = false;
   const open = new Set();
-  // The page's own WebSocket speaks with the companion; this stands in between and can hang up.
+  // A proxy between the page's WebSocket and the companion, which can disconnect.
   await stage.context.routeWebSocket("**/front", (socket) => {
     if (broken) {
       socket.close();
@@ -23,7 +23,7 @@ await play(async (stage) => {
   for (const socket of open) await socket.close();
   await page.page.locator("body[data-connection=lost]").waitFor();
   const banner = await page.at("connection").textContent();
-  await page.page.keyboard.type(edit.meanwhile);
+  await page.page.keyboard.type(edit.offline);
   await page.at("unsent").waitFor();
   await page.at("accept").click();
   const refusal = await page.at("notice").textContent();

@@ -1,7 +1,7 @@
-// While a person edits a change, a second one arrives. The first is accepted from the keyboard, the second rejected.
+// A second change arrives while the user edits the first. The first is accepted with the keyboard, the second rejected.
 import { play } from "./driver.mjs";
 
-const PLACES = ["review", "panes", "review-row", "hunk", "accept", "reject"];
+const ELEMENTS = ["review", "panes", "review-row", "hunk", "accept", "reject"];
 
 await play(async (stage) => {
   const { url, first, second, edit } = stage.details;
@@ -10,7 +10,7 @@ await play(async (stage) => {
   await page.typeAfter(edit.after, edit.text);
   await page.sent();
   const seen = async () => ({
-    boxes: await page.boxes(...PLACES),
+    boxes: await page.boxes(...ELEMENTS),
     focus: await page.page.evaluate(() => {
       const { anchorNode, anchorOffset } = document.getSelection();
       const line = anchorNode.parentElement.closest(".cm-line");
@@ -22,12 +22,12 @@ await play(async (stage) => {
   const before = await seen();
   await stage.reached("edited");
   await page.at("review-row").nth(1).waitFor();
-  // Whatever a second review sets off has been drawn after the next two frames.
+  // All effects of the second review are drawn after two frames.
   await page.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const after = await seen();
   await stage.screenshot(page, "second-arrived");
 
-  // The person goes on typing where they were, and the keys that decide are the ones for somebody who types.
+  // The user continues typing, and decides with the shortcuts that work in the editor.
   await page.page.keyboard.type(edit.more);
   await page.page.keyboard.press("Control+Enter");
   await page.armed(second);

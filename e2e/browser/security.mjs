@@ -1,8 +1,8 @@
-// Who gets in, and who does not.
+// Which requests are allowed and which are refused.
 import { createServer, request } from "node:http";
 import { play } from "./driver.mjs";
 
-/** Asks without a browser; answers status, headers and body. */
+/** A request without a browser. */
 function ask(url, headers = {}) {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers }, (response) => {
@@ -33,7 +33,7 @@ await play(async (stage) => {
   };
   await expect("page without cookie", "/");
   await expect("script without cookie", "/main.js");
-  await expect("a key that never was", "/login?key=0000");
+  await expect("unknown key", "/login?key=0000");
 
   const page = await stage.open(url);
   await page.connected();
@@ -60,7 +60,7 @@ await play(async (stage) => {
   await expect("socket of a foreign origin", "/front", { ...socket, cookie, origin: "http://evil.example" });
   await expect("socket of the null origin", "/front", { ...socket, cookie, origin: "null" });
 
-  // A page on another port of the same machine gets the cookie sent along: for cookies it is the same site.
+  // Requests from a page on another port of this machine include the cookie: cookies ignore ports.
   const foreign = createServer((_request, response) => response.setHeader("content-type", "text/html").end("<title>foreign</title>"));
   await new Promise((listening) => foreign.listen(0, "127.0.0.1", listening));
   const stranger = await stage.context.newPage();
@@ -81,7 +81,7 @@ await play(async (stage) => {
     await new Promise((loaded) => frame.addEventListener("load", loaded));
     return { socket, read };
   }, host);
-  // What a refused frame shows is a page of the browser's own.
+  // A refused frame shows a page of the browser.
   const framed = stranger.frames().some((frame) => frame.url().startsWith(origin));
   foreign.close();
   return {

@@ -1,12 +1,12 @@
-// How long a very large change takes to open, and one of its parts to decide.
+// How long it takes to open a very large change, and to decide one of its hunks.
 import { play } from "./driver.mjs";
 
-/** Runs in the page: the time at which something has been painted that satisfies `ready`. */
+/** Runs in the page: resolves with the time when the document satisfies `ready` and has been painted. */
 const PAINTED = `window.painted = (ready) => new Promise((resolve, reject) => {
   setTimeout(() => reject(new Error('it was never painted: ' + ready)), 60000);
   const look = () => {
     if (!ready()) return false;
-    // The frame that shows it has been handed over once a task after the frame's callbacks runs.
+    // The frame has been submitted when a task after its callbacks runs.
     requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
     return true;
   };
@@ -14,7 +14,7 @@ const PAINTED = `window.painted = (ready) => new Promise((resolve, reject) => {
   const observer = new MutationObserver(() => look() && observer.disconnect());
   observer.observe(document, { childList: true, subtree: true, attributes: true });
 });
-// How long the companion takes for its part of a decision, from the request to the note with the new parts.
+// How long the companion takes for a decision, from the request to the notification with the new hunks.
 window.waits = [];
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (text) {
@@ -36,7 +36,7 @@ const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.
 await play(async (stage) => {
   await stage.context.addInitScript(PAINTED);
   const page = await stage.open(stage.details.url);
-  // The clock of a page starts with its navigation.
+  // A page's clock starts with its navigation.
   const first = await page.page.evaluate(() => window.opened);
   await page.page.reload();
   const navigation = await page.page.evaluate(() => window.opened);
@@ -67,12 +67,12 @@ await play(async (stage) => {
   });
   await page.page.keyboard.press("~");
   const typing = await page.page.evaluate(() => window.typing);
-  const parts = await page.at("progress").textContent();
+  const hunks = await page.at("progress").textContent();
   await page.sent();
   await stage.screenshot(page, "large");
   const rounded = (number) => Math.round(number * 10) / 10;
   return {
-    parts,
+    hunks,
     figures: {
       firstNavigation: rounded(first),
       navigation: rounded(navigation),

@@ -1,4 +1,4 @@
-// The main states of the page: a picture of each, and what axe-core finds there.
+// The main states of the page: a screenshot and an axe-core run of each.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { play } from "./driver.mjs";

@@ -1,4 +1,4 @@
-// The same change in two pages: what is done in one shows in the other, and the first decision counts.
+// The same change in two pages: edits show in both, and the first decision wins.
 import { play } from "./driver.mjs";
 
 await play(async (stage) => {
@@ -11,7 +11,7 @@ await play(async (stage) => {
   await other.state(0, "rejected");
   await one.typeAfter(edit.after, edit.text);
   await other.line(edit.after + edit.text).waitFor();
-  // And the other way round, in the same line.
+  // And the other way around, in the same line.
   await other.typeAfter(edit.after, answer);
   await one.line(edit.after + edit.text + answer).waitFor();
   await one.sent();
@@ -24,7 +24,7 @@ await play(async (stage) => {
   await one.page.bringToFront();
   const notice = await one.at("notice").textContent();
   await stage.screenshot(one, "decided-elsewhere");
-  // Too late: this decides nothing, and the text cannot be edited any more.
+  // Too late: this decides nothing, and the text is read-only.
   await one.at("reject").click({ force: true });
   const editable = await one.at("pane-draft").locator(".cm-content").getAttribute("contenteditable");
   return { lines, states, notice, editable };

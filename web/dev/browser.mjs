@@ -1,11 +1,11 @@
-// For scripts that drive the page: the fake desk and Debian's Chromium.
+// For scripts that drive the page: the fake desk and Chromium.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-/** Starts the fake desk and answers its login links. */
+/** Starts the fake desk and returns its login links. */
 export async function startDesk(port) {
   const target = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
   const program = join(target, process.env.PROFILE ?? "debug", "examples/fake_desk");
@@ -34,11 +34,11 @@ export async function startBrowser() {
   });
 }
 
-/** A page that is logged in; what goes wrong in it is collected in `problems`. */
+/** A logged-in page; its errors and warnings are collected in `problems`. */
 export async function openPage(browser, link, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, ...options });
   const page = await context.newPage();
-  // So that a script can break the connection.
+  // Lets a script cut the connection.
   await page.addInitScript(() => {
     const Original = window.WebSocket;
     window.sockets = [];

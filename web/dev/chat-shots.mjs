@@ -1,4 +1,4 @@
-// Takes a picture of each main state of the chat: node dev/chat-shots.mjs <folder>
+// Takes a screenshot of each main state of the chat: node dev/chat-shots.mjs <folder>
 
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,11 +9,11 @@ await mkdir(folder, { recursive: true });
 const browser = await startBrowser();
 const phone = { viewport: { width: 390, height: 780 } };
 
-/** Each picture has its own desk: there is one conversation for all pages. */
+/** Each screenshot has its own desk, because all pages of a desk share one conversation. */
 async function shot(name, options, act) {
   const desk = await startDesk();
   const page = await openPage(browser, desk.links[0], options);
-  await page.click("[data-testid=place-chat]");
+  await page.click("[data-testid=view-chat]");
   try {
     await act?.(page);
     await page.waitForTimeout(500);
@@ -51,7 +51,7 @@ try {
     await connect(page, "daemon");
     await say(page, "ask me");
     await page.waitForSelector("[data-testid=approval]");
-    await page.waitForSelector("[data-testid=difference] [data-testid=hunk]");
+    await page.waitForSelector("[data-testid=diff] [data-testid=hunk]");
   });
   await shot("chat-question", { colorScheme: "light" }, async (page) => {
     await connect(page);
@@ -82,7 +82,7 @@ try {
   await shot("chat-phone-ask", { ...phone, colorScheme: "dark" }, async (page) => {
     await connect(page);
     await say(page, "ask");
-    await page.waitForSelector("[data-testid=difference] [data-testid=hunk]");
+    await page.waitForSelector("[data-testid=diff] [data-testid=hunk]");
   });
   await shot("chat-agent-panel", { colorScheme: "light" }, async (page) => {
     await connect(page, "daemon");

@@ -1,4 +1,4 @@
-// Takes a picture of each main state: node dev/shots.mjs <folder>
+// Takes a screenshot of each main state: node dev/shots.mjs <folder>
 
 import { join } from "node:path";
 import { openPage, startBrowser, startDesk } from "./browser.mjs";
@@ -9,7 +9,7 @@ const browser = await startBrowser();
 let link = 0;
 const shot = async (name, options, act) => {
   const page = await openPage(browser, desk.links[link++], options);
-  await page.waitForSelector("[data-testid=review][data-armed=true], [data-testid=list-empty]:visible, body[data-view=list]");
+  await page.waitForSelector("[data-testid=review][data-armed=true], [data-testid=list-empty]:visible, body[data-narrow=list]");
   await page.waitForTimeout(500);
   await act?.(page);
   await page.waitForTimeout(300);

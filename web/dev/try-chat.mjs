@@ -1,4 +1,4 @@
-// Tries the chat against the fake desk: node dev/try-chat.mjs [name …]. Each check says what must hold; a failed one ends with an error.
+// Checks the chat against the fake desk: node dev/try-chat.mjs [name …]. Exits with an error if a check fails.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -8,14 +8,14 @@ const browser = await startBrowser();
 const wanted = process.argv.slice(2);
 let failed = 0;
 
-/** Each check has a desk of its own: there is one conversation for all pages. */
+/** Each check has its own desk, because all pages of a desk share one conversation. */
 async function check(name, act, options) {
   if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) return;
   const desk = await startDesk();
   let link = 0;
   const open = async (more) => {
     const page = await openPage(browser, desk.links[link++], more ?? options);
-    await page.click("[data-testid=place-chat]");
+    await page.click("[data-testid=view-chat]");
     return page;
   };
   const page = await open();
@@ -35,16 +35,16 @@ async function check(name, act, options) {
   desk.stop();
 }
 
-/** Speaks the protocol beside the page, as another front end would. */
+/** Sends a request over a second WebSocket, as another front end would. */
 function call(page, method, params = {}) {
   return page.evaluate(
     ([method, params]) =>
       new Promise((resolve, reject) => {
         const socket = new WebSocket(`ws://${location.host}/front`);
-        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "beside", method, params }));
+        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
         socket.onmessage = ({ data }) => {
           const message = JSON.parse(data);
-          if (message.id !== "beside") return;
+          if (message.id !== "other") return;
           socket.close();
           if (message.error) reject(new Error(message.error.message));
           else resolve(message.result);
@@ -69,7 +69,7 @@ const answer = (page) => page.$$eval(at("answer"), (answers) => answers.map((one
 const focused = (page) => page.evaluate(() => document.activeElement.dataset.testid ?? document.activeElement.tagName);
 const chunk = (text) => ({ type: "assistantChunk", promptId: null, content: { type: "text", text } });
 
-await check("an answer streams, its code is coloured and can be copied", async (page) => {
+await check("answer streams, with highlighted code that can be copied", async (page) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await connect(page);
   await say(page, "hello");
@@ -83,7 +83,7 @@ await check("an answer streams, its code is coloured and can be copied", async (
   assert.equal(await page.$eval(at("tool-output"), (fold) => fold.open), false);
 });
 
-await check("a piece at a time gives the same as all at once", async (page, open) => {
+await check("streamed answer looks the same as a loaded one", async (page, open) => {
   await connect(page);
   await say(page, "hello");
   await page.waitForSelector("text=All four tests pass");
@@ -94,7 +94,7 @@ await check("a piece at a time gives the same as all at once", async (page, open
   assert.equal(await shape(other), await shape(page));
 });
 
-await check("an approval is answered with a key, and one that is answered elsewhere says so", async (page, open) => {
+await check("approval is answered with a key, or shown as answered elsewhere", async (page, open) => {
   await connect(page);
   const other = await open();
   await say(page, "ask");
@@ -106,8 +106,8 @@ await check("an approval is answered with a key, and one that is answered elsewh
   ]);
   assert.equal(await focused(page), "prompt", "the focus stays");
   await other.waitForSelector(at("approval"));
-  await page.waitForSelector(`${at("difference")} ${at("hunk")}`);
-  assert.equal(await page.isVisible(`${at("difference")} ${at("hunk-accept")}`), false);
+  await page.waitForSelector(`${at("diff")} ${at("hunk")}`);
+  assert.equal(await page.isVisible(`${at("diff")} ${at("hunk-accept")}`), false);
   await page.keyboard.press("Alt+1");
   await page.waitForSelector(`${at("answered")}:text-is('You chose: Yes, allow once')`);
   await other.waitForSelector(at("answered"));
@@ -141,7 +141,7 @@ await check("an approval is answered with a key, and one that is answered elsewh
   assert.equal(await page.$(at("approval")), null);
 });
 
-await check("questions are answered: one, several, something else", async (page) => {
+await check("questions take one answer, several, or another", async (page) => {
   await connect(page);
   await say(page, "question");
   await page.waitForSelector(`${at("approval")}[data-armed=true]`);
@@ -154,7 +154,7 @@ await check("questions are answered: one, several, something else", async (page)
   await page.waitForSelector("text=You answered: 250 ms; each attempt, the reason");
 });
 
-await check("prompts wait in a queue, one is taken out, and Escape cancels", async (page) => {
+await check("prompts are queued and removed, and Escape cancels", async (page) => {
   await connect(page);
   await say(page, "slow");
   await page.waitForSelector(`${at("stop")}:visible`);
@@ -170,7 +170,7 @@ await check("prompts wait in a queue, one is taken out, and Escape cancels", asy
   assert.deepEqual(await page.$$eval(at("user"), (said) => said.map((one) => one.textContent)), ["slow", "third"]);
 });
 
-await check("the end is followed only by who is there", async (page) => {
+await check("conversation follows the end only while at the end", async (page) => {
   await connect(page);
   await say(page, "slow");
   await call(page, "dev/chat", { events: Array.from({ length: 60 }, (_, number) => chunk(`line ${number}\n\n`)) });
@@ -188,7 +188,7 @@ await check("the end is followed only by who is there", async (page) => {
   assert.ok((await distance()) < 3);
 });
 
-await check("a lost connection and a gap lose and double nothing, and what is typed stays", async (page) => {
+await check("lost connection and gap neither lose nor double text", async (page) => {
   await connect(page);
   await say(page, "slow");
   await page.waitForSelector(at("answer"));
@@ -214,7 +214,7 @@ await check("a lost connection and a gap lose and double nothing, and what is ty
   assert.equal((await answer(page)).replace(/\s+/g, " ").trim(), told.replace(/\s+/g, " ").trim());
 });
 
-await check("what is said into a lost connection is kept, and said once", async (page) => {
+await check("message sent while offline is kept and sent once", async (page) => {
   await connect(page);
   await page.fill(at("prompt"), "question now");
   await page.evaluate(() => {
@@ -226,7 +226,7 @@ await check("what is said into a lost connection is kept, and said once", async 
   assert.equal(await page.inputValue(at("prompt")), "question now");
   await page.press(at("prompt"), "Enter");
   await page.waitForSelector(at("approval"));
-  // This time it arrives, but nothing that the companion says about it does.
+  // This time it arrives, but the companion's response does not.
   await page.evaluate(() => {
     const socket = window.sockets.findLast(({ readyState }) => readyState === WebSocket.OPEN);
     socket.onmessage = () => setTimeout(() => socket.close(), 100);
@@ -242,20 +242,20 @@ await check("what is said into a lost connection is kept, and said once", async 
   );
 });
 
-await check("what is typed and attached is there after a reload, as is the place", async (page) => {
+await check("message, attachment and view survive a reload", async (page) => {
   await connect(page);
   await page.keyboard.press("Alt+s");
   await page.waitForSelector(at("attachment"));
   await page.fill(at("prompt"), "two\nlines");
   await page.goto(page.url().replace(/#.*/, ""));
-  await page.waitForSelector("body[data-connection=open][data-place=chat]");
+  await page.waitForSelector("body[data-connection=open][data-view=chat]");
   assert.equal(await page.inputValue(at("prompt")), "two\nlines");
   assert.equal(await page.$$eval(at("attachment"), (chips) => chips.length), 1);
   await page.click(at("detach"));
   await page.waitForFunction(() => !document.querySelector("[data-testid=attachment]"));
 });
 
-await check("commands and files are completed with the keys", async (page) => {
+await check("commands and files are completed with the keyboard", async (page) => {
   await connect(page);
   await page.focus(at("prompt"));
   await page.keyboard.type("/me");
@@ -275,7 +275,7 @@ await check("commands and files are completed with the keys", async (page) => {
   assert.equal(await focused(page), "prompt");
 });
 
-await check("model and mode are in sight and change when the agent says so", async (page) => {
+await check("model and mode change when the agent confirms", async (page) => {
   await connect(page);
   assert.equal(await page.$eval(at("model"), (select) => select.dataset.current), "coder-plus");
   await page.selectOption(at("model"), "coder-flash");
@@ -287,7 +287,7 @@ await check("model and mode are in sight and change when the agent says so", asy
   await page.waitForSelector(`${at("mode")}[data-current=plan]`);
 });
 
-await check("in the chat no letter decides about a review", async (page) => {
+await check("no key decides a review in the chat", async (page) => {
   await connect(page);
   await page.focus(at("log"));
   for (const key of ["A", "R", "a", "r", "Control+Enter", "F8", "Shift+F8"]) await page.keyboard.press(key);
@@ -296,14 +296,14 @@ await check("in the chat no letter decides about a review", async (page) => {
   const before = await call(page, "review/get", { review: 1 });
   assert.ok(before.hunks.every(({ state }) => state === "accepted"));
   await page.keyboard.press("c");
-  await page.waitForSelector("body[data-place=reviews]");
+  await page.waitForSelector("body[data-view=reviews]");
   assert.ok(page.url().endsWith("#reviews"));
   await page.keyboard.press("Alt+c");
-  await page.waitForSelector("body[data-place=chat]");
+  await page.waitForSelector("body[data-view=chat]");
   assert.equal(await focused(page), "prompt");
 });
 
-await check("a hostile answer is only text", async (page) => {
+await check("hostile answer is only text", async (page) => {
   const asked = [];
   page.on("request", (request) => asked.push(request.url()));
   await connect(page);
@@ -328,7 +328,7 @@ await check("a hostile answer is only text", async (page) => {
   );
 });
 
-await check("a huge block of code stays quick", async (page) => {
+await check("huge code block stays fast", async (page) => {
   await connect(page);
   const start = Date.now();
   await say(page, "huge");
@@ -337,7 +337,7 @@ await check("a huge block of code stays quick", async (page) => {
   return { milliseconds: Date.now() - start };
 });
 
-await check("over and interrupted are in sight and can be mended", async (page) => {
+await check("interrupted and ended sessions are shown and can be reopened", async (page) => {
   await connect(page, "daemon");
   await call(page, "dev/chat", { events: [{ type: "interrupted", reason: "the daemon does not answer", retryInMilliseconds: 500 }] });
   await call(page, "dev/chatPhase", { phase: "interrupted" });
@@ -354,7 +354,7 @@ await check("over and interrupted are in sight and can be mended", async (page) 
   await page.waitForSelector(at("chat-over"), { state: "hidden" });
 });
 
-await check("sessions are listed, opened and renamed; writes are switched with a question", async (page) => {
+await check("sessions are listed, opened and renamed; unreviewed writes need a confirmation", async (page) => {
   await connect(page, "daemon");
   await page.click(at("open-sessions"));
   await page.waitForFunction(() => document.querySelectorAll("[data-testid=session]").length === 3);
@@ -401,7 +401,7 @@ for (const colorScheme of ["light", "dark"]) {
       found.answer = await faults(page);
       await say(page, "ask");
       await page.waitForSelector(`${at("approval")}[data-armed=true]`);
-      await page.waitForSelector(`${at("difference")} ${at("hunk")}`);
+      await page.waitForSelector(`${at("diff")} ${at("hunk")}`);
       found.approval = await faults(page);
       await page.keyboard.press("Alt+1");
       await idle(page);

@@ -1,4 +1,4 @@
-// Tries the page against the fake desk: node dev/try.mjs [name …]. Each check says what must hold; a failed one ends with an error.
+// Checks the page against the fake desk: node dev/try.mjs [name …]. Exits with an error if a check fails.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -28,16 +28,16 @@ async function check(name, act, options) {
   await page.context().close();
 }
 
-/** Speaks the protocol beside the page, as another front end would. */
+/** Sends a request over a second WebSocket, as another front end would. */
 function call(page, method, params = {}) {
   return page.evaluate(
     ([method, params]) =>
       new Promise((resolve, reject) => {
         const socket = new WebSocket(`ws://${location.host}/front`);
-        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "beside", method, params }));
+        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
         socket.onmessage = ({ data }) => {
           const message = JSON.parse(data);
-          if (message.id !== "beside") return;
+          if (message.id !== "other") return;
           socket.close();
           if (message.error) reject(new Error(message.error.message));
           else resolve(message.result);
@@ -138,7 +138,7 @@ await check("typed text arrives byte for byte, CRLF and BOM kept", async (page) 
   await call(page, "review/reject", { review });
 });
 
-await check("two pages stay in step, also while both type; the first decision wins", async (page) => {
+await check("two pages stay in sync while both type; the first decision wins", async (page) => {
   const review = await open(page, "rust");
   const other = await openPage(browser, desk.links[link++]);
   await other.click(`[data-testid=review-row][data-review="${review}"]`);
@@ -189,7 +189,7 @@ await check("nothing decides within 400 ms, and a held key decides once", async 
   assert.equal(await page.locator("[data-testid=review-row]").count(), before);
 });
 
-await check("a second review steals neither focus nor place", async (page) => {
+await check("second review moves nothing and takes no focus", async (page) => {
   await open(page, "small");
   await page.keyboard.press("e");
   const place = () =>
@@ -202,7 +202,7 @@ await check("a second review steals neither focus nor place", async (page) => {
   assert.equal(await place(), before);
 });
 
-await check("nothing of a hostile proposal is markup", async (page) => {
+await check("hostile proposal is only text", async (page) => {
   await open(page, "hostile");
   await page.keyboard.press("s");
   assert.equal(await page.locator("[data-testid=review] script, [data-testid=review] img:not(.cm-widgetBuffer)").count(), 0);
@@ -211,7 +211,7 @@ await check("nothing of a hostile proposal is markup", async (page) => {
   await page.keyboard.press("s");
 });
 
-await check("an emptied text is accepted only when one insists", async (page) => {
+await check("empty draft is accepted only after a confirmation", async (page) => {
   const review = await open(page, "small");
   await page.keyboard.press("e");
   await page.keyboard.press("Control+a");
@@ -222,7 +222,7 @@ await check("an emptied text is accepted only when one insists", async (page) =>
   await page.waitForFunction((review) => !document.querySelector(`[data-review="${review}"]`), review);
 });
 
-await check("conflicts keep a change from being accepted", async (page) => {
+await check("change with conflicts cannot be accepted", async (page) => {
   await open(page, "conflict");
   await page.keyboard.press("A");
   await page.waitForSelector("[data-testid=notice].problem");
@@ -232,18 +232,18 @@ await check("conflicts keep a change from being accepted", async (page) => {
   await page.waitForTimeout(200);
 });
 
-await check("all of one agent", async (page) => {
+await check("accept all changes by one agent", async (page) => {
   await page.locator("[data-testid=agent-group][data-session='41d7'] [data-testid=accept-all]").click();
   await page.click("[data-testid=question-yes]");
   await page.waitForFunction(() => !document.querySelector("[data-testid=agent-group][data-session='41d7']"));
 });
 
-await check("accessible, in all main states", async (page) => {
+await check("axe finds nothing in the main states", async (page) => {
   const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
   const faults = [];
   const look = async (state) => {
     await page.waitForTimeout(250);
-    // Not by a script element, which the policy forbids.
+    // Not with a script element, which the content security policy forbids.
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => window.axe.run(document));
     for (const { id, impact, nodes } of violations)
@@ -282,8 +282,7 @@ await check("accessible, in all main states", async (page) => {
   assert.deepEqual(faults, []);
 });
 
-await check("a lost connection shows, comes back, and nothing typed is lost", async (page) => {
-  // A relay that can be cut stands between the page and the desk.
+await check("lost connection is shown and reconnects without losing edits", async (page) => {
   const review = await open(page, "rust");
   await page.evaluate(() => {
     const Original = window.WebSocket;
@@ -305,17 +304,17 @@ await check("a lost connection shows, comes back, and nothing typed is lost", as
   await page.waitForSelector("[data-testid=connection]:visible");
   await page.keyboard.type("// while away\n");
   assert.equal(await page.isVisible("[data-testid=unsent]"), true);
-  // Somebody else edits meanwhile.
+  // Another client edits in the meantime.
   const other = await openPage(browser, desk.links[link++]);
   const { version } = await call(other, "review/get", { review });
-  await call(other, "review/change", { review, version, changes: [{ from: 0, to: 0, insert: "// somebody else\n" }] });
+  await call(other, "review/change", { review, version, changes: [{ from: 0, to: 0, insert: "// another client\n" }] });
   await other.context().close();
   await page.screenshot({ path: process.env.SHOT_LOST ?? "/tmp/lost.png" });
   await page.evaluate(() => window.mend());
   await page.waitForSelector("body[data-connection=open]");
   await settled(page);
   const text = await draft(page, review);
-  assert.ok(text.startsWith("// somebody else\n// before\n// while away\n//! Tries"), text.slice(0, 100));
+  assert.ok(text.startsWith("// another client\n// before\n// while away\n//! Tries"), text.slice(0, 100));
 });
 
 await browser.close();

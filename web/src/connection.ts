@@ -1,32 +1,42 @@
-// The WebSocket to the companion: asks and gets answers, hears notifications, and comes back by itself when it is lost.
+// The WebSocket to the companion: requests, notifications and automatic reconnects.
 
-import { type Notifications, Refusal } from "./protocol";
+import type { Message, Notifications, Requests } from "./protocol";
 
 export type ConnectionState = "connecting" | "open" | "lost" | "loggedOut";
 
-interface Waiting {
-  readonly resolve: (result: unknown) => void;
+interface PendingRequest {
+  readonly resolve: (result: never) => void;
   readonly reject: (error: Error) => void;
 }
 
 type Handler = (params: unknown) => void;
 
-const FIRST_PAUSE = 300;
-const LONGEST_PAUSE = 10_000;
+/** An error response: a message for users and a kind for programs. */
+export class RequestError extends Error {
+  constructor(
+    readonly kind: string,
+    message: string,
+    /** What the user can do about it. */
+    readonly hint: string = "",
+  ) {
+    super(message);
+  }
+}
+
+const MIN_DELAY = 300;
+const MAX_DELAY = 10_000;
 
 export class Connection {
   state: ConnectionState = "connecting";
-  /** When the next attempt is made, for the banner. */
-  nextAttempt = 0;
   private socket: WebSocket | null = null;
   private nextId = 1;
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly pending = new Map<number, PendingRequest>();
   private readonly handlers = new Map<string, Handler>();
-  private pause = FIRST_PAUSE;
+  private delay = MIN_DELAY;
   private timer = 0;
 
   /**
-   * @param greet is called each time the connection is there, to say hello and catch up.
+   * @param greet catches up after each connect.
    * @param changed is called when `state` has changed.
    */
   constructor(
@@ -38,32 +48,35 @@ export class Connection {
     this.handlers.set(name, handler as Handler);
   }
 
-  /** Connects now, without waiting for the end of the pause. */
+  /** Connects now, instead of after the backoff. */
   connect(): void {
     window.clearTimeout(this.timer);
     if (this.socket) return;
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/front`);
     this.socket = socket;
-    socket.onopen = () => void this.opened(socket);
-    socket.onmessage = (event: MessageEvent<string>) => this.heard(event.data);
-    socket.onclose = () => void this.lost(socket);
+    socket.onopen = () => void this.onOpen(socket);
+    socket.onmessage = (event: MessageEvent<string>) => this.onMessage(event.data);
+    socket.onclose = () => void this.onClose(socket);
   }
 
-  /** Asks and waits for the answer; fails with a `Refusal`, or with kind `offline` if the connection is or gets lost. */
-  request<Result>(method: string, params: object = {}): Promise<Result> {
+  /** Rejects with a `RequestError`; its kind is `offline` if the connection is or gets lost. */
+  request<Method extends keyof Requests>(
+    method: Method,
+    ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]
+  ): Promise<Requests[Method]["result"]> {
     const socket = this.socket;
     if (!socket || socket.readyState !== WebSocket.OPEN) {
-      return Promise.reject(new Refusal("offline", "Cannot reach the companion."));
+      return Promise.reject(new RequestError("offline", "Cannot reach the companion."));
     }
     const id = this.nextId++;
-    return new Promise<unknown>((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    }) as Promise<Result>;
+    return new Promise((resolve, reject) => {
+      this.pending.set(id, { resolve, reject });
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} }));
+    });
   }
 
-  private async opened(socket: WebSocket): Promise<void> {
+  private async onOpen(socket: WebSocket): Promise<void> {
     try {
       await this.request("hello", { protocol: 1, name: "page", watch: true, interactive: true, chat: true });
       await this.greet();
@@ -73,41 +86,35 @@ export class Connection {
       return;
     }
     if (this.socket !== socket) return;
-    this.pause = FIRST_PAUSE;
+    this.delay = MIN_DELAY;
     this.enter("open");
   }
 
-  private heard(text: string): void {
-    const message = JSON.parse(text) as {
-      id?: number;
-      method?: string;
-      params?: unknown;
-      result?: unknown;
-      error?: { message: string; data?: { kind?: string; hint?: string } };
-    };
+  private onMessage(text: string): void {
+    const message = JSON.parse(text) as Message;
     if (message.method !== undefined) {
       this.handlers.get(message.method)?.(message.params);
       return;
     }
-    const waiting = this.waiting.get(message.id ?? -1);
-    if (!waiting) return;
-    this.waiting.delete(message.id ?? -1);
-    if (message.error) waiting.reject(new Refusal(message.error.data?.kind ?? "unknown", message.error.message, message.error.data?.hint));
-    else waiting.resolve(message.result);
+    const pending = this.pending.get(message.id ?? -1);
+    if (!pending) return;
+    this.pending.delete(message.id ?? -1);
+    if (message.error)
+      pending.reject(new RequestError(message.error.data?.kind ?? "unknown", message.error.message, message.error.data?.hint));
+    else pending.resolve(message.result as never);
   }
 
-  private async lost(socket: WebSocket): Promise<void> {
+  private async onClose(socket: WebSocket): Promise<void> {
     if (this.socket !== socket) return;
     this.socket = null;
-    for (const waiting of this.waiting.values()) {
-      waiting.reject(new Refusal("offline", "Lost the connection to the companion."));
+    for (const pending of this.pending.values()) {
+      pending.reject(new RequestError("offline", "Lost the connection to the companion."));
     }
-    this.waiting.clear();
-    // Some chance, so that many pages do not come back in the same moment.
-    const pause = this.pause * (0.8 + Math.random() * 0.4);
-    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
-    this.nextAttempt = Date.now() + pause;
-    this.timer = window.setTimeout(() => this.connect(), pause);
+    this.pending.clear();
+    // Jitter, so that many pages do not reconnect at the same moment.
+    const delay = this.delay * (0.8 + Math.random() * 0.4);
+    this.delay = Math.min(this.delay * 2, MAX_DELAY);
+    this.timer = window.setTimeout(() => this.connect(), delay);
     this.enter((await isLoggedOut()) ? "loggedOut" : "lost");
   }
 
@@ -117,7 +124,7 @@ export class Connection {
   }
 }
 
-/** A WebSocket does not say why it was refused; an ordinary request does. */
+/** A WebSocket does not report why it was refused; a plain request does. */
 async function isLoggedOut(): Promise<boolean> {
   try {
     const response = await fetch("/", { method: "HEAD", cache: "no-store" });

@@ -1,4 +1,4 @@
-// Questions and the list of keys, as dialogs of the browser: they keep the focus and give it back.
+// Confirmations and the list of shortcuts, as native dialogs, which trap and restore the focus.
 
 import { element } from "./dom";
 
@@ -11,12 +11,12 @@ function show(dialog: HTMLDialogElement): void {
   dialog.showModal();
 }
 
-/** Whether a dialog is open; then keys belong to it. */
+/** Shortcuts are off while a dialog is open. */
 export function dialogIsOpen(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }
 
-/** Asks; Escape and Cancel say no. */
+/** `false` on Escape and Cancel. */
 export function confirmation(title: string, sentence: string, yes: string): Promise<boolean> {
   return new Promise((resolve) => {
     const dialog = element("dialog", { "aria-labelledby": "question-title", "data-testid": "question" });
@@ -40,7 +40,7 @@ export function confirmation(title: string, sentence: string, yes: string): Prom
   });
 }
 
-/** Asks for a line of text; `null` if there shall be none. */
+/** Asks for a line of text; `null` if cancelled. */
 export function askText(title: string, label: string, value: string, yes: string): Promise<string | null> {
   return new Promise((resolve) => {
     const field = element("input", {
@@ -65,7 +65,7 @@ export function askText(title: string, label: string, value: string, yes: string
     );
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
-      // The button that has the focus afterwards must not take the key, too.
+      // Otherwise the button that gets the focus next would receive the key too.
       event.preventDefault();
       dialog.close("yes");
     });

@@ -1,10 +1,10 @@
-// Makes elements. Text only ever becomes text: there is no way to markup from here.
+// Creates elements. Strings only ever become text, never markup.
 
 export type Child = Node | string | null | undefined | false;
 
 type Attributes = Record<string, string | number | boolean | ((event: never) => void) | null | undefined>;
 
-/** An element with attributes (`on…` are listeners, `false` and `null` leave out) and children (strings become text). */
+/** `on…` attributes are listeners; attributes that are `false` or `null` are skipped; string children become text. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
@@ -25,14 +25,13 @@ export function replaceChildren(parent: Element, ...children: Child[]): void {
   parent.replaceChildren(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
 }
 
-/** The element of the page with this id. */
 export function byId<Type extends HTMLElement = HTMLElement>(id: string): Type {
   const found = document.getElementById(id);
   if (!found) throw new Error(`The page has no #${id}.`);
   return found as Type;
 }
 
-/** A short sentence for screen readers; the same sentence twice is said twice. */
+/** Announces a sentence to screen readers, also if it is the same as the last one. */
 export function announce(sentence: string): void {
   const region = byId("announcements");
   region.textContent = region.textContent === sentence ? `${sentence}\u00a0` : sentence;

@@ -1,22 +1,22 @@
-// Carries a draft's changes to the companion and the companion's to the draft, one request at a time.
+// Sends the draft's changes to the companion and applies the companion's, one request at a time.
 
 import { ChangeSet } from "@codemirror/state";
-import type { Connection } from "./connection";
+import { type Connection, RequestError } from "./connection";
 import { type Draft, fromWire } from "./draft";
-import { type Edited, type Hunk, type HunkChange, Refusal, type ReviewTexts } from "./protocol";
+import type { Edited, Hunk, HunkChange, ReviewTexts } from "./protocol";
 
-/** Typing is sent in small batches: soon enough to feel live, late enough not to send every key by itself. */
+/** Typing is sent in batches instead of key by key. In milliseconds. */
 const BATCH = 40;
-/** How long to wait for notifications that must be on their way before asking for the whole text. */
-const PATIENCE = 1500;
+/** How long to wait for an expected notification before fetching the whole text, in milliseconds. */
+const NOTIFICATION_TIMEOUT = 1500;
 
 export interface DraftListener {
   /**
-   * Make this change in the editor (it may be empty); the parts are these now, with ranges in the companion's text. All but
-   * those of `change` are the same as before, or have moved; without it all may be others.
+   * Apply these changes (possibly empty) to the editor. The hunks have ranges in the companion's text. Hunks outside of
+   * `change` are unchanged or have moved; without `change`, any may have changed.
    */
   changed(changes: ChangeSet, hunks: readonly Hunk[], change?: HunkChange): void;
-  /** Whether something that was typed has not arrived yet. */
+  /** Whether there are edits that have not reached the companion. */
   ahead(isAhead: boolean): void;
   failed(error: Error): void;
 }
@@ -24,10 +24,10 @@ export interface DraftListener {
 export class DraftLink {
   private readonly held: Edited[] = [];
   private timer = 0;
-  private patience = 0;
+  private overdue = 0;
   private flushing: Promise<void> | null = null;
   private over = false;
-  /** The version of the draft that the parts are of. */
+  /** The draft version of the hunks. */
   private version: number;
 
   constructor(
@@ -40,14 +40,14 @@ export class DraftLink {
     this.version = draft.version;
   }
 
-  /** The review is over: nothing is sent any more. */
+  /** Stops sending: the review is closed. */
   close(): void {
     this.over = true;
     window.clearTimeout(this.timer);
-    window.clearTimeout(this.patience);
+    window.clearTimeout(this.overdue);
   }
 
-  /** The person typed. */
+  /** The user typed. */
   edit(changes: ChangeSet): void {
     this.draft.edit(changes);
     this.listener.ahead(this.draft.isAhead);
@@ -55,7 +55,7 @@ export class DraftLink {
     this.timer = window.setTimeout(() => void this.flush().catch(() => undefined), BATCH);
   }
 
-  /** Sends all that was typed, and is done when it has arrived. */
+  /** Sends pending edits; resolves when the companion has them. */
   flush(): Promise<void> {
     this.flushing ??= this.send().finally(() => (this.flushing = null));
     return this.flushing;
@@ -63,7 +63,7 @@ export class DraftLink {
 
   async decideHunk(hunk: Hunk["id"], decision: "accept" | "reject"): Promise<void> {
     await this.flush();
-    const { version } = await this.connection.request<{ version: number }>("review/hunk", {
+    const { version } = await this.connection.request("review/hunk", {
       review: this.review,
       hunk,
       decision,
@@ -71,17 +71,17 @@ export class DraftLink {
     this.expect(version);
   }
 
-  /** A notification that the text changed, ours included. */
+  /** The draft changed, possibly by our own edit. */
   edited(note: Edited): void {
-    // While an answer is awaited it is not known whether this is our own change or one that came before it.
+    // While a response is outstanding, this may be our own change or one before it.
     if (this.draft.isWaiting) this.held.push(note);
     else this.receive(note);
   }
 
-  /** The connection is back, or something was missed: this is what the companion holds now. */
+  /** Updates to the companion's state, after a reconnect or a missed notification. */
   catchUp(now: ReviewTexts): void {
     this.held.length = 0;
-    window.clearTimeout(this.patience);
+    window.clearTimeout(this.overdue);
     const changes = this.draft.catchUp(now.version, now.draft);
     this.hunks = now.hunks;
     this.version = now.version;
@@ -95,7 +95,7 @@ export class DraftLink {
       const batch = this.over ? null : this.draft.take();
       if (!batch) return;
       try {
-        const { version } = await this.connection.request<{ version: number }>("review/change", {
+        const { version } = await this.connection.request("review/change", {
           review: this.review,
           ...batch,
         });
@@ -103,7 +103,7 @@ export class DraftLink {
         this.release();
         this.expect(version);
       } catch (error) {
-        const kind = error instanceof Refusal ? error.kind : "";
+        const kind = error instanceof RequestError ? error.kind : "";
         if (kind === "stale") {
           const version = this.draft.version;
           this.draft.refused();
@@ -111,7 +111,7 @@ export class DraftLink {
           if (this.draft.version === version) await this.refetch();
           continue;
         }
-        // While offline, whether it arrived is found out on the way back.
+        // Offline: whether it arrived is determined after the reconnect.
         if (kind !== "offline") {
           this.draft.refused();
           this.listener.failed(error as Error);
@@ -142,22 +142,21 @@ export class DraftLink {
     this.listener.changed(changes, this.hunks, note.hunks);
   }
 
-  /** A version that the companion has told of must show up here soon. */
+  /** Fetches the text unless the notification for this version arrives soon. */
   private expect(version: number): void {
-    window.clearTimeout(this.patience);
+    window.clearTimeout(this.overdue);
     if (this.draft.version >= version) return;
-    this.patience = window.setTimeout(() => {
+    this.overdue = window.setTimeout(() => {
       if (this.draft.version < version) void this.refetch();
-    }, PATIENCE);
+    }, NOTIFICATION_TIMEOUT);
   }
 
   private async refetch(): Promise<void> {
-    const now = await this.connection.request<ReviewTexts>("review/get", { review: this.review });
+    const now = await this.connection.request("review/get", { review: this.review });
     if (!this.over) this.catchUp(now);
   }
 }
 
-/** The parts after a change of some of them. */
 function changeHunks(hunks: readonly Hunk[], { at, removed, now, shift }: HunkChange): Hunk[] {
   const below = hunks.slice(at + removed);
   const move = (hunk: Hunk): Hunk => ({ ...hunk, draft: { ...hunk.draft, start: hunk.draft.start + shift } });

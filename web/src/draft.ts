@@ -1,10 +1,10 @@
-// The text that a person edits, kept in step with the companion's (and so with every other page's).
+// The editable text, kept in sync with the companion's and so with every other page's.
 //
-// Three layers: what the companion is known to hold, what was sent and not answered, and what was not sent yet. What the
-// editor shows is always the three on top of each other. A change from elsewhere goes in below, and ours are moved over it.
+// Three layers: the text confirmed by the companion, changes sent but not acknowledged, and changes not yet sent. The editor
+// shows all three combined. A change from elsewhere is applied to the confirmed text, and ours are rebased onto it.
 //
-// Lines end with "\n" and nothing else. A "\r" stays in the text as a character, and so does a byte order mark: offsets
-// here are the companion's offsets, and what nobody touches comes back byte for byte.
+// Only "\n" ends a line. A "\r" and a byte order mark are ordinary characters, so offsets here are the companion's offsets,
+// and text that is not edited is returned byte for byte.
 
 import { diff } from "@codemirror/merge";
 import { ChangeSet, type ChangeSpec, Text } from "@codemirror/state";
@@ -31,7 +31,7 @@ export class Draft {
 
   constructor(
     public version: number,
-    /** What the companion holds at `version`. */
+    /** The companion's text at `version`. */
     public confirmed: Text,
   ) {}
 
@@ -41,7 +41,7 @@ export class Draft {
     return this.unsent ? this.unsent.apply(sent) : sent;
   }
 
-  /** Whether something that was typed is not known to have arrived. */
+  /** Whether there are edits that the companion has not acknowledged. */
   get isAhead(): boolean {
     return this.sent !== null || this.unsent !== null;
   }
@@ -50,13 +50,12 @@ export class Draft {
     return this.sent !== null;
   }
 
-  /** The person typed. */
   edit(changes: ChangeSet): void {
     this.unsent = this.unsent ? this.unsent.compose(changes) : changes;
     if (this.unsent.empty) this.unsent = null;
   }
 
-  /** What to send now, if anything; the answer must be reported before more is taken. */
+  /** The next batch to send, if any. Report its response before taking another. */
   take(): { version: number; changes: WireChange[] } | null {
     if (this.sent || !this.unsent) return null;
     this.sent = this.unsent;
@@ -64,7 +63,7 @@ export class Draft {
     return { version: this.version, changes: toWire(this.sent) };
   }
 
-  /** What was sent arrived, and made this version. */
+  /** The companion applied the batch as this version. */
   arrived(version: number): void {
     if (!this.sent) return;
     this.confirmed = this.sent.apply(this.confirmed);
@@ -72,14 +71,14 @@ export class Draft {
     this.version = version;
   }
 
-  /** What was sent was refused; it is sent again, with whatever came since. */
+  /** The companion refused the batch; it is sent again together with later edits. */
   refused(): void {
     if (!this.sent) return;
     this.unsent = this.unsent ? this.sent.compose(this.unsent) : this.sent;
     this.sent = null;
   }
 
-  /** Somebody else changed the text. Answers the change to make in the editor. */
+  /** Another client changed the text. Returns the change to make in the editor. */
   receive(version: number, changes: ChangeSet): ChangeSet {
     this.confirmed = changes.apply(this.confirmed);
     this.version = version;
@@ -94,9 +93,9 @@ export class Draft {
   }
 
   /**
-   * The connection was away, and this is what the companion holds now. Answers the change to make in the editor.
+   * Rebases onto the companion's text after a reconnect. Returns the change to make in the editor.
    *
-   * Whether what was sent last arrived is not known; it did if that explains the companion's text better.
+   * Whether the last batch arrived is unknown: assume so if the companion's text is closer to the text with it.
    */
   catchUp(version: number, text: string): ChangeSet {
     const now = toText(text);
@@ -110,14 +109,13 @@ export class Draft {
     return this.receive(version, difference(this.confirmed, now));
   }
 
-  /** Where a position of the companion's text is in the editor. */
+  /** Maps a position in the companion's text to the editor. */
   toView(position: number, side: -1 | 1): number {
     const sent = this.sent ? this.sent.mapPos(position, side) : position;
     return this.unsent ? this.unsent.mapPos(sent, side) : sent;
   }
 }
 
-/** The change that makes one text of another. */
 function difference(before: Text, after: Text): ChangeSet {
   if (before.eq(after)) return ChangeSet.empty(before.length);
   const changes = diff(before.toString(), after.toString(), { scanLimit: 500, timeout: 200 });

@@ -1,4 +1,4 @@
-// Keys. Letters work while nothing is being typed; the rest works everywhere. A key that is held down counts once.
+// Keyboard shortcuts. Letters work outside of text fields, the others everywhere. Key repeat is ignored, except for stepping.
 
 import { dialogIsOpen } from "./dialogs";
 
@@ -16,10 +16,10 @@ export interface Actions {
   focusList(): void;
   panel(name: "context" | "agents" | "doctor"): void;
   showKeys(): void;
-  /** Whether the chat is shown: then no key decides about a review, which nobody sees. */
+  /** In the chat no key decides a review, because it is not visible. */
   isChat(): boolean;
-  togglePlace(): void;
-  say(): void;
+  toggleView(): void;
+  focusMessageBox(): void;
   attach(): void;
   answer(option: number): void;
 }
@@ -47,23 +47,23 @@ export function listenToKeys(actions: Actions): void {
     v: () => actions.panel("context"),
     g: () => actions.panel("agents"),
     d: () => actions.panel("doctor"),
-    c: actions.togglePlace,
+    c: actions.toggleView,
     "?": actions.showKeys,
   };
   const inChat: Record<string, () => void> = {
-    i: actions.say,
-    e: actions.say,
+    i: actions.focusMessageBox,
+    e: actions.focusMessageBox,
     s: actions.attach,
-    c: actions.togglePlace,
+    c: actions.toggleView,
     v: () => actions.panel("context"),
     g: () => actions.panel("agents"),
     d: () => actions.panel("doctor"),
     "?": actions.showKeys,
   };
   for (let number = 1; number <= 9; number++) inChat[String(number)] = () => actions.answer(number - 1);
-  /** With Alt, also while typing; by the place of the key, because Alt changes the letter on some keyboards. */
+  /** Alt shortcuts also work while typing. By key code, because Alt changes the letter on some keyboards. */
   const withAlt = (code: string): (() => void) | undefined => {
-    if (code === "KeyC") return actions.togglePlace;
+    if (code === "KeyC") return actions.toggleView;
     if (!actions.isChat()) return undefined;
     if (code === "KeyS") return actions.attach;
     const digit = /^Digit([1-9])$/.exec(code)?.[1];
@@ -73,7 +73,7 @@ export function listenToKeys(actions: Actions): void {
     F7: (shift) => actions.step(shift ? -1 : 1),
     F8: (shift) => (shift ? actions.rejectHunk() : actions.acceptHunk()),
   };
-  // Before the editor sees them.
+  // Capture: before the editor handles them.
   const listen = (event: KeyboardEvent): void => {
     if (dialogIsOpen() || event.isComposing) return;
     const { key } = event;
@@ -93,7 +93,7 @@ export function listenToKeys(actions: Actions): void {
     if (!event.repeat || action === letters["n"] || action === letters["p"] || key === "F7") action();
   };
   document.addEventListener("keydown", listen, { capture: true });
-  // After the editor, which uses Escape for its own panels.
+  // Bubble: after the editor, which uses Escape for its own panels.
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented && !dialogIsOpen() && isTyping(event.target)) actions.leave();
   });

@@ -1,8 +1,8 @@
-// The list of changes that wait, by agent. Rows are kept when something changes, so that nothing jumps and the focus stays.
+// The list of pending changes, by agent. Updates reuse the rows, so nothing jumps and the focus stays.
 
 import { element } from "./dom";
+import { age, count, plain, splitPath } from "./format";
 import type { ReviewSummary } from "./protocol";
-import { age, count, plain, splitPath } from "./words";
 
 export interface ListListener {
   open(review: number): void;
@@ -42,7 +42,7 @@ export class ListView {
     const ids = new Set(reviews.map((review) => review.id));
     for (const [id, row] of this.rows) {
       if (ids.has(id)) continue;
-      // The focus goes to a neighbour, not to nowhere.
+      // Keep the focus in the list.
       if (row.element.contains(document.activeElement)) this.focusBeside(row);
       row.element.remove();
       this.rows.delete(id);
@@ -156,7 +156,7 @@ export class ListView {
   }
 }
 
-/** The question before all changes of an agent are decided. */
+/** The confirmation before all changes by an agent are decided. */
 export function allQuestion(
   reviews: readonly ReviewSummary[],
   verb: "Accept" | "Reject",

@@ -1,42 +1,40 @@
-// The page: holds what waits, opens one review at a time, and reacts to the companion and to the person.
+// The page: the pending reviews, the open one, and what happens on notifications and user actions.
 
 import { Chat } from "./chat/chat";
-import { Connection, type ConnectionState } from "./connection";
+import { Connection, type ConnectionState, RequestError } from "./connection";
 import { confirmation, showKeys } from "./dialogs";
 import { announce, byId, element, replaceChildren } from "./dom";
 import type { Layout } from "./editor/hunks";
+import { count, outcome, plain, splitPath } from "./format";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
 import { Panels } from "./panels";
-import { type Place, Places } from "./places";
-import { Refusal, type ReviewSummary, type ReviewTexts, type Status } from "./protocol";
+import type { ReviewSummary, ReviewTexts } from "./protocol";
 import { ReviewView } from "./review-view";
-import { count, outcome, plain, splitPath } from "./words";
+import { type View, Views } from "./views";
 
 const NARROW = window.matchMedia("(max-width: 760px)");
 
 class Page {
   private readonly reviews = new Map<number, ReviewSummary>();
-  /** When this page first knew of a review. */
-  private readonly appeared = new Map<number, number>();
   private folders: readonly string[] = [];
   private view: ReviewView | null = null;
-  /** The review that is being fetched. */
+  /** The review being fetched. */
   private opening: number | null = null;
   private layout: Layout = storedLayout();
-  private readonly place = byId("review-place");
+  private readonly area = byId("review-area");
   private readonly connection = new Connection(
     () => this.catchUp(),
     (state) => this.connectionChanged(state),
   );
   private readonly panels = new Panels(this.connection);
-  private readonly places = new Places((place) => this.entered(place));
+  private readonly views = new Views((view) => this.entered(view));
   private approvals = 0;
   private readonly chat = new Chat(this.connection, this.panels, {
     folders: () => this.folders,
-    isShown: () => this.places.place === "chat",
-    toReviews: () => this.places.go("reviews"),
-    exists: (exists) => this.places.setChat(exists),
+    isShown: () => this.views.current === "chat",
+    toReviews: () => this.views.go("reviews"),
+    exists: (exists) => this.views.setChat(exists),
     waits: (count) => {
       this.approvals = count;
       this.showTitle();
@@ -72,39 +70,39 @@ class Page {
       focusList: () => this.list.focus(this.view?.id ?? null),
       panel: (name) => this.panels.toggle(name),
       showKeys,
-      isChat: () => this.places.place === "chat",
-      togglePlace: () => this.places.toggle(),
-      say: () => this.chat.say(),
+      isChat: () => this.views.current === "chat",
+      toggleView: () => this.views.toggle(),
+      focusMessageBox: () => this.chat.focusMessageBox(),
       attach: () => void this.chat.attach(),
       answer: (option) => this.chat.choose(option),
     });
   }
 
-  /** The person went to the other place. */
-  private entered(place: Place): void {
+  /** The user switched to another view. */
+  private entered(view: View): void {
     this.panels.close();
     const skip = document.querySelector<HTMLAnchorElement>(".skip");
     if (skip) {
-      skip.textContent = place === "chat" ? "Skip to the message box" : "Skip to the change";
-      skip.setAttribute("href", place === "chat" ? "#prompt" : "#review-place");
+      skip.textContent = view === "chat" ? "Skip to the message box" : "Skip to the change";
+      skip.setAttribute("href", view === "chat" ? "#prompt" : "#review-area");
     }
-    if (place === "chat") this.chat.entered();
-    else this.place.focus({ preventScroll: true });
+    if (view === "chat") this.chat.entered();
+    else this.area.focus({ preventScroll: true });
   }
 
   private listen(): void {
     const { connection } = this;
     connection.on("review/opened", (review) => {
-      this.know(review);
+      this.reviews.set(review.id, review);
       const { name } = splitPath(review.path, this.folders);
       announce(`${plain(review.agent)} proposed a change to ${name}.`);
       this.show();
-      // Only where nothing is shown; the focus stays where it is.
+      // Only if no review is open, and without moving the focus.
       if (!this.view && this.opening === null && !NARROW.matches) void this.open(review.id);
     });
     connection.on("review/changed", (review) => {
       const before = this.reviews.get(review.id);
-      this.know(review);
+      this.reviews.set(review.id, review);
       this.show();
       if (this.view?.id !== review.id) return;
       if (before && before.revision !== review.revision) void this.open(review.id, true);
@@ -130,20 +128,12 @@ class Page {
     connection.on("resync", () => void this.catchUp().catch((error: unknown) => console.warn(error)));
   }
 
-  private know(review: ReviewSummary): void {
-    if (!this.appeared.has(review.id)) this.appeared.set(review.id, performance.now());
-    this.reviews.set(review.id, review);
-  }
-
-  /** Asks for all that is shown. What was typed meanwhile is kept and moved onto what the companion holds now. */
+  /** Fetches the whole state. Edits made since then are kept and rebased onto the companion's text. */
   private async catchUp(): Promise<void> {
-    const [status, reviews] = await Promise.all([
-      this.connection.request<Status>("status"),
-      this.connection.request<ReviewSummary[]>("review/list"),
-    ]);
+    const [status, reviews] = await Promise.all([this.connection.request("status"), this.connection.request("review/list")]);
     this.folders = status.workspace;
     this.reviews.clear();
-    for (const review of reviews) this.know(review);
+    for (const review of reviews) this.reviews.set(review.id, review);
     this.panels.setAgents(status.agents);
     byId("companion").textContent =
       `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
@@ -152,7 +142,7 @@ class Page {
       const summary = this.reviews.get(view.id);
       if (!summary) view.closed(null);
       else if (summary.revision !== view.revision) void this.open(view.id, true);
-      else view.catchUp(await this.connection.request<ReviewTexts>("review/get", { review: view.id }));
+      else view.catchUp(await this.connection.request("review/get", { review: view.id }));
     }
     this.show();
     const first = reviews[0];
@@ -166,22 +156,22 @@ class Page {
     this.list.show(reviews, this.opening ?? this.view?.id ?? null, this.folders);
     this.showTitle();
     this.chat.setReviews(reviews.length);
-    byId("waiting-count").textContent = String(reviews.length);
-    byId("place-count").textContent = String(reviews.length);
-    byId("place-empty").hidden = this.view !== null;
-    byId("place-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "No changes to review.";
+    byId("pending-count").textContent = String(reviews.length);
+    byId("reviews-count").textContent = String(reviews.length);
+    byId("review-empty").hidden = this.view !== null;
+    byId("review-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "No changes to review.";
   }
 
-  /** How many things wait for the person. */
+  /** Shows the number of pending reviews and approvals. */
   private showTitle(): void {
     const waiting = this.reviews.size + this.approvals;
     document.title = waiting > 0 ? `(${waiting}) alongside` : "alongside";
   }
 
-  /** Opens a review in place of the one that is open. */
+  /** Opens a review instead of the open one. */
   private async open(id: number, again = false): Promise<void> {
     if (!again && this.view?.id === id) {
-      document.body.dataset["view"] = "review";
+      document.body.dataset["narrow"] = "review";
       return;
     }
     this.opening = id;
@@ -189,26 +179,26 @@ class Page {
     const started = performance.now();
     try {
       const review = await this.fetch(id);
-      // The person may have gone on to another one meanwhile.
+      // The user may have opened another one since then.
       if (this.opening !== id) return;
-      const hadFocus = this.place.contains(document.activeElement);
-      const from = Math.max(this.appeared.get(id) ?? 0, performance.now());
-      const view = new ReviewView(this.connection, review, review, this.shownLayout(), this.folders, from, {
-        decided: (decided) => this.goOn(decided),
-        close: () => (document.body.dataset["view"] = "list"),
+      const hadFocus = this.area.contains(document.activeElement);
+      const view = new ReviewView(this.connection, review, review, this.shownLayout(), this.folders, {
+        decided: (decided) => this.openNext(decided),
+        close: () => (document.body.dataset["narrow"] = "list"),
         toggleLayout: () => this.toggleLayout(),
         nextReview: () => this.stepReview(1),
       });
       const before = this.view;
-      this.place.append(view.element);
+      this.area.append(view.element);
       if (hadFocus) view.panes.element.focus();
       if (before?.id === id) view.panes.resume(before.panes);
       this.view = view;
       before?.destroy();
-      document.body.dataset["view"] = "review";
+      view.arm();
+      document.body.dataset["narrow"] = "review";
       performance.measure("alongside:open", { start: started, end: performance.now() });
     } catch (error) {
-      if (error instanceof Refusal && error.kind !== "offline") this.reviews.delete(id);
+      if (error instanceof RequestError && error.kind !== "offline") this.reviews.delete(id);
       announce((error as Error).message);
     } finally {
       if (this.opening === id) this.opening = null;
@@ -216,22 +206,22 @@ class Page {
     }
   }
 
-  /** The review as it is once all that was typed into the open one has arrived. */
+  /** Fetches a review after the edits to the open one have arrived. */
   private async fetch(id: number): Promise<ReviewTexts> {
     for (;;) {
-      await this.view?.settle();
-      const review = await this.connection.request<ReviewTexts>("review/get", { review: id });
+      await this.view?.sendEdits();
+      const review = await this.connection.request("review/get", { review: id });
       if (!this.view?.isAhead || this.connection.state !== "open") return review;
     }
   }
 
-  /** This page decided: on to the one that has waited longest. */
-  private goOn(decided: ReviewView): void {
+  /** Opens the oldest pending review after a decision on this page. */
+  private openNext(decided: ReviewView): void {
     this.reviews.delete(decided.id);
     if (this.view !== decided) return;
-    const hadFocus = this.place.contains(document.activeElement) || document.activeElement === document.body;
+    const hadFocus = this.area.contains(document.activeElement) || document.activeElement === document.body;
     const next = [...this.reviews.values()].sort((one, other) => one.opened - other.opened)[0];
-    if (hadFocus) this.place.focus();
+    if (hadFocus) this.area.focus();
     this.closeView();
     if (next && !NARROW.matches) void this.open(next.id);
   }
@@ -239,7 +229,7 @@ class Page {
   private closeView(): void {
     this.view?.destroy();
     this.view = null;
-    document.body.dataset["view"] = "list";
+    document.body.dataset["narrow"] = "list";
     this.show();
   }
 
@@ -256,10 +246,10 @@ class Page {
     const { title, sentence, yes } = allQuestion(reviews, verb);
     if (reviews.length === 0 || !(await confirmation(title, sentence, yes))) return;
     try {
-      await this.view?.settle();
-      await this.connection.request(`review/${verb.toLowerCase()}All`, { session });
+      await this.view?.sendEdits();
+      await this.connection.request(verb === "Accept" ? "review/acceptAll" : "review/rejectAll", { session });
       announce(`${verb}ed ${count(reviews.length, "change")}.`);
-      if (this.view && !this.reviews.has(this.view.id)) this.goOn(this.view);
+      if (this.view && !this.reviews.has(this.view.id)) this.openNext(this.view);
     } catch (error) {
       await confirmation("Something went wrong", (error as Error).message, "OK");
     }
@@ -267,7 +257,7 @@ class Page {
 
   private leave(): void {
     if (this.panels.isOpen) this.panels.close();
-    else if (this.places.place === "chat") this.chat.escape();
+    else if (this.views.current === "chat") this.chat.escape();
     else this.view?.panes.element.focus();
   }
 

@@ -1,13 +1,13 @@
-// The panels at the side: what agents see now, who is connected, and whether agents would find the companion.
+// The side panels: what agents see, which agents are connected, and whether agents can connect.
 
 import type { Connection } from "./connection";
 import { byId, element, replaceChildren } from "./dom";
+import { age, plain } from "./format";
 import type { Agent, Doctor, IdeContext, OpenFile, ShownContext } from "./protocol";
-import { age, plain } from "./words";
 
 export type PanelName = "context" | "agents" | "doctor";
 
-/** A panel of another part of the page. */
+/** A panel of the chat. */
 export interface OtherPanel {
   readonly name: string;
   readonly title: string;
@@ -38,13 +38,12 @@ export class Panels {
     else this.open(name);
   }
 
-  /** Opens a panel of another part of the page, or closes it if it is open. */
   toggleOther(panel: OtherPanel): void {
     if (this.isShown(panel.name)) this.close();
     else this.open(panel);
   }
 
-  /** Shows a panel of another part of the page anew, if it is open. */
+  /** Refreshes a panel if it is open. */
   refreshOther(name: string): void {
     if (this.isShown(name)) void this.refresh();
   }
@@ -71,23 +70,21 @@ export class Panels {
     if (this.shown === "agents") this.showAgents();
   }
 
-  /** Agents see something else now. */
   contextChanged(context: IdeContext): void {
     if (this.shown !== "context") return;
-    // What is hidden may have changed with it.
+    // The hidden files may have changed too.
     this.showContext({ context, hidden: [] }, true);
     void this.refresh();
   }
 
-  /** Asks again for what is shown. */
   async refresh(): Promise<void> {
     const name = this.shown;
     try {
       if (name === "context") {
-        const context = await this.connection.request<ShownContext>("context/show");
+        const context = await this.connection.request("context/show");
         if (this.shown === name) this.showContext(context, false);
       } else if (name === "doctor") {
-        const doctor = await this.connection.request<Doctor>("doctor");
+        const doctor = await this.connection.request("doctor");
         if (this.shown === name) this.showDoctor(doctor);
       } else if (name === "agents") {
         this.showAgents();
@@ -137,7 +134,7 @@ export class Panels {
               "ul",
               { class: "files hidden-files" },
               ...hidden.map(({ path, because }) =>
-                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "because" }, plain(because))),
+                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(because))),
               ),
             ),
           )),
@@ -159,7 +156,7 @@ export class Panels {
         { "data-testid": "agent", "data-listening": String(agent.listening) },
         element("span", { class: `dot ${agent.listening ? "good" : "waiting"}`, "aria-hidden": "true" }),
         element("span", { class: "path" }, plain(agent.name)),
-        element("span", { class: "because" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
+        element("span", { class: "detail" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
       ),
     );
     replaceChildren(this.content, element("ul", { class: "files agents" }, ...rows));
@@ -174,7 +171,7 @@ export class Panels {
         element("span", { class: "path" }, plain(agent.displayName)),
         element(
           "span",
-          { class: "because" },
+          { class: "detail" },
           agent.connects
             ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}`
             : plain(agent.reason ?? "would not connect"),
@@ -207,7 +204,7 @@ function file(open: OpenFile): HTMLElement {
     { "data-active": String(open.isActive === true) },
     element("span", { class: "path" }, plain(open.path)),
     open.isActive ? element("span", { class: "chip" }, "active") : null,
-    open.cursor ? element("span", { class: "because" }, `line ${open.cursor.line}, character ${open.cursor.character}`) : null,
+    open.cursor ? element("span", { class: "detail" }, `line ${open.cursor.line}, character ${open.cursor.character}`) : null,
     open.selectedText
       ? element("pre", { class: "selection", tabindex: "0", "aria-label": "Selected text" }, plain(open.selectedText))
       : null,

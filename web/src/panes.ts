@@ -1,4 +1,4 @@
-// The two texts: the file on the left (or nowhere, in the unified layout) and the draft, which can be edited, on the right.
+// The two texts: the file on the left (hidden in the unified layout) and the editable draft on the right.
 
 import { Annotation, type ChangeSet, Compartment, EditorState, type Extension, Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -25,17 +25,17 @@ import { languageOf } from "./editor/languages";
 import { common, editable, readOnly } from "./editor/setup";
 import type { Hunk, HunkChange, ReviewTexts } from "./protocol";
 
-/** Marks what came from elsewhere and must not be sent back. */
+/** Marks changes from the companion, which must not be sent back. */
 const fromElsewhere = Annotation.define<boolean>();
-/** With a longer line than this, lines are neither wrapped nor coloured. */
+/** Texts with a longer line are neither wrapped nor highlighted. */
 const LONG_LINE = 20_000;
-/** Colouring a longer text would keep the page busy in the background while it is decided. */
-const LONGEST_COLOURED = 2_000_000;
+/** Highlighting a longer text would keep the page busy in the background. */
+const MAX_HIGHLIGHTED_CHARS = 2_000_000;
 
 export interface PanesListener {
   edited(changes: ChangeSet): void;
   decide(hunk: Hunk, decision: "accept" | "reject"): void;
-  /** Another part is the current one. */
+  /** Another hunk became current. */
   moved(): void;
 }
 
@@ -110,7 +110,6 @@ export class Panes {
     this.baseView?.destroy();
   }
 
-  /** The parts, in order. */
   get hunks(): readonly PlacedHunk[] {
     return this.draftView.state.field(hunksField);
   }
@@ -138,7 +137,7 @@ export class Panes {
     this.scrollToCurrent();
   }
 
-  /** Somebody else changed the text, and the parts are these now; their ranges are in the companion's text. */
+  /** Applies a change from another client. The hunks have ranges in the companion's text. */
   apply(changes: ChangeSet, hunks: readonly Hunk[], change?: HunkChange): void {
     const effects = setHunks.of(
       change ? this.replace(changes, hunks, change) : { hunks: this.place(hunks), touched: { from: 0, to: hunks.length } },
@@ -153,7 +152,7 @@ export class Panes {
     this.draftView.dispatch({ effects: this.permission.reconfigure(readOnly(label)) });
   }
 
-  /** Makes the next or previous part the current one and shows it. */
+  /** Selects the next or previous hunk and scrolls to it. */
   step(by: 1 | -1): void {
     const { hunks } = this;
     if (hunks.length === 0) return;
@@ -168,8 +167,8 @@ export class Panes {
     if (show) this.scrollToCurrent();
   }
 
-  /** Does once what a decision does, while nothing can be decided yet, so that the first decision is as quick as the others. */
-  rehearse(): void {
+  /** Runs the code of a decision once before decisions are enabled, so that the first one is as fast as the others. */
+  warmUp(): void {
     const current = this.draftView.state.field(currentField);
     for (const id of [null, current]) this.draftView.dispatch({ effects: setCurrent.of(id) });
     const { hunks } = this;
@@ -183,13 +182,13 @@ export class Panes {
     this.draftView.dispatch({ effects: EditorView.scrollIntoView(current.draft.from, { y: "center" }) });
   }
 
-  /** Looks where another look at the same review looked. */
+  /** Restores the scroll position and selection of another view of the same review. */
   resume(before: Panes): void {
     const { anchor, head } = before.draftView.state.selection.main;
     const { length } = this.draftView.state.doc;
     this.draftView.dispatch({ selection: { anchor: Math.min(anchor, length), head: Math.min(head, length) } });
     const { scrollTop } = before.element;
-    // Once it is in the page and has a height.
+    // Once it has its final height.
     queueMicrotask(() => (this.element.scrollTop = scrollTop));
     if (before.draftView.hasFocus) queueMicrotask(() => this.draftView.focus());
   }
@@ -211,10 +210,10 @@ export class Panes {
     return { hunk, base: spanOf(this.around.base, hunk.base), draft: { from, to } };
   }
 
-  /** Few parts change at a time, and all others only move: they are not looked up again. */
+  /** Looks up only the hunks that changed; the others have moved with the text. */
   private replace(changes: ChangeSet, hunks: readonly Hunk[], { at, removed, now }: HunkChange): { hunks: PlacedHunk[]; touched: Stretch } {
     const before = this.hunks;
-    // Where parts touch, it cannot be told from the change which of them a place belongs to; so the neighbours are looked up.
+    // Where hunks touch, a position may belong to either, so the neighbors are looked up too.
     const touches = (index: number) => before[index]?.draft.to === before[index + 1]?.draft.from;
     let above = Math.max(0, at - 1);
     while (above > 0 && touches(above - 1)) above--;
@@ -263,12 +262,12 @@ export class Panes {
   }
 
   private async loadLanguage(path: string): Promise<void> {
-    if (this.hasLongLine || this.draft.confirmed.length > LONGEST_COLOURED) return;
+    if (this.hasLongLine || this.draft.confirmed.length > MAX_HIGHLIGHTED_CHARS) return;
     this.loaded = await languageOf(path);
     for (const view of [this.draftView, this.baseView]) view?.dispatch({ effects: this.languageEffect() });
   }
 
-  /** The part under the cursor is the current one, and the cursor is never in a fold. */
+  /** Selects the hunk under the cursor, and unfolds lines that hide it. */
   private followCursor(): void {
     const { state } = this.draftView;
     const { head } = state.selection.main;
@@ -281,7 +280,7 @@ export class Panes {
     });
   }
 
-  /** What unfolded on the right must unfold on the left. */
+  /** Unfolds on the left what was unfolded on the right. */
   private levelFolds(): void {
     if (!this.baseView || foldCount(this.baseView) <= foldCount(this.draftView)) return;
     const right = new Set(foldedIds(this.draftView));
@@ -289,7 +288,7 @@ export class Panes {
     if (gone.length > 0) this.baseView.dispatch({ effects: unfold.of(gone) });
   }
 
-  // Both sides scroll sideways together, by a bar that stays in sight.
+  // Both sides scroll horizontally together, with a scrollbar that stays visible.
 
   private watchWidth(view: EditorView): void {
     view.scrollDOM.addEventListener("scroll", () => this.scrollSideways(view.scrollDOM), { passive: true });
@@ -301,7 +300,7 @@ export class Panes {
   }
 
   private fitWideScroll(): void {
-    // Bars and folds are as wide as what is seen, not as wide as the longest line.
+    // Bars and folds are as wide as the visible area, not as the longest line.
     for (const scroller of this.scrollers()) {
       const gutter = scroller.querySelector<HTMLElement>(".cm-gutters")?.offsetWidth ?? 0;
       scroller.style.setProperty("--gutter", `${gutter}px`);

@@ -1,8 +1,8 @@
-// The words of the front-end protocol (docs/PROTOCOL.md), as far as the page uses them. Those of the chat are in chat/protocol.ts.
+// The front-end protocol (docs/PROTOCOL.md) as far as the page uses it; the chat's part is in chat/protocol.ts. Types only.
 
-import type { ChatEvent, ChatStanding } from "./chat/protocol";
+import type { AgentCommand, AgentReply, ChatConnection, ChatEvent, ChatState, Writes } from "./chat/protocol";
 
-/** Lines from `start` (the first line is 1), `count` of them. With no lines, `start` is the line before which they would be. */
+/** `count` lines from `start` (1-based). If `count` is 0, `start` is the line before which they would be inserted. */
 export interface LineRange {
   readonly start: number;
   readonly count: number;
@@ -10,14 +10,13 @@ export interface LineRange {
 
 export type HunkState = "accepted" | "rejected" | "edited" | "conflict";
 
-/** A part of a change that is decided by itself. */
 export interface Hunk {
   readonly id: number | string;
   readonly state: HunkState;
   readonly base: LineRange;
   readonly proposal: LineRange;
   readonly draft: LineRange;
-  /** Whether a person made it, not the agent. */
+  /** Whether the user made it, not the agent. */
   readonly yours: boolean;
 }
 
@@ -44,22 +43,22 @@ export interface ReviewTexts extends ReviewSummary {
   readonly notes?: readonly string[];
 }
 
-/** Replaces what is between two offsets, counted in UTF-16 code units. */
+/** Replaces the text between two offsets in UTF-16 code units. */
 export interface WireChange {
   readonly from: number;
   readonly to: number;
   readonly insert: string;
 }
 
-/** Parts in a row that are others now. */
+/** Replaces consecutive hunks. */
 export interface HunkChange {
-  /** How many parts above stay as they are. */
+  /** Index of the first one. */
   readonly at: number;
-  /** How many after those are no more. */
+  /** How many are replaced. */
   readonly removed: number;
-  /** What is in their place. */
+  /** Their replacements. */
   readonly now: readonly Hunk[];
-  /** By how many lines of the draft the parts below move. */
+  /** By how many draft lines the hunks below move. */
   readonly shift: number;
 }
 
@@ -122,7 +121,6 @@ export interface Doctor {
   }[];
 }
 
-/** What the companion says without being asked. */
 export interface Notifications {
   "review/opened": ReviewSummary;
   "review/changed": ReviewSummary;
@@ -132,18 +130,51 @@ export interface Notifications {
   "agents/changed": { readonly agents: readonly Agent[] };
   "context/changed": IdeContext;
   "chat/event": ChatEvent;
-  "chat/changed": ChatStanding;
+  "chat/changed": ChatConnection;
   resync: object;
 }
 
-/** An answer that says no: a sentence for people and a word for programs. */
-export class Refusal extends Error {
-  constructor(
-    readonly kind: string,
-    message: string,
-    /** What a person can do about it. */
-    readonly hint: string = "",
-  ) {
-    super(message);
-  }
+interface Request<Params, Result> {
+  readonly params: Params;
+  readonly result: Result;
+}
+
+type Empty = Readonly<Record<never, never>>;
+type ReviewRef = { readonly review: number };
+type DecideReview = Request<ReviewRef & { readonly evenIfEmpty?: boolean }, unknown>;
+type DecideAll = Request<{ readonly session: string }, unknown>;
+type NewVersion = { readonly version: number };
+
+/** Parameters and result of each request, by method. */
+export interface Requests {
+  hello: Request<
+    { readonly protocol: number; readonly name: string; readonly watch: boolean; readonly interactive: boolean; readonly chat: boolean },
+    unknown
+  >;
+  status: Request<Empty, Status>;
+  doctor: Request<Empty, Doctor>;
+  difference: Request<{ readonly base: string; readonly proposal: string }, { readonly hunks: readonly Hunk[] }>;
+  "context/show": Request<Empty, ShownContext>;
+  "review/list": Request<Empty, readonly ReviewSummary[]>;
+  "review/get": Request<ReviewRef, ReviewTexts>;
+  "review/change": Request<ReviewRef & { readonly version: number; readonly changes: readonly WireChange[] }, NewVersion>;
+  "review/hunk": Request<ReviewRef & { readonly hunk: Hunk["id"]; readonly decision: "accept" | "reject" }, NewVersion>;
+  "review/accept": DecideReview;
+  "review/reject": DecideReview;
+  "review/acceptAll": DecideAll;
+  "review/rejectAll": DecideAll;
+  "chat/state": Request<Empty, ChatState>;
+  "chat/connect": Request<{ readonly agent: string }, unknown>;
+  "chat/disconnect": Request<Empty, unknown>;
+  "chat/writes": Request<{ readonly writes: Writes }, unknown>;
+  "chat/command": Request<{ readonly command: AgentCommand }, AgentReply>;
+}
+
+/** A response, or a notification if it has a method. */
+export interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string; readonly data?: { readonly kind?: string; readonly hint?: string } };
 }

@@ -1,20 +1,20 @@
-// One open review: what it is about, what can be decided, and the texts.
+// The open review: its header with the decisions, and its texts.
 
-import type { Connection } from "./connection";
+import { type Connection, RequestError } from "./connection";
 import { confirmation } from "./dialogs";
 import { announce, element, replaceChildren } from "./dom";
 import { Draft, toText } from "./draft";
 import { DraftLink } from "./draft-link";
 import type { Layout } from "./editor/hunks";
+import { count, outcome, plain, splitPath } from "./format";
 import { Panes } from "./panes";
-import { type Edited, type Outcome, Refusal, type ReviewSummary, type ReviewTexts } from "./protocol";
-import { count, outcome, plain, splitPath } from "./words";
+import type { Edited, Outcome, ReviewSummary, ReviewTexts } from "./protocol";
 
-/** A key that was meant for something else decides nothing. */
-export const ARMING = 400;
+/** Decisions right after a review appears are ignored: the key was meant for something else. In milliseconds. */
+export const ARM_DELAY = 400;
 
 export interface ReviewViewListener {
-  /** This page decided it. */
+  /** Decided on this page. */
   decided(view: ReviewView): void;
   close(): void;
   toggleLayout(): void;
@@ -43,7 +43,6 @@ export class ReviewView {
     review: ReviewTexts,
     layout: Layout,
     folders: readonly string[],
-    appeared: number,
     private readonly listener: ReviewViewListener,
   ) {
     this.id = review.id;
@@ -56,7 +55,7 @@ export class ReviewView {
     this.link = new DraftLink(connection, review.id, draft, review.hunks, {
       changed: (changes, hunks, change) => this.panes.apply(changes, hunks, change),
       ahead: (isAhead) => (this.unsent.hidden = !isAhead),
-      failed: (error) => this.say(error.message, true),
+      failed: (error) => this.notify(error.message, true),
     });
     const { folder, name } = splitPath(review.path, folders);
     const button = (testId: string, label: string, key: string, kind: string, action: () => void) =>
@@ -139,7 +138,16 @@ export class ReviewView {
     );
     this.update(summary);
     this.showProgress();
-    this.arm(appeared);
+    this.showArming();
+  }
+
+  /** Enables decisions after a delay. Call it when the review is on the page. */
+  arm(): void {
+    window.setTimeout(() => this.panes.warmUp(), ARM_DELAY / 2);
+    window.setTimeout(() => {
+      this.armed = true;
+      this.showArming();
+    }, ARM_DELAY);
   }
 
   destroy(): void {
@@ -152,8 +160,8 @@ export class ReviewView {
     return !this.isOver && this.link.draft.isAhead;
   }
 
-  /** Sends all that was typed. Offline it stays where it is. */
-  async settle(): Promise<void> {
+  /** Sends pending edits; keeps them while offline. */
+  async sendEdits(): Promise<void> {
     if (this.isAhead) await this.link.flush().catch(() => undefined);
   }
 
@@ -183,14 +191,14 @@ export class ReviewView {
     this.link.edited(note);
   }
 
-  /** What the companion holds now, after the connection was away. */
+  /** Updates to the companion's state after a reconnect. */
   catchUp(now: ReviewTexts): void {
     this.link.catchUp(now);
     this.update(now);
   }
 
   rebased(conflicts: number): void {
-    this.say(
+    this.notify(
       conflicts > 0
         ? `The file changed on disk. ${count(conflicts, "hunk")} of this change now ${conflicts === 1 ? "conflicts" : "conflict"} with it.`
         : "The file changed on disk; this change was rebased onto the new version.",
@@ -198,13 +206,13 @@ export class ReviewView {
     );
   }
 
-  /** It was decided, but not here. */
+  /** Decided elsewhere. */
   closed(how: Outcome | null): void {
     if (this.isOver) return;
     const kept = this.link.draft.isAhead;
     this.end();
     const sentence = `This change is closed. ${how ? outcome(how) : "It was decided elsewhere."}`;
-    this.say(kept ? `${sentence} Your last edit did not reach the companion; you can copy it from here.` : sentence, false);
+    this.notify(kept ? `${sentence} Your last edit did not reach the companion; you can copy it from here.` : sentence, false);
     this.notice.append(
       element(
         "button",
@@ -230,7 +238,7 @@ export class ReviewView {
     if (current) await this.decideHunk(current.hunk.id, decision);
   }
 
-  /** Accepts or rejects the whole. */
+  /** Accepts or rejects the whole change. */
   async decide(decision: "accept" | "reject", evenIfEmpty = false): Promise<void> {
     if (this.isOver || !this.armed || this.isDeciding) return;
     this.isDeciding = true;
@@ -238,7 +246,7 @@ export class ReviewView {
     try {
       if (decision === "accept") await this.link.flush();
       const parameters = { review: this.id, ...(evenIfEmpty ? { evenIfEmpty } : {}) };
-      // Before the answer, so that the notification of our own decision is not taken for somebody else's.
+      // Set before the response, so that the notification of our own decision is not treated as another client's.
       this.isOver = true;
       await this.connection.request(`review/${decision}`, parameters);
       this.end();
@@ -253,7 +261,7 @@ export class ReviewView {
   }
 
   private async explain(error: unknown, decision: "accept" | "reject"): Promise<void> {
-    const kind = error instanceof Refusal ? error.kind : "";
+    const kind = error instanceof RequestError ? error.kind : "";
     const sentence = error instanceof Error ? error.message : String(error);
     if (kind === "alreadyOver" || kind === "unknownReview") {
       this.closed(null);
@@ -261,11 +269,11 @@ export class ReviewView {
       const anyway = await confirmation("The draft is empty", sentence, "Accept anyway");
       if (anyway) await this.decide(decision, true);
     } else if (kind === "conflicts") {
-      this.say(sentence, true);
+      this.notify(sentence, true);
       const conflict = this.panes.hunks.find(({ hunk }) => hunk.state === "conflict");
       if (conflict) this.panes.choose(conflict.hunk.id, true);
     } else {
-      this.say(sentence, true);
+      this.notify(sentence, true);
     }
   }
 
@@ -287,15 +295,6 @@ export class ReviewView {
     this.showArming();
   }
 
-  private arm(appeared: number): void {
-    const left = appeared + ARMING - performance.now();
-    this.armed = left <= 0;
-    this.showArming();
-    if (this.armed) return;
-    window.setTimeout(() => this.arm(appeared), left);
-    window.setTimeout(() => this.panes.rehearse(), left / 2);
-  }
-
   private showArming(): void {
     const inert = !this.armed || this.isOver || this.isDeciding;
     this.element.classList.toggle("arming", !this.armed);
@@ -304,14 +303,14 @@ export class ReviewView {
   }
 
   private showProgress(): void {
-    // Called while the panes are being made, too.
+    // Also called while the panes are being constructed.
     if (!this.panes as boolean) return;
     const { hunks, currentIndex: index } = this.panes;
     this.progress.textContent =
       hunks.length === 0 ? "no hunks" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
   }
 
-  private say(sentence: string, isProblem: boolean): void {
+  private notify(sentence: string, isProblem: boolean): void {
     this.notice.hidden = false;
     this.notice.classList.toggle("problem", isProblem);
     replaceChildren(this.notice, element("span", {}, sentence));

@@ -6,7 +6,7 @@ import { target } from "../src/chat/links";
 import { blocksOf, codeOf } from "../src/chat/markdown";
 import { withoutEscapes } from "../src/chat/prose";
 
-test("links lead to the web and to mail and nowhere else", () => {
+test("only web and mail links are allowed", () => {
   assert.deepEqual(target("https://example.com/a"), { href: "https://example.com/a", shown: "example.com" });
   assert.deepEqual(target("www.example.com"), { href: "https://www.example.com/", shown: "www.example.com" });
   assert.deepEqual(target("mailto:me@example.com"), { href: "mailto:me@example.com", shown: "me@example.com" });
@@ -27,11 +27,11 @@ test("links lead to the web and to mail and nowhere else", () => {
   }
 });
 
-test("the name of a host that looks like another is shown as it is written for machines", () => {
+test("lookalike host is shown in punycode", () => {
   assert.equal(target("https://ex\u0430mple.com/")?.shown, "xn--exmple-4nf.com");
 });
 
-test("an open fence takes what is added until it may be closed", () => {
+test("open fence grows until it may be closed", () => {
   const before = "```rust\nlet a";
   const fence = openingFence(before, 0);
   assert.ok(fence);
@@ -39,14 +39,14 @@ test("an open fence takes what is added until it may be closed", () => {
   assert.equal(maybeClosed(`${before} = 1;\nlet b`, fence, before.length), false);
   assert.equal(maybeClosed(`${before} = \`x\`;`, fence, before.length), false);
   assert.equal(maybeClosed(`${before}\n\`\`\``, fence, before.length), true);
-  assert.equal(maybeClosed("```rust\nlet a\n``" + "`", fence, "```rust\nlet a\n``".length), true, "the last sign may come alone");
-  assert.equal(openingFence("```rust", 0), null, "its first line is not whole");
-  assert.equal(openingFence("``` a`b\n", 0), null, "that is code within a line");
+  assert.equal(maybeClosed("```rust\nlet a\n``" + "`", fence, "```rust\nlet a\n``".length), true, "the last backtick may come alone");
+  assert.equal(openingFence("```rust", 0), null, "its first line is incomplete");
+  assert.equal(openingFence("``` a`b\n", 0), null, "that is inline code");
   const longer = openingFence("````\n", 0);
   assert.ok(longer && !maybeClosed("````\n```\n", longer, 5));
 });
 
-test("only the last block can change when text is added", () => {
+test("appended text changes only the last block", () => {
   const whole =
     "# Title\n\nOne *two*\nthree\n\n- a\n- b\n\n  more of b\n\n```js\nx\n\ny\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\nlazy\n\nend";
   let before: { name: string; from: number }[] = [];
@@ -61,14 +61,14 @@ test("only the last block can change when text is added", () => {
   );
 });
 
-test("the code of a block is what is between its fences", () => {
+test("code is the text between the fences", () => {
   const text = "~~~ python\na\n\n  b\n~~~";
   const block = blocksOf(text)[0];
   assert.ok(block);
   assert.deepEqual(codeOf(block, text), { info: "python", code: "a\n\n  b" });
 });
 
-test("a slash at the beginning and an at sign before a word are completed, and nothing else", () => {
+test("completion starts at a leading slash and at an at sign", () => {
   assert.deepEqual(wantedAt("/co", 3), { kind: "command", from: 0, to: 3, word: "co" });
   assert.deepEqual(wantedAt("see @src/re and", 11), { kind: "file", from: 4, to: 11, word: "src/re" });
   assert.deepEqual(wantedAt("@", 1), { kind: "file", from: 0, to: 1, word: "" });
@@ -82,7 +82,7 @@ test("a slash at the beginning and an at sign before a word are completed, and n
     assert.equal(wantedAt(text, cursor), null, text);
 });
 
-test("a beginning is a better match than a middle", () => {
+test("match at the start ranks higher", () => {
   const all = ["docs/areas.md", "src/area.rs", "area/x.rs", "other"].map((label) => ({ label, insert: label, about: "" }));
   assert.deepEqual(
     matching(all, "area").map(({ label }) => label),
@@ -91,6 +91,6 @@ test("a beginning is a better match than a middle", () => {
   assert.equal(matching(all, "").length, 4);
 });
 
-test("the colours of a terminal are no text", () => {
+test("terminal escapes are removed", () => {
   assert.equal(withoutEscapes("\u001b[32mok\u001b[0m\r\n"), "ok\n");
 });

@@ -1,4 +1,4 @@
-// Several drafts that are edited at once, over a companion that answers late and out of step, end with the same text.
+// Drafts edited concurrently, with a companion that responds late and out of order, converge to the same text.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { ChangeSet, type Text } from "@codemirror/state";
 import { Draft, fromWire, toText, toWire } from "../src/draft";
 import type { WireChange } from "../src/protocol";
 
-/** The same numbers every time. */
+/** Deterministic random numbers. */
 function numbers(seed: number): (below: number) => number {
   let state = seed * 2654435761 + 1;
   return (below) => {
@@ -54,17 +54,17 @@ class Front {
     this.draft.edit(change);
   }
 
-  /** Sends, and hears what happened before the answer. */
+  /** Sends, and receives what happened before the response. */
   send(): void {
     const batch = this.draft.take();
     if (!batch) return;
     const version = this.companion.change(batch.version, batch.changes);
     if (version === null) this.draft.refused();
     else this.draft.arrived(version);
-    this.hear(Infinity);
+    this.receive(Infinity);
   }
 
-  hear(most: number): void {
+  receive(most: number): void {
     for (; most > 0 && this.read < this.companion.log.length; most--, this.read++) {
       const note = this.companion.log[this.read] as (typeof this.companion.log)[number];
       if (note.version <= this.draft.version) continue;
@@ -73,8 +73,8 @@ class Front {
     }
   }
 
-  /** The connection was away; whether what was sent last arrived is not known. */
-  comeBack(sent: boolean): void {
+  /** Reconnects; whether the last batch arrived is unknown to the draft. */
+  reconnect(sent: boolean): void {
     const batch = this.draft.take();
     if (batch && sent) this.companion.change(batch.version, batch.changes);
     this.read = this.companion.log.length;
@@ -82,7 +82,7 @@ class Front {
   }
 }
 
-test("drafts converge, whoever types and whenever it arrives", () => {
+test("concurrent drafts converge", () => {
   for (let seed = 1; seed <= 2000; seed++) {
     const random = numbers(seed);
     const companion = new Companion(toText("one\r\ntwo\nthree \u{1f600}\n"));
@@ -91,17 +91,17 @@ test("drafts converge, whoever types and whenever it arrives", () => {
       const front = fronts[random(3)] as Front;
       const what = random(4);
       if (what <= 1) front.type(randomChange(random, front.shown.length));
-      else if (what === 2) front.hear(random(3));
+      else if (what === 2) front.receive(random(3));
       else front.send();
-      assert.ok(front.draft.text.eq(front.shown), `seed ${seed}: the editor shows something else than the draft holds`);
+      assert.ok(front.draft.text.eq(front.shown), `seed ${seed}: the editor and the draft differ`);
     }
     for (let round = 0; round < 4; round++) {
       for (const front of fronts) {
-        front.hear(Infinity);
+        front.receive(Infinity);
         front.send();
       }
     }
-    for (const front of fronts) front.hear(Infinity);
+    for (const front of fronts) front.receive(Infinity);
     for (const front of fronts) {
       assert.equal(front.draft.isAhead, false);
       assert.equal(front.shown.toString(), companion.text.toString(), `seed ${seed}`);
@@ -109,26 +109,26 @@ test("drafts converge, whoever types and whenever it arrives", () => {
   }
 });
 
-test("nothing typed while away is lost or doubled", () => {
+test("offline edits are neither lost nor doubled", () => {
   for (const arrived of [true, false]) {
     for (const others of [true, false]) {
       const companion = new Companion(toText("first line\nsecond line\nthird line\n"));
       const front = new Front(companion);
       front.type(ChangeSet.of({ from: 0, insert: "typed before " }, front.shown.length));
-      if (others) companion.change(companion.version, [{ from: 23, to: 23, insert: "somebody else\n" }]);
-      front.comeBack(arrived && !others);
+      if (others) companion.change(companion.version, [{ from: 23, to: 23, insert: "another client\n" }]);
+      front.reconnect(arrived && !others);
       front.type(ChangeSet.of({ from: front.shown.length, insert: "typed after" }, front.shown.length));
       front.send();
       const text = companion.text.toString();
       assert.equal(text, front.shown.toString());
       assert.equal(text.split("typed before ").length, 2, text);
       assert.equal(text.split("typed after").length, 2, text);
-      assert.equal(text.includes("somebody else"), others);
+      assert.equal(text.includes("another client"), others);
     }
   }
 });
 
-test("what was sent and arrived while somebody else typed is not sent again", () => {
+test("acknowledged edit is not sent again after a concurrent edit", () => {
   const companion = new Companion(toText("first line\nsecond line\n"));
   const front = new Front(companion);
   front.type(ChangeSet.of({ from: 0, insert: "a longer piece of typed text " }, front.shown.length));
@@ -141,7 +141,7 @@ test("what was sent and arrived while somebody else typed is not sent again", ()
   assert.equal(front.shown.toString(), companion.text.toString());
 });
 
-test("offsets on the wire are those of the whole text, endings and marks included", () => {
+test("wire offsets include line endings and byte order marks", () => {
   const text = toText("\ufeffa\r\nb\rc\n");
   assert.equal(text.toString(), "\ufeffa\r\nb\rc\n");
   assert.equal(text.length, 9 - 1);

@@ -4,7 +4,7 @@ import { Follower } from "../src/chat/follower";
 import type { AgentEvent, ChatState } from "../src/chat/protocol";
 
 const chunk = (text: string): AgentEvent => ({ type: "assistantChunk", promptId: "p", content: { type: "text", text } });
-const news = (sequence: number, text: string, epoch = "e") => ({ epoch, sequence, event: chunk(text) });
+const event = (sequence: number, text: string, epoch = "e") => ({ epoch, sequence, event: chunk(text) });
 const state = (sequence: number, ...texts: string[]): ChatState => ({
   agents: [],
   agent: null,
@@ -14,54 +14,54 @@ const state = (sequence: number, ...texts: string[]): ChatState => ({
   sequence,
   events: texts.map(chunk),
 });
-const words = (follower: Follower) => follower.shown.items.map((item) => (item.kind === "answer" ? item.text : "")).join("");
+const text = (follower: Follower) => follower.shown.items.map((item) => (item.kind === "answer" ? item.text : "")).join("");
 
 function following(...texts: string[]): Follower {
   const follower = new Follower();
-  follower.ask();
-  assert.ok(follower.whole(state(texts.length, ...texts)));
+  follower.startFetch();
+  assert.ok(follower.applyState(state(texts.length, ...texts)));
   return follower;
 }
 
-test("news follow the whole, each once", () => {
+test("events after the state are applied once", () => {
   const follower = following("a");
-  assert.equal(follower.take(news(2, "b")), "taken");
-  assert.equal(follower.take(news(2, "b")), "known");
-  assert.equal(words(follower), "ab");
+  assert.equal(follower.apply(event(2, "b")), "applied");
+  assert.equal(follower.apply(event(2, "b")), "known");
+  assert.equal(text(follower), "ab");
 });
 
-test("a gap is noticed and the whole closes it without doubling a word", () => {
+test("gap is detected and closed without doubling", () => {
   const follower = following("a");
-  assert.equal(follower.take(news(3, "c")), "gap");
-  follower.ask();
-  assert.equal(follower.take(news(4, "d")), "early");
-  assert.ok(follower.whole(state(3, "a", "b", "c")));
-  assert.equal(words(follower), "abcd");
+  assert.equal(follower.apply(event(3, "c")), "gap");
+  follower.startFetch();
+  assert.equal(follower.apply(event(4, "d")), "early");
+  assert.ok(follower.applyState(state(3, "a", "b", "c")));
+  assert.equal(text(follower), "abcd");
 });
 
-test("news that the whole has already are not taken again", () => {
+test("events contained in the state are skipped", () => {
   const follower = following();
-  follower.ask();
-  follower.take(news(1, "a"));
-  follower.take(news(2, "b"));
-  follower.take(news(3, "c"));
-  assert.ok(follower.whole(state(2, "a", "b")));
-  assert.equal(words(follower), "abc");
+  follower.startFetch();
+  follower.apply(event(1, "a"));
+  follower.apply(event(2, "b"));
+  follower.apply(event(3, "c"));
+  assert.ok(follower.applyState(state(2, "a", "b")));
+  assert.equal(text(follower), "abc");
 });
 
-test("another epoch means to forget and ask", () => {
+test("another epoch causes a fetch", () => {
   const follower = following("a");
-  assert.equal(follower.take(news(2, "b", "other")), "gap");
-  follower.ask();
-  follower.take(news(1, "x", "third"));
-  assert.equal(follower.whole(state(0)), false, "what came meanwhile is of another log");
+  assert.equal(follower.apply(event(2, "b", "other")), "gap");
+  follower.startFetch();
+  follower.apply(event(1, "x", "third"));
+  assert.equal(follower.applyState(state(0)), false, "the held event is from another log");
 });
 
-test("after an attempt that failed what is shown stays, and the next news ask for everything", () => {
+test("failed fetch keeps the transcript and the next event retries", () => {
   const follower = following("a");
-  follower.ask();
-  follower.take(news(2, "b"));
-  follower.failed();
-  assert.equal(words(follower), "a");
-  assert.equal(follower.take(news(3, "c")), "gap");
+  follower.startFetch();
+  follower.apply(event(2, "b"));
+  follower.fetchFailed();
+  assert.equal(text(follower), "a");
+  assert.equal(follower.apply(event(3, "c")), "gap");
 });

@@ -1,4 +1,4 @@
-// Runs the tests of the page's own logic: bundles each with esbuild and gives it to Node.
+// Runs the page's unit tests: bundles each with esbuild and runs it in Node.
 
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";

@@ -25,25 +25,25 @@ const request = (more: Partial<PermissionRequest> = {}): PermissionRequest => ({
   questions: [],
   ...more,
 });
-const said = (words: string, promptId = "p"): AgentEvent => ({ type: "promptAccepted", promptId, text: words });
+const sent = (words: string, promptId = "p"): AgentEvent => ({ type: "promptAccepted", promptId, text: words });
 
-test("the pieces of an answer become one text, and what is between two answers keeps them apart", () => {
-  const shown = foldAll(EMPTY, [said("hi"), chunk("He"), chunk("llo"), { type: "toolCall", promptId: "p", call: call() }, chunk("Done")]);
+test("chunks join into one answer until another item comes", () => {
+  const shown = foldAll(EMPTY, [sent("hi"), chunk("He"), chunk("llo"), { type: "toolCall", promptId: "p", call: call() }, chunk("Done")]);
   assert.deepEqual(
     shown.items.map((item) => (item.kind === "answer" ? item.text : item.kind)),
     ["user", "Hello", "tool", "Done"],
   );
 });
 
-test("an item that nothing happened to stays the same object", () => {
-  const before = foldAll(EMPTY, [said("hi"), chunk("a")]);
+test("unchanged item stays the same object", () => {
+  const before = foldAll(EMPTY, [sent("hi"), chunk("a")]);
   const after = fold(before, chunk("b"));
   assert.equal(after.items[0], before.items[0]);
   assert.notEqual(after.items[1], before.items[1]);
   assert.deepEqual(before.items[1], { kind: "answer", promptId: "p", text: "a" });
 });
 
-test("thoughts are not part of the answer, and an empty piece is nothing", () => {
+test("thinking is separate and empty chunks are ignored", () => {
   const shown = foldAll(EMPTY, [{ type: "thinkingChunk", promptId: "p", content: text("hm") }, chunk(""), chunk("yes")]);
   assert.deepEqual(
     shown.items.map((item) => item.kind),
@@ -51,7 +51,7 @@ test("thoughts are not part of the answer, and an empty piece is nothing", () =>
   );
 });
 
-test("a card is replaced by the newer telling of it and loses nothing that only the older one had", () => {
+test("tool call update keeps fields it does not have", () => {
   const content = [{ type: "diff", path: "/a", oldText: "", newText: "x" }] as const;
   const shown = foldAll(EMPTY, [
     { type: "toolCall", promptId: null, call: call({ content, locations: [{ path: "/a", line: 1 }] }) },
@@ -62,7 +62,7 @@ test("a card is replaced by the newer telling of it and loses nothing that only 
   assert.deepEqual([item.call.status, item.call.title, item.call.content, item.call.locations.length], ["completed", "Edit", content, 1]);
 });
 
-test("an approval is part of its card, and says whether it was answered here or elsewhere", () => {
+test("approval belongs to its tool call and keeps its first outcome", () => {
   const opened = foldAll(EMPTY, [
     { type: "toolCall", promptId: "p", call: call({ status: "pending" }) },
     { type: "approvalOpened", request: request() },
@@ -74,10 +74,10 @@ test("an approval is part of its card, and says whether it was answered here or 
   const item = closed.items[0];
   assert.deepEqual(item?.kind === "tool" && item.approval?.closed, { optionId: "yes", own: false });
   const again = fold(closed, { type: "approvalClosed", requestId: "r", optionId: null, own: true }).items[0];
-  assert.deepEqual(again?.kind === "tool" && again.approval?.closed, { optionId: "yes", own: false }, "the first word counts");
+  assert.deepEqual(again?.kind === "tool" && again.approval?.closed, { optionId: "yes", own: false }, "the first outcome stays");
 });
 
-test("an approval without a card makes one, and the same approval told twice is one", () => {
+test("approval without a tool call adds one, and only once", () => {
   const shown = foldAll(EMPTY, [
     { type: "approvalOpened", request: request() },
     { type: "approvalOpened", request: request() },
@@ -86,11 +86,11 @@ test("an approval without a card makes one, and the same approval told twice is 
   assert.equal(openApprovals(shown).length, 1);
 });
 
-test("a prompt that waits is in the queue, not in the conversation, and comes back when its turn begins", () => {
+test("queued prompt returns to the conversation when its turn starts", () => {
   const waiting = foldAll(EMPTY, [
-    said("one", "1"),
+    sent("one", "1"),
     { type: "turnStarted", promptId: "1" },
-    said("two", "2"),
+    sent("two", "2"),
     { type: "promptQueued", promptId: "2", text: "two" },
     chunk("answer", "1"),
   ]);
@@ -115,7 +115,7 @@ test("a prompt that waits is in the queue, not in the conversation, and comes ba
   assert.equal(fold(waiting, { type: "promptUnqueued", promptId: "2", removed: true }).items.length, 2);
 });
 
-test("what somebody else queued is told when its turn begins, once", () => {
+test("prompt queued elsewhere is shown once when its turn starts", () => {
   const shown = foldAll(EMPTY, [
     { type: "promptQueued", promptId: "2", text: "two" },
     { type: "promptUnqueued", promptId: "2", removed: false },
@@ -125,8 +125,8 @@ test("what somebody else queued is told when its turn begins, once", () => {
   assert.deepEqual(shown.items, [{ kind: "user", promptId: "2", text: "two", others: [], own: false }]);
 });
 
-test("a cancelled turn and a failed one say so, an ordinary end says nothing", () => {
-  const running = foldAll(EMPTY, [said("hi"), { type: "turnStarted", promptId: "p" }, chunk("a")]);
+test("cancelled and failed turns add a notice, completed ones do not", () => {
+  const running = foldAll(EMPTY, [sent("hi"), { type: "turnStarted", promptId: "p" }, chunk("a")]);
   const cancelling = fold(running, { type: "cancelRequested", promptId: "p" });
   assert.equal(cancelling.turn?.cancelling, true);
   const ends = (end: Extract<AgentEvent, { type: "turnEnded" }>["end"]) => fold(cancelling, { type: "turnEnded", promptId: "p", end });
@@ -143,9 +143,9 @@ test("a cancelled turn and a failed one say so, an ordinary end says nothing", (
   });
 });
 
-test("history takes the place of what was shown, and a new session of everything", () => {
+test("history replaces the items and a new session everything", () => {
   const shown = foldAll(EMPTY, [
-    said("old"),
+    sent("old"),
     { type: "models", current: "m", available: [] },
     { type: "approvalOpened", request: request() },
   ]);
@@ -179,7 +179,7 @@ test("history takes the place of what was shown, and a new session of everything
   assert.deepEqual([fresh.items.length, fresh.models.current, fresh.session?.agent], [0, null, "A"]);
 });
 
-test("a session that is over waits for nobody and can be opened again", () => {
+test("ended session closes approvals and can be reopened", () => {
   const shown = foldAll(EMPTY, [
     { type: "turnStarted", promptId: "p" },
     { type: "approvalOpened", request: request() },
@@ -190,7 +190,7 @@ test("a session that is over waits for nobody and can be opened again", () => {
   assert.deepEqual([shown.turn, shown.interrupted, shown.over], [null, null, { kind: "died", reason: "It died", reopen: "s" }]);
 });
 
-test("what this page does not know is told, not dropped", () => {
+test("unknown events and blocks are shown", () => {
   const shown = fold(EMPTY, { type: "hologram" } as unknown as AgentEvent);
   assert.ok(shown.items[0]?.kind === "notice" && shown.items[0].level === "unsupported" && shown.items[0].message.includes("hologram"));
   const block = fold(EMPTY, { type: "assistantChunk", promptId: null, content: { type: "hologram" } });

@@ -13,7 +13,7 @@
 use std::io::Write;
 
 use alongside_agent::conversation::{PermissionDecision, PermissionRequest, TurnEnd};
-use alongside_agent::ide::DaemonOptions;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::settings::{DaemonSettings, resolve_daemon};
 use alongside_agent::{AgentCommand, AgentEvent, AgentManager, AgentTarget};
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};

@@ -1,39 +1,43 @@
-//! Agents for `alongside`: those that run in a daemon and those that run as a child.
+//! Agents for alongside: those in a `qwen serve` daemon, and local ones that speak ACP.
 //!
-//! | module | what for |
+//! | module | for |
 //! |---|---|
 //! | [`daemon`] | a client of `qwen serve`: its routes, its sessions, and their events, in order and each once |
-//! | [`ide`] | a conversation with an agent in a daemon |
-//! | [`acp`] | a conversation with an agent that is our child, over the Agent Client Protocol |
-//! | [`conversation`] | what both of them say: messages, calls of tools, approvals |
-//! | [`position`] | how far somebody has read, to go on from there after a restart |
+//! | [`acp`] | local agents: child processes that speak the Agent Client Protocol |
+//! | [`conversation`] | what both have in common: messages, tool calls, permission requests |
+//! | [`position`] | how far a reader has come, to continue there after a restart |
 //! | [`settings`] | whether to use a daemon, and which |
 //!
-//! [`AgentManager`] is one conversation, whichever way. It takes [`AgentCommand`]s and gives [`AgentEvent`]s:
+//! [`AgentManager`] is one conversation with one agent. It executes [`AgentCommand`]s and sends [`AgentEvent`]s. Each kind of agent
+//! is an implementation of the trait in `connection.rs`, and the manager has at most one connection:
 //!
 //! ```text
 //!                       AgentCommand                      AgentEvent
 //!                            |                                ^
 //!                            v                                |
 //!                       AgentManager -------------------------+
+//!                            |
+//!                     AgentConnection
 //!                        |        |
-//!        DaemonIdeConnection    AcpConnection
+//!           DaemonConnection    AcpConnection
 //!                |                    |
-//!      DaemonSessionClient     JSON-RPC over pipes ---> ReviewGate ---> files
+//!      DaemonSessionClient     JSON-RPC over stdio ---> ReviewGate ---> files
 //!                |                    |
 //!           qwen serve        qwen --acp, gemini --acp, ...
 //! ```
 //!
-//! *Invariant:* a daemon is on this machine or it is not talked to: see [`daemon::DaemonAddress`].
-//! *Invariant:* an event carries no token, no address and no client id; errors and `Debug` carry no token.
-//! *Invariant:* whoever shows a conversation sees every event once and in order, or is told to begin anew. With a daemon that holds
-//! across a restart of ours too: each event brings the [`Position`] to go on from.
+//! *Invariant:* a daemon is on this machine, or the connection is refused: see [`daemon::DaemonAddress`].
+//! *Invariant:* an event contains no token, no address and no client id; errors and `Debug` contain no token.
+//! *Invariant:* a reader gets every event once and in order, or is told to start over. With a daemon that holds across a restart of
+//! the reader too: each event carries the [`Position`] to resume from.
+//! *Invariant:* every queue is bounded: see [`EventReceiver`] for what happens when it is full.
 
 pub mod acp;
+mod connection;
 pub mod conversation;
 pub mod daemon;
 mod error;
-pub mod ide;
+mod events;
 mod manager;
 mod mention;
 pub mod position;
@@ -43,6 +47,8 @@ pub use alongside_core::Secret;
 pub use alongside_protocol::chat::{
     Abilities, AgentCommand, AgentEvent, AgentReply, ConnectedSession, DisconnectKind, Locality, NoticeLevel,
 };
+pub use connection::{AgentTarget, OpenSession};
 pub use error::AgentError;
-pub use manager::{AgentManager, AgentTarget};
-pub use position::{EventReceiver, EventSender, Position, event_channel};
+pub use events::EventReceiver;
+pub use manager::AgentManager;
+pub use position::Position;

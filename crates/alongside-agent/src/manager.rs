@@ -1,30 +1,23 @@
-//! One agent, whichever way it is connected.
+//! One agent, however it is connected.
 
 use std::fmt;
 use std::sync::Arc;
 
+use alongside_core::SessionId;
+use alongside_protocol::chat::{AgentCommand, AgentReply, ConnectedSession};
 use parking_lot::Mutex;
 
-use crate::acp::{AcpConnection, AcpOptions};
+use crate::acp::AcpConnection;
+use crate::connection::{AgentConnection, AgentTarget, OpenSession};
+use crate::daemon::DaemonConnection;
 use crate::error::AgentError;
-use crate::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
-use crate::position::{EventReceiver, event_channel};
-use crate::{AgentCommand, AgentReply};
-use alongside_protocol::chat::ConnectedSession;
-
-/// An agent to connect to. This is the only place where the two ways are told apart.
-#[derive(Clone, Debug)]
-pub enum AgentTarget {
-    /// An agent in a daemon.
-    Daemon(Box<DaemonOptions>),
-    /// An agent that is our child.
-    Child(Box<AcpOptions>),
-}
+use crate::events::{EventReceiver, EventSender, event_channel};
+use crate::mention::Query;
 
 /// One conversation with one agent. Clones are the same conversation.
 ///
-/// Everything that happens comes as [`crate::AgentEvent`]s from the receiver that [`AgentManager::new`] gives, and everything that can be done
-/// is an [`AgentCommand`]; nobody above needs to know which way the agent is connected.
+/// Everything that happens is an [`crate::AgentEvent`] from the receiver that [`AgentManager::new`] returns, and everything that can be
+/// done is an [`AgentCommand`]; callers need not know how the agent is connected.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), alongside_agent::AgentError> {
@@ -49,11 +42,23 @@ pub enum AgentTarget {
 /// ```
 #[derive(Clone)]
 pub struct AgentManager {
-    daemon: DaemonIdeConnection,
-    child: AcpConnection,
-    /// What we are or were connected to last, to come back to.
-    target: Arc<Mutex<Option<AgentTarget>>>,
-    connecting: Arc<tokio::sync::Mutex<()>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    events: EventSender,
+    link: Mutex<Link>,
+    /// Connecting takes several requests; one attempt at a time.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+/// What the manager is connected to. There is at most one connection.
+enum Link {
+    Idle,
+    /// Not connected; opening a session connects to this target again.
+    Disconnected(AgentTarget),
+    /// The connection may have closed since: see [`AgentConnection::is_open`].
+    Connected(AgentTarget, Arc<dyn AgentConnection>),
 }
 
 impl fmt::Debug for AgentManager {
@@ -66,81 +71,134 @@ impl fmt::Debug for AgentManager {
 }
 
 impl AgentManager {
-    /// A manager that is not connected, and where everything that happens comes from.
     pub fn new() -> (Self, EventReceiver) {
         let (events, receiver) = event_channel();
+        let shared = Shared {
+            events,
+            link: Mutex::new(Link::Idle),
+            connecting: tokio::sync::Mutex::default(),
+        };
         let manager = Self {
-            daemon: DaemonIdeConnection::with_events(events.clone()),
-            child: AcpConnection::with_events(events),
-            target: Arc::default(),
-            connecting: Arc::default(),
+            shared: Arc::new(shared),
         };
         (manager, receiver)
     }
 
-    /// Connects to an agent, in place of the one before.
+    /// Connects to an agent and disconnects from the previous one. Waits for another attempt in progress first, and then replaces
+    /// its connection, if any.
     pub async fn connect(&self, target: AgentTarget) -> Result<ConnectedSession, AgentError> {
-        let _alone = self.connecting.lock().await;
+        let _alone = self.shared.connecting.lock().await;
         self.connect_alone(target).await
     }
 
     async fn connect_alone(&self, target: AgentTarget) -> Result<ConnectedSession, AgentError> {
-        *self.target.lock() = Some(target.clone());
-        match target {
-            AgentTarget::Daemon(options) => {
-                self.child.disconnect().await;
-                self.daemon.connect(*options).await
-            }
-            AgentTarget::Child(options) => {
-                self.daemon.disconnect().await;
-                self.child.connect(*options).await
-            }
-        }
-    }
-
-    /// Leaves the agent.
-    pub async fn disconnect(&self) {
-        let _alone = self.connecting.lock().await;
-        self.daemon.disconnect().await;
-        self.child.disconnect().await;
-    }
-
-    /// Whether there is a session.
-    pub fn is_connected(&self) -> bool {
-        self.daemon.is_connected() || self.child.is_connected()
-    }
-
-    /// The id of the session.
-    pub fn session_id(&self) -> Option<String> {
-        self.daemon.session_id().or_else(|| self.child.session_id())
-    }
-
-    /// Does what is asked.
-    ///
-    /// To begin or open a session also works when the last one is over: the agent is connected to, or started, again.
-    pub async fn execute(&self, command: AgentCommand) -> Result<AgentReply, AgentError> {
-        let open = match &command {
-            AgentCommand::NewSession => Some(OpenSession::New),
-            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(session_id.clone())),
-            _ => None,
+        self.leave("replaced by another connection", Link::Disconnected(target.clone()));
+        let events = self.shared.events.clone();
+        let (connection, connected): (Arc<dyn AgentConnection>, _) = match &target {
+            AgentTarget::Daemon(options) => DaemonConnection::open(options, events).await?,
+            AgentTarget::Child(options) => AcpConnection::open(options, events).await?,
         };
-        if let Some(open) = open.filter(|_| !self.is_connected()) {
-            return self.reconnect(open).await;
-        }
-        if self.daemon.is_connected() {
-            self.daemon.execute(command).await
-        } else {
-            self.child.execute(command).await
+        // Under the lock: when its first event arrives, the connection is the current one.
+        let mut link = self.shared.link.lock();
+        connection.start()?;
+        *link = Link::Connected(target, connection);
+        Ok(connected)
+    }
+
+    /// Does nothing without a connection.
+    pub async fn disconnect(&self) {
+        let _alone = self.shared.connecting.lock().await;
+        let target = match &*self.shared.link.lock() {
+            Link::Connected(target, _) => target.clone(),
+            Link::Idle | Link::Disconnected(_) => return,
+        };
+        self.leave("disconnected", Link::Disconnected(target));
+    }
+
+    fn leave(&self, reason: &str, next: Link) {
+        let previous = std::mem::replace(&mut *self.shared.link.lock(), next);
+        if let Link::Connected(_, connection) = previous {
+            connection.close(reason);
         }
     }
 
-    async fn reconnect(&self, open: OpenSession) -> Result<AgentReply, AgentError> {
-        let _alone = self.connecting.lock().await;
-        let mut target = self.target.lock().clone().ok_or(AgentError::NotConnected)?;
-        match &mut target {
-            AgentTarget::Daemon(options) => options.open = open,
-            AgentTarget::Child(options) => options.open = open,
+    pub fn is_connected(&self) -> bool {
+        self.connection().is_some()
+    }
+
+    pub fn session_id(&self) -> Option<SessionId> {
+        self.connection()?.session_id()
+    }
+
+    fn connection(&self) -> Option<Arc<dyn AgentConnection>> {
+        match &*self.shared.link.lock() {
+            Link::Connected(_, connection) if connection.is_open() => Some(Arc::clone(connection)),
+            _ => None,
         }
+    }
+
+    /// Executes a command.
+    ///
+    /// Opening a session also works after the previous one ended: the manager connects to the agent, or starts it, again. While
+    /// the queue of events is full, this waits.
+    pub async fn execute(&self, command: AgentCommand) -> Result<AgentReply, AgentError> {
+        self.shared.events.ready().await;
+        let command = match command {
+            AgentCommand::NewSession => return self.open_session(OpenSession::New).await,
+            AgentCommand::LoadSession { session_id } => {
+                return self.open_session(OpenSession::Load(SessionId::new(session_id))).await;
+            }
+            AgentCommand::Prompt { blocks } if blocks.is_empty() => return Err(AgentError::EmptyPrompt),
+            command => command,
+        };
+        let Some(connection) = self.connection() else {
+            return match command {
+                AgentCommand::Cancel => Ok(AgentReply::Done),
+                _ => Err(AgentError::NotConnected),
+            };
+        };
+        execute(&*connection, command).await
+    }
+
+    async fn open_session(&self, open: OpenSession) -> Result<AgentReply, AgentError> {
+        let _alone = self.shared.connecting.lock().await;
+        if let Some(connection) = self.connection()
+            && let Some(opening) = connection.open_session(open.clone())
+        {
+            return opening.await.map(|()| AgentReply::Done);
+        }
+        let mut target = match &*self.shared.link.lock() {
+            Link::Idle => return Err(AgentError::NotConnected),
+            Link::Disconnected(target) | Link::Connected(target, _) => target.clone(),
+        };
+        target.set_open(open);
         self.connect_alone(target).await.map(|_| AgentReply::Done)
     }
+}
+
+async fn execute(connection: &dyn AgentConnection, command: AgentCommand) -> Result<AgentReply, AgentError> {
+    let done = |in_time: bool| if in_time { AgentReply::Done } else { AgentReply::TooLate };
+    Ok(match command {
+        AgentCommand::Prompt { blocks } => AgentReply::Prompt {
+            prompt_id: connection.prompt(blocks).await?,
+        },
+        AgentCommand::Cancel => connection.cancel().await.map(|()| AgentReply::Done)?,
+        AgentCommand::Answer { request_id, decision } => done(connection.respond(request_id, decision).await?),
+        AgentCommand::RemoveQueued { prompt_id } => done(connection.remove_queued(prompt_id).await?),
+        AgentCommand::SetModel { model_id } => connection.set_model(model_id).await.map(|()| AgentReply::Done)?,
+        AgentCommand::SetMode { mode_id } => connection.set_mode(mode_id).await.map(|()| AgentReply::Done)?,
+        AgentCommand::ListSessions { cursor } => {
+            let page = connection.list_sessions(cursor).await?;
+            AgentReply::Sessions {
+                sessions: page.sessions,
+                next_cursor: page.next_cursor,
+            }
+        }
+        AgentCommand::Rename { title } => connection.rename(title).await.map(|()| AgentReply::Done)?,
+        AgentCommand::FindFiles { pattern } => AgentReply::Files {
+            paths: connection.find_files(Query::read(&pattern)).await?,
+        },
+        // Handled by the manager, with or without a connection.
+        AgentCommand::NewSession | AgentCommand::LoadSession { .. } => AgentReply::Done,
+    })
 }

@@ -1,124 +1,83 @@
-//! How far whoever shows a conversation has come, to go on from there after a restart.
+//! How far a reader has come in a conversation, to continue there after a restart.
 //!
-//! Events wait in a channel until somebody takes them, so how far the connection has read says nothing about how far the reader is.
-//! Therefore each event brings its own position along, and [`EventReceiver::position`] is that of the event that was taken last.
+//! Each event carries its position, and [`EventReceiver::position`] is that of the most recently received event.
 //!
-//! To lose nothing and to be told nothing twice, keep the position together with what came of the event, in one write:
+//! To lose nothing and to repeat nothing, save the position together with the effect of the event, in one write:
 //!
 //! ```no_run
-//! # async fn run(mut events: alongside_agent::EventReceiver, mut keep: impl FnMut(&alongside_agent::AgentEvent, String)) {
+//! # async fn run(mut events: alongside_agent::EventReceiver, mut save: impl FnMut(&alongside_agent::AgentEvent, String)) {
 //! while let Some(event) = events.recv().await {
 //!     if let Some(position) = events.position() {
-//!         keep(&event, serde_json::to_string(position).unwrap_or_default());
+//!         save(&event, serde_json::to_string(position).unwrap_or_default());
 //!     }
 //! }
 //! # }
 //! ```
 //!
-//! After a restart, connect with [`crate::ide::OpenSession::Resume`]. If the daemon still has what was missed,
-//! [`crate::ConnectedSession::resumed`] is true, what was kept stays good, and the events after it follow. Otherwise the session is
-//! opened with its history, as if it was new to us: [`crate::AgentEvent::HistoryStart`] says to forget what was kept. A session that the
-//! daemon does not even remember is an error, as it is for [`crate::ide::OpenSession::Load`].
+//! After a restart, connect with [`OpenSession::Resume`]. If the daemon still has the missed events,
+//! [`ConnectedSession::resumed`] is true, what was saved stays valid, and the missed events follow. Otherwise the session is opened with
+//! its history: `HistoryStart` says to forget what was saved. A session that the daemon no longer has is an error, as with
+//! [`OpenSession::Load`].
+//!
+//! [`EventReceiver::position`]: crate::EventReceiver::position
+//! [`OpenSession::Resume`]: crate::OpenSession::Resume
+//! [`OpenSession::Load`]: crate::OpenSession::Load
+//! [`ConnectedSession::resumed`]: crate::ConnectedSession::resumed
 
+use alongside_core::SessionId;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
 
 use crate::daemon::Cursor;
-use alongside_protocol::chat::AgentEvent;
 
-/// The place of an event in a session of a daemon. An agent that is our child has none: it ends with us.
+/// A position in a daemon's session. A local agent has none: it exits with us.
 ///
-/// There is no token and no address in it. There are the ids that the daemon knows us by in the session: nothing that opens a door, and
-/// nothing for a page either.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// It contains no token and no address. Our client ids in the session authorize nothing, but they are not for a page either.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Position {
-    /// The session.
-    pub session_id: String,
-    /// The last event of the daemon that was told to its end, and the life of the session that it counts in. Without an id the history
-    /// is being told: to go on means to begin with the history again.
+    pub session_id: SessionId,
+    /// The last daemon event that was delivered completely. Without an id, the history is being delivered: resuming starts with the
+    /// history again.
     #[serde(default)]
     pub(crate) cursor: Cursor,
-    /// How many events were told of the one of the daemon after that.
+    /// How many events of the next daemon event were delivered.
     #[serde(default)]
     pub(crate) partly: usize,
-    /// Who we have been in the session, the last one last. What one of them has caused was caused by us.
+    /// Our client ids in the session, the current one last. What any of them caused was caused by us.
     #[serde(default)]
     pub(crate) clients: Vec<String>,
     #[serde(default)]
-    pub(crate) told: Told,
+    pub(crate) delivered: Delivered,
 }
 
-/// What was told and will be said again by later events of the daemon, which must not be told again then.
+/// What was delivered and later daemon events will repeat, so that it is not delivered again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Told {
-    /// The prompts of ours that were accepted and have not ended.
+pub(crate) struct Delivered {
+    /// Our accepted prompts that have not ended.
     pub(crate) accepted: Vec<String>,
-    /// The prompts that wait.
     pub(crate) queued: Vec<String>,
-    /// The turn that is going on.
+    /// The running turn.
     pub(crate) running: Option<String>,
-    /// The turn that has ended last.
+    /// The most recently ended turn.
     pub(crate) ended: Option<String>,
-    /// The approvals that are open.
+    /// The open permission requests.
     pub(crate) open: Vec<String>,
 }
 
 impl Position {
-    /// Whether somebody who comes from here needs the history first.
+    pub(crate) fn new(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            cursor: Cursor::default(),
+            partly: 0,
+            clients: Vec::new(),
+            delivered: Delivered::default(),
+        }
+    }
+
+    /// Whether resuming here starts with the history.
     pub fn needs_history(&self) -> bool {
         self.cursor.last_event_id.is_none() || self.cursor.epoch.is_none()
-    }
-}
-
-/// Where events go. Sending never waits: whoever shows a conversation must not slow it down.
-#[derive(Clone, Debug)]
-pub struct EventSender {
-    events: mpsc::UnboundedSender<(AgentEvent, Option<Position>)>,
-}
-
-/// Where events come from.
-#[derive(Debug)]
-pub struct EventReceiver {
-    events: mpsc::UnboundedReceiver<(AgentEvent, Option<Position>)>,
-    position: Option<Position>,
-}
-
-/// A way for events, for connections that share one.
-pub fn event_channel() -> (EventSender, EventReceiver) {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let receiver = EventReceiver {
-        events: receiver,
-        position: None,
-    };
-    (EventSender { events: sender }, receiver)
-}
-
-impl EventSender {
-    pub(crate) fn send(&self, event: AgentEvent, position: Option<Position>) {
-        // Nobody listens any more: then nobody misses it.
-        let _ = self.events.send((event, position));
-    }
-}
-
-impl EventReceiver {
-    /// Takes the next event, or waits for it; `None` when there will be none. A call that is dropped has taken nothing.
-    pub async fn recv(&mut self) -> Option<AgentEvent> {
-        let (event, position) = self.events.recv().await?;
-        self.position = position;
-        Some(event)
-    }
-
-    /// Takes the next event if it is there.
-    pub fn try_recv(&mut self) -> Option<AgentEvent> {
-        let (event, position) = self.events.try_recv().ok()?;
-        self.position = position;
-        Some(event)
-    }
-
-    /// The place of the event that was taken last, to go on after it. `None` before the first one, and while the agent is a child.
-    pub fn position(&self) -> Option<&Position> {
-        self.position.as_ref()
     }
 }

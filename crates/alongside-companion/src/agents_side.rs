@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, Proposal, SessionId};
@@ -13,6 +14,7 @@ impl alongside_mcp::Companion for Companion {
         if let Some(client) = client {
             self.store.remember_client(session, client);
         }
+        self.store.forget_undelivered(session);
         self.with_core(|core, now| core.session_started(now, session, client.cloned()));
     }
 
@@ -45,9 +47,14 @@ impl alongside_mcp::Companion for Companion {
         })
         .await
         .map_err(|_| "The change could not be processed; try again.".to_owned())??;
-        self.with_core(|core, now| core.open_review(now, session, proposal))
-            .map(|_| ())
-            .map_err(|refusal| refusal.to_string())
+        self.with_core(|core, now| {
+            if self.is_stopping.load(Ordering::Relaxed) {
+                return Err("The companion is shutting down.".to_owned());
+            }
+            core.open_review(now, session, proposal)
+                .map(|_| ())
+                .map_err(|refusal| refusal.to_string())
+        })
     }
 
     fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {

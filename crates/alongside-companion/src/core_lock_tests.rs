@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use alongside_core::{ReviewId, SessionId};
+use alongside_discovery::Environment;
 use alongside_mcp::Companion as _;
 use alongside_protocol::{Desk, FrontEnd, Hello, Notification, Request};
 use parking_lot::Mutex;
@@ -34,8 +35,12 @@ fn companion(scratch: &TempDir, host: Host) -> Shared {
         display_name: "Editor".into(),
         pid: std::process::id(),
     };
-    let companion =
-        Arc::new_cyclic(|me| Companion::with_host(me.clone(), workspace, places, settings, identity, store, host));
+    let companion = Arc::new_cyclic(|me| {
+        let environment = Environment::current();
+        let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, store);
+        companion.host = Arc::new(host);
+        companion
+    });
     tokio::spawn(lifecycle::keep_deadlines(companion.clone()));
     tokio::spawn(files::keep_files(companion.clone()));
     companion

@@ -5,10 +5,13 @@
 //! are written by a thread, open files are looked up before ([`files`]), and diffs are computed before ([`drafts`]).
 
 mod agents_side;
+mod announcer;
 mod base;
 mod buffers;
 mod chat;
 mod clock;
+pub mod companion_record;
+pub mod connect_target;
 #[cfg(test)]
 mod core_lock_tests;
 pub mod doctor;
@@ -16,23 +19,24 @@ mod drafts;
 mod editor;
 mod files;
 mod jobs;
-mod kept_reviews;
 mod lifecycle;
 mod people_side;
 pub mod places;
-pub mod running;
+mod ranking;
+mod review_store;
 pub mod settings;
-mod standing;
 mod store;
 mod watcher;
-pub mod who;
+mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::{Deadline, DraftChange};
 use alongside_core::{Core, Effect, Now, Review, ReviewId};
+use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{
     AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
@@ -46,11 +50,11 @@ use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
 use jobs::Jobs;
-use standing::Standing;
+use ranking::Ranking;
 use store::Store;
 
 pub use editor::ended as process_ended;
-pub use lifecycle::{Options, Running};
+pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
 /// How many notifications a front end may be behind before it has to ask again.
 const NEWS_KEPT: usize = 128;
@@ -64,7 +68,7 @@ pub struct Companion {
     core: Mutex<Core>,
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
-    agents: OnceLock<alongside_mcp::Agents>,
+    agents: OnceLock<alongside_mcp::AgentHub>,
     news: broadcast::Sender<Notification>,
     /// Makes links to the page; set once the page is served.
     page_links: OnceLock<LoginLinks>,
@@ -80,10 +84,12 @@ pub struct Companion {
     chat: chat::Chat,
     settings: Mutex<Settings>,
     identity: Identity,
-    /// What `status` says about the outside; filled in when the companion is announced.
-    announced: Mutex<Announced>,
-    standing: Standing,
-    wake: Wake,
+    environment: Environment,
+    announce_report: Mutex<AnnounceReport>,
+    ranking: Ranking,
+    wake: WakeSignals,
+    /// Set with the core locked, before pending reviews are rejected: no review is opened after that.
+    is_stopping: AtomicBool,
 }
 
 /// Who the companion is for.
@@ -106,28 +112,30 @@ impl Identity {
 
 /// What was announced, and what could not be.
 #[derive(Clone, Debug, Default)]
-pub struct Announced {
+pub struct AnnounceReport {
     pub port: u16,
     pub files: Vec<PathBuf>,
     pub problems: Vec<String>,
 }
 
-/// What the housekeeping tasks wait for.
+/// What the background tasks wait for; each has one task.
 #[derive(Default)]
-struct Wake {
-    /// The next deadline of the core may be another one now.
+struct WakeSignals {
+    /// The core's next deadline may have changed.
     deadline: Notify,
-    /// The folders of the workspace changed.
+    /// The workspace's folders changed.
     workspace: Notify,
-    /// The editor was used, though another companion is found before it.
-    used: Notify,
-    /// Reviews came or went, so that other files must be watched.
+    /// The order of companions may have changed.
+    ranking: Notify,
+    /// Settings and ignore files have to be read again.
+    rules: Notify,
+    /// Reviews were opened or closed, so other files must be watched.
     reviews: Notify,
-    /// The file of a review may hold something else.
+    /// A file under review may have changed.
     bases: Notify,
     /// Other files are open, or they may lead elsewhere on disk.
     files: Notify,
-    /// Somebody asked the companion to end.
+    /// A front end asked the companion to stop.
     stop: Notify,
 }
 
@@ -155,21 +163,10 @@ impl Companion {
         me: Weak<Self>,
         workspace: Vec<PathBuf>,
         places: Places,
+        environment: Environment,
         settings: Settings,
         identity: Identity,
         store: Store,
-    ) -> Self {
-        Self::with_host(me, workspace, places, settings, identity, store, Host::default())
-    }
-
-    fn with_host(
-        me: Weak<Self>,
-        workspace: Vec<PathBuf>,
-        places: Places,
-        settings: Settings,
-        identity: Identity,
-        store: Store,
-        host: Host,
     ) -> Self {
         Self {
             me,
@@ -181,16 +178,18 @@ impl Companion {
             page_links: OnceLock::new(),
             store,
             buffers: Buffers::default(),
-            host: Arc::new(host),
+            host: Arc::default(),
             lookups: Jobs::default(),
             full_lookup: Arc::default(),
             base_reads: Jobs::default(),
             places,
             settings: Mutex::new(settings),
-            standing: Standing::new(identity.has_editor()),
+            ranking: Ranking::new(identity.has_editor()),
             identity,
-            announced: Mutex::default(),
-            wake: Wake::default(),
+            environment,
+            announce_report: Mutex::default(),
+            wake: WakeSignals::default(),
+            is_stopping: AtomicBool::new(false),
         }
     }
 
@@ -207,11 +206,11 @@ impl Companion {
     /// A link that opens the page in a browser, once.
     pub fn page_link(&self) -> anyhow::Result<String> {
         let links = self.page_links.get().context("this companion does not serve a page")?;
-        links.make().context("cannot create a link to the page")
+        links.create().context("cannot create a link to the page")
     }
 
-    pub fn announced(&self) -> Announced {
-        self.announced.lock().clone()
+    pub fn announce_report(&self) -> AnnounceReport {
+        self.announce_report.lock().clone()
     }
 
     pub fn workspace(&self) -> Vec<PathBuf> {
@@ -235,8 +234,8 @@ impl Companion {
     fn carry_out(&self, core: &Core, effect: Effect) {
         match effect {
             Effect::PublishContext(context) => {
-                if let (Some(agents), Ok(text)) = (self.agents.get(), serde_json::to_string(&context)) {
-                    agents.publish_context(text);
+                if let Some(agents) = self.agents.get() {
+                    agents.publish_context(&context);
                 }
                 self.tell_people(Notification::ContextChanged(context));
             }

@@ -1,154 +1,141 @@
-//! The beginning and the end of a companion.
+//! Start and stop of a companion.
 //!
-//! The order is the specification's: listen, then announce; and at the end take the announcement away first, so that no
-//! agent finds a port that is about to close, then tell those who wait, then hang up.
+//! The order matters: listen, then announce. A stop removes the announcement first, so that no agent finds a port that is about to
+//! close; then rejects what is pending, waits for agents between two event streams, and closes the streams. What no agent
+//! received is saved, and the next companion on this port sends it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alongside_core::Secret;
+use alongside_core::{Decision, Secret, SessionId};
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_page::PageServer;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::announcer::{Announcer, AnnouncerTask};
 use super::chat::is_of_chat;
-use super::standing::Others;
+use super::ranking::{Rank, keep_ranked};
 use super::store::Store;
 use super::watcher::{Changes, Watcher};
 use super::{Companion, Identity, Shared, editor, files, ignore_files};
+use crate::companion_record::CompanionRecord;
 use crate::places::Places;
-use crate::running::Record;
 use crate::settings::Settings;
 
-/// How long the agents of restored reviews have to come back. They try again after one second, and twice more.
-const RETURN_TIME: Duration = Duration::from_secs(30);
+/// How long the agents of restored reviews and decisions have to come back. They try again after one second, and twice more.
+const RESTORE_GRACE: Duration = Duration::from_secs(30);
 
-/// How often a file that is removed again and again is written in one go.
-const ATTEMPTS: usize = 5;
+/// How long a file must be unchanged before it is read again.
+const SETTLE_DELAY: Duration = Duration::from_millis(80);
+/// When a file that keeps changing is read anyway.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a file must not have changed to count as written.
-const QUIET: Duration = Duration::from_millis(80);
-/// How long to wait for that.
-const NEVER_QUIET: Duration = Duration::from_secs(2);
-
-/// What can be chosen about a companion.
+/// How to start a companion.
 #[derive(Debug, Default)]
 pub struct Options {
     /// The folders of the workspace.
     pub workspace: Vec<PathBuf>,
-    /// The short name that agents are given.
+    /// The short name that agents are sent.
     pub name: Option<String>,
     /// The name that agents show.
     pub display_name: Option<String>,
-    /// The editor's process.
+    /// The editor's process; the companion stops when it ends.
     pub pid: Option<u32>,
+    /// Where settings and state are kept; by default the user's directories.
+    pub places: Option<Places>,
+    /// What the discovery files depend on; by default this process's environment.
+    pub environment: Option<Environment>,
+    /// How long a stop waits for agents between two event streams; by default 2 s.
+    pub reconnect_grace: Option<Duration>,
 }
 
-/// A companion that serves.
-pub struct Running {
+/// A running companion. Dropping it closes everything at once; [`stop`](Self::stop) lets agents receive their decisions.
+pub struct RunningCompanion {
     companion: Shared,
     server: alongside_mcp::Server,
     page: PageServer,
     announcement: Announcement,
-    record: Record,
+    record: CompanionRecord,
+    announcer: AnnouncerTask,
     tasks: JoinSet<()>,
     editor: Option<u32>,
 }
 
-/// What a script is told when the companion is ready.
+/// What `serve --json` prints when the companion is ready.
 #[derive(Debug, Serialize)]
-pub struct Ready {
+pub struct ReadyLine {
     port: u16,
     pid: u32,
     workspace: Vec<PathBuf>,
     files: Vec<PathBuf>,
 }
 
-impl Running {
+impl RunningCompanion {
     /// Starts a companion and announces it.
     pub async fn start(options: Options) -> Result<Self> {
-        let places = Places::of_user()?;
-        let environment = Environment::current();
-        let workspace = options
-            .workspace
-            .iter()
-            .map(|folder| real_directory(folder))
-            .collect::<Result<Vec<_>>>()?;
-        let settings = Settings::load(&places.settings(), &workspace)?;
-        let privacy = settings.privacy(&workspace, &ignore_files())?;
-        let identity = identity(&options, &settings);
-
-        let store = Store::open(&places, &identity.name, &workspace)?;
-        let former = store.former_agents();
-        let companion = Arc::new_cyclic(|me| {
-            let (workspace, places) = (workspace.clone(), places.clone());
-            Companion::new(me.clone(), workspace, places, settings, identity.clone(), store)
-        });
-        let (server, token) = listen(&companion, former).await?;
-        // Nobody can have connected yet who would have to be told something: the token is not written down before this.
+        let (editor, reconnect) = (options.pid, options.reconnect_grace);
+        let companion = tokio::task::spawn_blocking(|| open(options))
+            .await
+            .context("cannot start the companion")??;
+        let (server, token) = listen(&companion, reconnect).await?;
+        // No agent can have connected yet: nobody else has the token.
         let _ = companion.agents.set(server.agents());
         companion.store.remember_agents(server.port(), &token);
-        companion.with_core(|core, _| core.set_privacy(privacy));
-        let mut restored = companion.store.restore();
-        // A child has ended with the companion that it belonged to: nobody waits for these.
-        for review in restored.extract_if(.., |review| is_of_chat(&review.session)) {
-            companion.store.forget(review.id);
-        }
-        companion.with_core(|core, now| restored.into_iter().for_each(|review| core.restore_review(now, review)));
+        restore(&companion);
 
-        let people = websocket::Listener::bind()
+        let front_ends = websocket::Listener::bind()
             .await
             .context("cannot listen on a loopback port for front ends")?;
-        let people_token = new_token()?;
+        let front_token = new_token()?;
         let page = serve_page(&companion).await?;
-        let mut announcement = Announcement {
+        let identity = companion.identity.clone();
+        let announcement = Announcement {
             port: server.port(),
             token,
-            workspace,
+            workspace: companion.workspace(),
             name: identity.name,
             display_name: identity.display_name,
             pid: identity.pid,
-            last_use: companion.standing.last_use(),
+            last_use: companion.ranking.last_use(),
             is_first: false,
         };
-        let mut record = Record::write(&places, &announcement, people.port(), &people_token)?;
-        let (_, others) = companion.find_place(&mut announcement, &mut record);
-        let files = DiscoveryFiles::write(&environment, &announcement)?;
-        note_announced(&companion, announcement.port, &files);
+        let front_port = front_ends.port();
+        let (announcer, rank, peers) = {
+            let (companion, front_token) = (companion.clone(), front_token.clone());
+            tokio::task::spawn_blocking(move || announce(companion, announcement, front_port, &front_token))
+                .await
+                .context("cannot announce the companion")??
+        };
+        let (announcement, record) = (announcer.announcement.clone(), announcer.record.clone());
+        let (ranks, latest_rank) = watch::channel(rank);
 
         let mut tasks = JoinSet::new();
-        tasks.spawn(people.serve(companion.clone(), people_token));
+        tasks.spawn(front_ends.serve(companion.clone(), front_token));
         tasks.spawn(keep_deadlines(companion.clone()));
         tasks.spawn(files::keep_files(companion.clone()));
         tasks.spawn(companion.clone().listen_to_chat());
         tasks.spawn(companion.clone().resume_chat());
-        tasks.spawn(keep_announced(
-            companion.clone(),
-            announcement.clone(),
-            files,
-            record.clone(),
-            others,
-        ));
-        tasks.spawn({
-            let companion = companion.clone();
-            async move {
-                tokio::time::sleep(RETURN_TIME).await;
-                companion.with_core(|core, _| core.orphan_absent());
-            }
-        });
+        tasks.spawn(keep_ranked(companion.clone(), ranks, peers));
+        let watcher = Watcher::new();
+        tasks.spawn(keep_rules(companion.clone(), watcher.changes.clone()));
+        tasks.spawn(keep_bases(companion.clone(), watcher));
+        tasks.spawn(drop_absent(companion.clone()));
         Ok(Self {
+            announcer: announcer.start(latest_rank),
             companion,
             server,
             page,
             announcement,
             record,
             tasks,
-            editor: options.pid,
+            editor,
         })
     }
 
@@ -160,22 +147,22 @@ impl Running {
         &self.announcement
     }
 
-    /// Where commands find it.
-    pub fn record(&self) -> &Record {
+    /// How commands and front ends connect.
+    pub fn record(&self) -> &CompanionRecord {
         &self.record
     }
 
-    pub fn ready(&self) -> Ready {
-        Ready {
+    pub fn ready_line(&self) -> ReadyLine {
+        ReadyLine {
             port: self.announcement.port,
             pid: std::process::id(),
             workspace: self.announcement.workspace.clone(),
-            files: self.companion.announced().files,
+            files: self.companion.announce_report().files,
         }
     }
 
-    /// Waits until somebody says stop or the editor has exited.
-    pub async fn stopped(&self) {
+    /// Waits until a front end asks the companion to stop, or the editor has exited.
+    pub async fn stop_requested(&self) {
         let editor_ended = async {
             match self.editor {
                 Some(pid) => editor::ended(pid).await,
@@ -188,38 +175,138 @@ impl Running {
         }
     }
 
-    /// Ends the companion in good order.
-    pub async fn end(mut self) {
-        // The discovery files go with the task that keeps them.
+    /// Stops the companion: rejects pending changes, delivers decisions, saves those that could not be delivered, and waits
+    /// until all files are written.
+    pub async fn stop(mut self) {
+        self.announcer.stop().await;
         self.tasks.shutdown().await;
-        self.record.remove();
-        self.companion.with_core(|core, _| core.shut_down());
-        self.companion.chat.end().await;
-        tokio::join!(self.server.shutdown(), self.page.shutdown());
+        let companion = self.companion;
+        let expected = companion.with_core(|core, _| {
+            companion.is_stopping.store(true, Ordering::Relaxed);
+            core.shut_down();
+            let early = core.early_decisions().iter();
+            let mut expected: Vec<SessionId> = early.map(|(session, _)| session.clone()).collect();
+            expected.retain(|session| !is_of_chat(session));
+            expected
+        });
+        tokio::join!(companion.chat.end(), self.server.drain(&expected));
+        let (undelivered, ()) = tokio::join!(self.server.shutdown(), self.page.shutdown());
+        companion.save_undelivered(undelivered);
+        companion.store.flush().await;
     }
 }
 
-async fn listen(companion: &Shared, former: Option<(u16, Secret)>) -> Result<(alongside_mcp::Server, Secret)> {
-    if let Some((port, token)) = former {
-        let config = alongside_mcp::Config {
-            port: Some(port),
-            ..alongside_mcp::Config::new(token.clone())
-        };
-        match alongside_mcp::Server::bind(config, companion.clone()).await {
+impl Companion {
+    fn save_undelivered(&self, outboxes: Vec<alongside_mcp::Undelivered>) {
+        let of_outboxes = outboxes
+            .into_iter()
+            .flat_map(|(session, decisions)| decisions.into_iter().map(move |decision| (session.clone(), decision)));
+        let early = self.core.lock().early_decisions().to_vec();
+        let undelivered: Vec<(SessionId, Decision)> = early
+            .into_iter()
+            .chain(of_outboxes)
+            .filter(|(session, _)| !is_of_chat(session))
+            .collect();
+        if !undelivered.is_empty() {
+            let count = undelivered.len();
+            tracing::warn!(
+                count,
+                "some decisions did not reach their agents; the next companion here sends them"
+            );
+        }
+        self.store.save_undelivered(undelivered);
+    }
+}
+
+/// Reads settings, state and the chat's journal. Blocks.
+fn open(options: Options) -> Result<Shared> {
+    let places = options.places.clone().map_or_else(Places::of_user, Ok)?;
+    let environment = options.environment.clone().unwrap_or_else(Environment::current);
+    let workspace = options
+        .workspace
+        .iter()
+        .map(|folder| real_directory(folder))
+        .collect::<Result<Vec<_>>>()?;
+    let settings = Settings::load(&places.settings(), &workspace)?;
+    let privacy = settings.privacy(&workspace, &ignore_files())?;
+    let identity = identity(&options, &settings);
+    let store = Store::open(&places, &identity.name, &workspace)?;
+    let companion =
+        Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, store));
+    companion.with_core(|core, _| core.set_privacy(privacy));
+    Ok(companion)
+}
+
+/// Restores open reviews and undelivered decisions.
+fn restore(companion: &Companion) {
+    let mut reviews = companion.store.restore();
+    // A child process ended with its companion, so nothing waits for these.
+    for review in reviews.extract_if(.., |review| is_of_chat(&review.session)) {
+        companion.store.forget(review.id);
+    }
+    let undelivered = companion.store.undelivered();
+    companion.with_core(|core, now| {
+        for review in reviews {
+            core.restore_review(now, review);
+        }
+        for (session, decision) in undelivered {
+            core.restore_decision(session, decision);
+        }
+    });
+}
+
+/// Writes the record, then the discovery files. Blocks.
+fn announce(
+    companion: Shared,
+    mut announcement: Announcement,
+    front_port: u16,
+    front_token: &Secret,
+) -> Result<(Announcer, Rank, Vec<u32>)> {
+    let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token)?;
+    let unranked = Rank {
+        is_first: false,
+        last_use: announcement.last_use,
+    };
+    let (rank, peers) = companion.rank(unranked);
+    if rank != unranked {
+        announcement.is_first = rank.is_first;
+        announcement.last_use = rank.last_use;
+        record.set_last_use(rank.last_use);
+    }
+    let files = DiscoveryFiles::write(&companion.environment, &announcement)?;
+    let announcer = Announcer {
+        companion,
+        announcement,
+        files,
+        record,
+    };
+    announcer.report();
+    Ok((announcer, rank, peers))
+}
+
+async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alongside_mcp::Server, Secret)> {
+    let config = |port, token: &Secret| {
+        let mut config = alongside_mcp::Config::new(token.clone());
+        config.port = port;
+        config.timing.reconnect = reconnect.unwrap_or(config.timing.reconnect);
+        config
+    };
+    if let Some((port, token)) = companion.store.previous_agents() {
+        match alongside_mcp::Server::bind(config(Some(port), &token), companion.clone()).await {
             Ok(server) => return Ok((server, token)),
             Err(error) => tracing::info!(%error, port, "the previous port is in use"),
         }
     }
     let token = new_token()?;
-    let server = alongside_mcp::Server::bind(alongside_mcp::Config::new(token.clone()), companion.clone())
+    let server = alongside_mcp::Server::bind(config(None, &token), companion.clone())
         .await
         .context("cannot listen on a loopback port for agents")?;
     Ok((server, token))
 }
 
-/// Serves the built-in page, where it was before if that is free, so that open pages go on by themselves.
+/// Serves the page on its previous port if that is free, so that open pages reconnect.
 async fn serve_page(companion: &Shared) -> Result<PageServer> {
-    if let Some((port, session)) = companion.store.former_page() {
+    if let Some((port, session)) = companion.store.previous_page() {
         match bind_page(companion, Some(port), session).await {
             Ok(page) => return Ok(page),
             Err(error) => tracing::info!(%error, port, "the page's previous port is in use"),
@@ -253,9 +340,7 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> st
 }
 
 fn new_token() -> Result<Secret> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| anyhow!("cannot get random bytes from the system: {error}"))?;
-    Ok(Secret::from_bytes(bytes))
+    alongside_loopback::random_secret().context("cannot get random bytes from the system")
 }
 
 fn identity(options: &Options, settings: &Settings) -> Identity {
@@ -265,7 +350,7 @@ fn identity(options: &Options, settings: &Settings) -> Identity {
         .or_else(|| settings.name.clone())
         .unwrap_or_else(|| "alongside".to_owned());
     let display_name = options.display_name.clone().or_else(|| settings.display_name.clone());
-    // A name that was given stands for itself before our own does.
+    // A custom name is also the better display name.
     let display_name = display_name.unwrap_or_else(|| {
         if name == "alongside" {
             "Alongside".to_owned()
@@ -280,7 +365,7 @@ fn identity(options: &Options, settings: &Settings) -> Identity {
     }
 }
 
-fn real_directory(folder: &std::path::Path) -> Result<PathBuf> {
+fn real_directory(folder: &Path) -> Result<PathBuf> {
     let real = folder
         .canonicalize()
         .with_context(|| format!("cannot use the workspace folder {}", folder.display()))?;
@@ -291,14 +376,7 @@ fn real_directory(folder: &std::path::Path) -> Result<PathBuf> {
     }
 }
 
-fn note_announced(companion: &Companion, port: u16, files: &DiscoveryFiles) {
-    let mut announced = companion.announced.lock();
-    announced.port = port;
-    announced.files = files.paths().map(std::path::Path::to_owned).collect();
-    announced.problems = files.problems().iter().map(ToString::to_string).collect();
-}
-
-/// Lets the core do what has fallen due.
+/// Lets the core do what is due.
 pub(super) async fn keep_deadlines(companion: Shared) {
     loop {
         let deadline = companion.core.lock().next_deadline();
@@ -315,99 +393,56 @@ pub(super) async fn keep_deadlines(companion: Shared) {
     }
 }
 
-/// Keeps the discovery files true: when the workspace changes, when another companion is used or ends, and when somebody
-/// removes them while we live. Dropping this removes them.
-async fn keep_announced(
-    companion: Shared,
-    mut announcement: Announcement,
-    mut files: DiscoveryFiles,
-    mut record: Record,
-    known: Vec<u32>,
-) {
-    let mut others = Others::default();
-    others.watch(known);
-    let mut watcher = Watcher::new();
-    let changes = watcher.changes.clone();
-    // Somebody may have been faster than the first watch.
-    changes.removed.notify_one();
+/// Gives up on the agents of restored reviews and decisions that did not come back.
+async fn drop_absent(companion: Shared) {
+    tokio::time::sleep(RESTORE_GRACE).await;
+    companion.with_core(|core, _| core.orphan_absent());
+    companion.store.forget_all_undelivered();
+}
+
+/// Reads settings and ignore files again when they change, or the workspace does.
+async fn keep_rules(companion: Shared, changes: Arc<Changes>) {
     loop {
-        watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
         tokio::select! {
-            () = companion.wake.workspace.notified() => {
-                announcement.workspace = companion.workspace();
-                record.set_workspace(&announcement.workspace);
-                companion.refresh_privacy();
-                let (_, pids) = companion.find_place(&mut announcement, &mut record);
-                others.watch(pids);
-            }
-            () = changes.removed.notified() => {
-                // Looked at again after watching: what was removed before the new watch began would go unnoticed. A
-                // place that cannot be written is left until the next event.
-                for _ in 0..ATTEMPTS {
-                    if files.missing().is_empty() {
-                        break;
-                    }
-                    tracing::warn!("a discovery file was removed by another process; recreating it");
-                    rewrite(&companion, &announcement, &mut files);
-                    watcher.forget();
-                    watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
-                }
-                // What was removed or put in its place may be a record.
-                let (is_new, pids) = companion.find_place(&mut announcement, &mut record);
-                others.watch(pids);
-                if !is_new {
-                    continue;
-                }
-            }
-            () = others.ended() => {
-                changes.removed.notify_one();
-                continue;
-            }
-            () = companion.wake.used.notified() => {
-                changes.removed.notify_one();
-                continue;
-            }
-            () = changes.rules.notified() => {
-                companion.refresh_privacy();
-                continue;
-            }
-            // Watched first, then looked at once more: what happened in between is not missed.
-            () = companion.wake.reviews.notified() => {
-                watcher.watch(directories(&companion, &announcement, &files), reviewed(&companion));
-                settled(&changes).await;
-                companion.refresh_bases();
-                continue;
-            }
-            () = companion.wake.bases.notified() => {
-                companion.refresh_bases();
-                continue;
-            }
-            () = changes.bases.notified() => {
-                settled(&changes).await;
-                companion.refresh_bases();
-                continue;
-            }
+            () = companion.wake.rules.notified() => {}
+            () = changes.rules.notified() => {}
         }
-        rewrite(&companion, &announcement, &mut files);
+        let blocking = companion.clone();
+        let _ = tokio::task::spawn_blocking(move || blocking.refresh_privacy()).await;
     }
 }
 
-/// Waits until a file that is being written is quiet. Many programs empty a file before they fill it, and merging with an
+/// Watches settings, ignore files and the files under review, and compares reviews with the latter when they change.
+async fn keep_bases(companion: Shared, mut watcher: Watcher) {
+    let changes = watcher.changes.clone();
+    loop {
+        // Watched first, then read once more, so that a change in between is not missed.
+        watcher.watch(directories(&companion), reviewed(&companion));
+        tokio::select! {
+            () = companion.wake.reviews.notified() => {
+                watcher.watch(directories(&companion), reviewed(&companion));
+                settled(&changes).await;
+            }
+            () = companion.wake.bases.notified() => {}
+            () = changes.bases.notified() => settled(&changes).await,
+        }
+        companion.refresh_bases();
+    }
+}
+
+/// Waits until a file is no longer being written. Many programs empty a file before they fill it, and merging with an
 /// empty file in between would throw the draft into conflict.
 async fn settled(changes: &Changes) {
-    let writing = async { while tokio::time::timeout(QUIET, changes.bases.notified()).await.is_ok() {} };
-    // A file that is never quiet is looked at all the same.
-    let _ = tokio::time::timeout(NEVER_QUIET, writing).await;
+    let writing = async {
+        while tokio::time::timeout(SETTLE_DELAY, changes.bases.notified())
+            .await
+            .is_ok()
+        {}
+    };
+    let _ = tokio::time::timeout(SETTLE_TIMEOUT, writing).await;
 }
 
-fn rewrite(companion: &Companion, announcement: &Announcement, files: &mut DiscoveryFiles) {
-    if let Err(error) = files.rewrite(announcement) {
-        tracing::error!(%error, "cannot update the discovery files; agents may not find this companion");
-    }
-    note_announced(companion, announcement.port, files);
-}
-
-/// The files of the reviews that wait.
+/// The files under review.
 fn reviewed(companion: &Companion) -> BTreeSet<PathBuf> {
     companion
         .core
@@ -417,12 +452,7 @@ fn reviewed(companion: &Companion) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-fn directories(companion: &Companion, announcement: &Announcement, files: &DiscoveryFiles) -> BTreeSet<PathBuf> {
-    let discovery = files.directories().into_iter().map(std::path::Path::to_owned);
+fn directories(companion: &Companion) -> BTreeSet<PathBuf> {
     let settings = Some(companion.places.configuration.clone()).filter(|directory| directory.is_dir());
-    discovery
-        .chain([companion.places.companions()])
-        .chain(announcement.workspace.iter().cloned())
-        .chain(settings)
-        .collect()
+    companion.workspace().into_iter().chain(settings).collect()
 }

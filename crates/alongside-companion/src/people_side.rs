@@ -127,7 +127,7 @@ impl Desk for Companion {
 
 impl Companion {
     pub(crate) fn status(&self) -> Status {
-        let announced = self.announced();
+        let announced = self.announce_report();
         self.with_core(|core, _| Status {
             pid: std::process::id(),
             port: announced.port,

@@ -1,7 +1,9 @@
-//! What a person has configured: `config.toml` of the user and `.alongside.toml` of a workspace.
+//! Settings: the user's `config.toml` and a workspace's `.alongside.toml`.
 //!
-//! A workspace may come from anywhere, so its file can only make things stricter. An unknown key or a bad value is an
-//! error with its place and a suggestion: a setting that is silently ignored is worse than none.
+//! A workspace may come from anywhere, so its file can only make things stricter. An unknown key or an invalid value is an
+//! error with its line and a suggestion: a silently ignored setting is worse than none.
+
+mod keys;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,13 +18,13 @@ use alongside_core::privacy::{PatternError, Privacy};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The name of a workspace's own settings.
+use keys::{AgentKey, Key, Scope, all_keys};
+
 pub const WORKSPACE_FILE: &str = ".alongside.toml";
 
-/// What is configured.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// `companion.name`: the short name that agents are given.
+    /// `companion.name`: the short name that agents are sent.
     pub name: Option<String>,
     /// `companion.display-name`: the name that agents show.
     pub display_name: Option<String>,
@@ -43,21 +45,19 @@ pub struct Settings {
 pub struct AgentSettings {
     /// `agents.<id>.command`: the program and its arguments.
     pub command: Vec<String>,
-    /// `agents.<id>.name`: what people call it.
+    /// `agents.<id>.name`: its display name.
     pub name: Option<String>,
 }
 
 /// Whether agents may propose changes to files outside every folder of the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutsideWorkspace {
-    /// They may: the person sees the path and decides.
+    /// The user sees the path and decides.
     #[default]
     Allow,
-    /// They may not.
     Forbid,
 }
 
-/// What is wrong with a settings file, and where.
 #[derive(Debug)]
 pub struct SettingsError {
     file: PathBuf,
@@ -76,31 +76,14 @@ impl fmt::Display for SettingsError {
     }
 }
 
-/// Whose file it is; a workspace's file knows fewer keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner<'a> {
     User,
     Workspace(&'a Path),
 }
 
-const USER_KEYS: &[&str] = &[
-    "companion.name",
-    "companion.display-name",
-    "page.open",
-    "privacy.hide",
-    "review.outside-workspace",
-    "daemon.enabled",
-    "daemon.url",
-    "daemon.token",
-    "daemon.token-file",
-    "daemon.ca-file",
-    "agents.<id>.command",
-    "agents.<id>.name",
-];
-const WORKSPACE_KEYS: &[&str] = &["privacy.hide", "review.outside-workspace"];
-
 impl Settings {
-    /// Reads the user's settings and those of each folder of the workspace; files that do not exist say nothing.
+    /// Reads the user's settings and those of each folder of the workspace; missing files are skipped.
     pub fn load(user_file: &Path, workspace: &[PathBuf]) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         settings.load_file(user_file, Owner::User)?;
@@ -128,7 +111,7 @@ impl Settings {
         for (folder, file) in files {
             let Ok(text) = fs::read(&file) else { continue };
             let text = String::from_utf8_lossy(&text);
-            // A line that is no pattern hides nothing for git either; the rest of the file still counts.
+            // Git skips an invalid line as well and applies the rest of the file.
             for error in privacy.hide(&file.display().to_string(), Some(folder), text.lines()) {
                 tracing::warn!(%error, "skipping an invalid line in an ignore file");
             }
@@ -169,18 +152,15 @@ impl Settings {
                     self.set_agent(&reader, key.get_ref(), key.span(), value)?;
                     continue;
                 }
-                self.set(
-                    &reader,
-                    &format!("{}.{}", section.get_ref(), key.get_ref()),
-                    key.span(),
-                    value,
-                )?;
+                let name = format!("{}.{}", section.get_ref(), key.get_ref());
+                let known = Key::parse(&name).filter(|key| reader.may_set(key.scope()));
+                let known = known.ok_or_else(|| reader.unknown_key(&name, key.span()))?;
+                self.set(&reader, known, value)?;
             }
         }
         Ok(())
     }
 
-    /// A command is a program that runs as the person does: a workspace, which may come from anywhere, has no say in it.
     fn set_agent(
         &mut self,
         reader: &Reader<'_>,
@@ -191,16 +171,17 @@ impl Settings {
         let DeValue::Table(table) = value.get_ref() else {
             return Err(reader.unknown_key(&format!("agents.{id}"), place));
         };
-        if reader.owner != Owner::User {
-            return Err(reader.unknown_key("agents.<id>.command", place));
+        if !reader.may_set(AgentKey::Command.scope()) {
+            return Err(reader.unknown_key(AgentKey::Command.name(), place));
         }
         let mut agent = AgentSettings::default();
         for (key, value) in table {
+            let general_name = format!("agents.<id>.{}", key.get_ref());
             let name = format!("agents.{id}.{}", key.get_ref());
-            match key.get_ref().as_ref() {
-                "command" => agent.command = reader.texts(&name, value)?,
-                "name" => agent.name = Some(reader.text(&name, value)?),
-                other => return Err(reader.unknown_key(&format!("agents.<id>.{other}"), key.span())),
+            match AgentKey::parse(&general_name) {
+                Some(AgentKey::Command) => agent.command = reader.strings(&name, value)?,
+                Some(AgentKey::Name) => agent.name = Some(reader.string(&name, value)?),
+                None => return Err(reader.unknown_key(&general_name, key.span())),
             }
         }
         if agent.command.is_empty() {
@@ -211,44 +192,36 @@ impl Settings {
         Ok(())
     }
 
-    fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        key: &str,
-        key_place: Range<usize>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<(), SettingsError> {
-        if !reader.keys().contains(&key) {
-            return Err(reader.unknown_key(key, key_place));
-        }
+    fn set(&mut self, reader: &Reader<'_>, key: Key, value: &Spanned<DeValue<'_>>) -> Result<(), SettingsError> {
+        let name = key.name();
         match key {
-            "companion.name" => self.name = Some(reader.text(key, value)?),
-            "companion.display-name" => self.display_name = Some(reader.text(key, value)?),
-            "page.open" => self.open_page = reader.truth(key, value)?,
-            "daemon.enabled" => self.daemon.enabled = Some(reader.truth(key, value)?),
-            "daemon.url" => self.daemon.url = Some(reader.text(key, value)?),
-            "daemon.token" => self.daemon.token = Secret::new(&reader.text(key, value)?),
-            "daemon.token-file" => self.daemon.token_file = Some(reader.text(key, value)?.into()),
-            "daemon.ca-file" => self.daemon.ca_file = Some(reader.text(key, value)?.into()),
-            "privacy.hide" => {
+            Key::CompanionName => self.name = Some(reader.string(name, value)?),
+            Key::CompanionDisplayName => self.display_name = Some(reader.string(name, value)?),
+            Key::PageOpen => self.open_page = reader.bool(name, value)?,
+            Key::DaemonEnabled => self.daemon.enabled = Some(reader.bool(name, value)?),
+            Key::DaemonUrl => self.daemon.url = Some(reader.string(name, value)?),
+            Key::DaemonToken => self.daemon.token = Secret::new(&reader.string(name, value)?),
+            Key::DaemonTokenFile => self.daemon.token_file = Some(reader.string(name, value)?.into()),
+            Key::DaemonCaFile => self.daemon.ca_file = Some(reader.string(name, value)?.into()),
+            Key::PrivacyHide => {
                 let root = match reader.owner {
                     Owner::User => None,
                     Owner::Workspace(root) => Some(root.to_owned()),
                 };
                 self.hide
-                    .push((reader.file.to_owned(), root, reader.texts(key, value)?));
+                    .push((reader.file.to_owned(), root, reader.strings(name, value)?));
             }
-            _ => match (reader.text(key, value)?.as_str(), reader.owner) {
+            Key::ReviewOutsideWorkspace => match (reader.string(name, value)?.as_str(), reader.owner) {
                 ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,
                 ("allow", Owner::User) => self.outside_workspace = OutsideWorkspace::Allow,
                 ("allow", Owner::Workspace(_)) => {
                     let message = format!(
-                        "`{key}` can be \"allow\" only in your user settings; a workspace can only set \"forbid\""
+                        "`{name}` can be \"allow\" only in your user settings; a workspace can only set \"forbid\""
                     );
                     return Err(reader.error(Some(value.span()), message));
                 }
                 (other, _) => {
-                    let message = format!("`{key}` must be \"allow\" or \"forbid\", not \"{other}\"");
+                    let message = format!("`{name}` must be \"allow\" or \"forbid\", not \"{other}\"");
                     return Err(reader.error(Some(value.span()), message));
                 }
             },
@@ -257,7 +230,7 @@ impl Settings {
     }
 }
 
-/// One file while it is read.
+/// A settings file that is being read.
 struct Reader<'a> {
     file: &'a Path,
     text: &'a str,
@@ -265,12 +238,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn keys(&self) -> &'static [&'static str] {
-        if self.owner == Owner::User {
-            USER_KEYS
-        } else {
-            WORKSPACE_KEYS
-        }
+    fn may_set(&self, scope: Scope) -> bool {
+        self.owner == Owner::User || scope == Scope::UserOrWorkspace
     }
 
     fn error(&self, place: Option<Range<usize>>, message: String) -> SettingsError {
@@ -290,34 +259,39 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&self, key: &str, place: Range<usize>) -> SettingsError {
-        let message = if self.owner != Owner::User && USER_KEYS.contains(&key) {
+        let is_known = all_keys().any(|(name, _)| name == key);
+        let settable: Vec<&str> = all_keys()
+            .filter(|(_, scope)| self.may_set(*scope))
+            .map(|(name, _)| name)
+            .collect();
+        let message = if is_known && self.owner != Owner::User {
             format!("`{key}` cannot be set by a workspace; move it to your user settings")
         } else {
-            match closest(key, self.keys()) {
+            match closest(key, &settable) {
                 Some(meant) => format!("unknown setting `{key}`; did you mean `{meant}`?"),
-                None => format!("unknown setting `{key}`; expected one of {}", self.keys().join(", ")),
+                None => format!("unknown setting `{key}`; expected one of {}", settable.join(", ")),
             }
         };
         self.error(Some(place), message)
     }
 
-    fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, SettingsError> {
+    fn string(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, SettingsError> {
         match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
             _ => Err(self.error(Some(value.span()), format!("`{key}` must be a non-empty string"))),
         }
     }
 
-    fn truth(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, SettingsError> {
+    fn bool(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, SettingsError> {
         match value.get_ref() {
-            DeValue::Boolean(truth) => Ok(*truth),
+            DeValue::Boolean(value) => Ok(*value),
             _ => Err(self.error(Some(value.span()), format!("`{key}` must be true or false"))),
         }
     }
 
-    fn texts(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, SettingsError> {
+    fn strings(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, SettingsError> {
         match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(|item| self.text(key, item)).collect(),
+            DeValue::Array(items) => items.iter().map(|item| self.string(key, item)).collect(),
             _ => Err(self.error(
                 Some(value.span()),
                 format!("`{key}` must be a list of strings, such as [\"one\", \"two\"]"),
@@ -327,7 +301,7 @@ impl Reader<'_> {
 }
 
 /// The key that was probably meant: few letters differ, in the whole or in its last part.
-fn closest(key: &str, keys: &'static [&'static str]) -> Option<&'static str> {
+fn closest<'a>(key: &str, keys: &[&'a str]) -> Option<&'a str> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().replace('_', "-");
     keys.iter()
         .map(|candidate| {
@@ -377,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_do_not_exist_say_nothing() {
+    fn missing_files_give_the_defaults() {
         assert_eq!(
             Settings::load(Path::new("/none"), &["/none".into()]).unwrap(),
             Settings::default()
@@ -385,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_read() {
+    fn settings_of_user_and_workspace_are_combined() {
         let user = "[companion]\nname = 'mine'\ndisplay-name = 'Mine'\n[privacy]\nhide = ['*.secret']\n";
         let scratch = Scratch::new(
             user,
@@ -403,12 +377,12 @@ mod tests {
         assert!(hidden(Path::new("/a.secret")) && hidden(&folder.join("drafts/a")));
         assert!(
             !hidden(Path::new("/elsewhere/drafts/a")),
-            "a workspace speaks for itself only"
+            "a workspace hides only its own files"
         );
     }
 
     #[test]
-    fn an_unknown_key_is_reported_with_its_line_and_a_suggestion() {
+    fn unknown_key_is_reported_with_its_line_and_a_suggestion() {
         let error = Scratch::new("[privacy]\n\nhides = []\n", "").load().unwrap_err();
         assert!(
             error.contains("config.toml, line 3") && error.contains("did you mean `privacy.hide`?"),
@@ -420,13 +394,13 @@ mod tests {
         assert!(error.contains("did you mean `companion.display-name`?"), "{error}");
         let error = Scratch::new("colour = 'red'\n", "").load().unwrap_err();
         assert!(
-            error.contains("there is no setting `colour`; there are companion.name"),
+            error.contains("unknown setting `colour`; expected one of companion.name"),
             "{error}"
         );
     }
 
     #[test]
-    fn a_bad_value_is_reported_with_its_line() {
+    fn invalid_value_is_reported_with_its_line() {
         let error = Scratch::new("[review]\noutside-workspace = 'maybe'", "")
             .load()
             .unwrap_err();
@@ -437,23 +411,26 @@ mod tests {
         let error = Scratch::new("[privacy]\nhide = '*.a'", "").load().unwrap_err();
         assert!(error.contains("must be a list"), "{error}");
         let error = Scratch::new("[companion]\nname = 3", "").load().unwrap_err();
-        assert!(error.contains("must be a text"), "{error}");
+        assert!(error.contains("must be a non-empty string"), "{error}");
         let error = Scratch::new("[companion\n", "").load().unwrap_err();
-        assert!(error.contains("line 1") && error.contains("not TOML"), "{error}");
+        assert!(error.contains("line 1") && error.contains("invalid TOML"), "{error}");
     }
 
     #[test]
-    fn a_workspace_can_only_make_things_stricter() {
+    fn workspace_can_only_make_things_stricter() {
         let error = Scratch::new("", "[companion]\nname = 'vscode'").load().unwrap_err();
-        assert!(error.contains("a workspace cannot set `companion.name`"), "{error}");
+        assert!(
+            error.contains("`companion.name` cannot be set by a workspace"),
+            "{error}"
+        );
         let error = Scratch::new("", "[review]\noutside-workspace = 'allow'")
             .load()
             .unwrap_err();
-        assert!(error.contains("only your own settings"), "{error}");
+        assert!(error.contains("only in your user settings"), "{error}");
     }
 
     #[test]
-    fn agents_and_the_daemon_are_read_from_the_persons_own_settings() {
+    fn agents_and_the_daemon_are_read_from_user_settings() {
         let user = "[agents.mine]\ncommand = ['/bin/mine', '--acp']\nname = 'Mine'\n\
                     [daemon]\nenabled = true\nurl = 'http://127.0.0.1:1'\ntoken = 's3cret'\ntoken-file = '/t'\n";
         let settings = Scratch::new(user, "").load().unwrap();
@@ -465,7 +442,7 @@ mod tests {
         assert!(!format!("{settings:?}").contains("s3cret"));
         let error = Scratch::new("[agents.mine]\nname = 'Mine'\n", "").load().unwrap_err();
         assert!(
-            error.contains("line 1") && error.contains("`agents.mine.command` is missing"),
+            error.contains("line 1") && error.contains("missing `agents.mine.command`"),
             "{error}"
         );
         let error = Scratch::new("[agents.mine]\ncomand = ['a']\n", "").load().unwrap_err();
@@ -473,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_starts_no_program_and_names_no_daemon() {
+    fn workspace_cannot_set_programs_or_the_daemon() {
         for (workspace, key) in [
             ("[agents.evil]\ncommand = ['sh', '-c', 'evil']\n", "agents.<id>.command"),
             ("[agents.qwen]\nname = 'evil'\n", "agents.<id>.command"),
@@ -484,13 +461,13 @@ mod tests {
             ("[daemon]\nca-file = '/x'\n", "daemon.ca-file"),
         ] {
             let error = Scratch::new("", workspace).load().unwrap_err();
-            let expected = format!("a workspace cannot set `{key}`");
+            let expected = format!("`{key}` cannot be set by a workspace");
             assert!(error.contains(&expected), "{workspace}: {error}");
         }
     }
 
     #[test]
-    fn ignore_files_hide_for_their_folder_and_a_bad_line_does_not_spoil_the_rest() {
+    fn invalid_line_in_an_ignore_file_does_not_affect_the_rest() {
         let scratch = Scratch::new("", "");
         let folder = scratch.0.path().to_owned();
         fs::write(folder.join(".geminiignore"), "a{b\n*.log\n!keep.log\n").unwrap();

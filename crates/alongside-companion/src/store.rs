@@ -1,64 +1,97 @@
-//! What outlives the process: the port and token to take again, who was connected, and the reviews that wait.
+//! What outlives the process: the endpoints to take again, the connected agents, open reviews and undelivered decisions.
 //!
-//! Command lines do not look for a companion again, so one that was killed must come back where it was, know the sessions
-//! that call it, and still be able to answer what they wait for. Companions of one editor and workspace each hold a slot
-//! by a lock, which the system lets go when the process ends, however it ends.
+//! CLIs do not search for a companion again, so a restarted one must come back on the same port, know the sessions that call
+//! it, and still be able to answer what they wait for. Companions of one editor and workspace each hold a slot by a lock, which
+//! the system releases when the process ends.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Review, ReviewId, Secret, SessionId};
+use alongside_core::{Decision, Review, ReviewId, Secret, SessionId};
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::kept_reviews::KeptReviews;
+use super::review_store::ReviewStore;
+use super::writer::{Key, Writer};
 use crate::places::{Places, private_directory, write_private};
 
-/// More companions of one editor on one workspace are a mistake somewhere else.
-const SLOTS: usize = 32;
-/// How many sessions are remembered by who they are.
-const MOST_CLIENTS: usize = 128;
+/// More companions of one editor in one workspace are a mistake somewhere else.
+const MAX_SLOTS: usize = 32;
+const MAX_CLIENTS: usize = 128;
 
 /// The slot of this companion.
 pub(super) struct Store {
     slot: String,
-    record_path: PathBuf,
-    record: Mutex<Record>,
-    reviews: KeptReviews,
+    state_path: PathBuf,
+    state: Mutex<SavedState>,
+    decisions_path: PathBuf,
+    decisions: Mutex<Vec<SavedDecision>>,
     restored: Mutex<Vec<Review>>,
-    /// Held while we live.
+    reviews: ReviewStore,
+    writer: Arc<Writer>,
+    /// Declared last: released after the last write.
     _lock: File,
 }
 
-/// What is written down to be taken again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Record {
+struct SavedState {
     /// The agents' port and token.
-    agents: Option<Door>,
+    agents: Option<Endpoint>,
     /// The page's port and the secret of its logins.
-    page: Option<Door>,
+    page: Option<Endpoint>,
     /// Oldest first.
     clients: VecDeque<(SessionId, ClientInfo)>,
 }
 
-/// A port and the secret that opens it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Door {
+struct Endpoint {
     port: u16,
     token: Secret,
 }
 
-impl Door {
+impl Endpoint {
     fn new(port: u16, token: &Secret) -> Self {
         let token = token.clone();
         Self { port, token }
     }
 
-    fn open(&self) -> (u16, Secret) {
+    fn to_parts(&self) -> (u16, Secret) {
         (self.port, self.token.clone())
+    }
+}
+
+/// A decision that its agent has not received.
+#[derive(Clone, Serialize, Deserialize)]
+struct SavedDecision {
+    session: SessionId,
+    path: Arc<str>,
+    /// The accepted text; `None` for a rejection.
+    content: Option<Arc<str>>,
+}
+
+impl From<(SessionId, Decision)> for SavedDecision {
+    fn from((session, decision): (SessionId, Decision)) -> Self {
+        let (path, content) = match decision {
+            Decision::Accepted { path, content } => (path, Some(content)),
+            Decision::Rejected { path } => (path, None),
+        };
+        Self { session, path, content }
+    }
+}
+
+impl From<SavedDecision> for (SessionId, Decision) {
+    fn from(saved: SavedDecision) -> Self {
+        let path = saved.path;
+        let decision = match saved.content {
+            Some(content) => Decision::Accepted { path, content },
+            None => Decision::Rejected { path },
+        };
+        (saved.session, decision)
     }
 }
 
@@ -69,7 +102,7 @@ impl Store {
         private_directory(&directory)
             .with_context(|| format!("cannot create the directory {}", directory.display()))?;
         let key = key(editor, workspace);
-        for slot in 0..SLOTS {
+        for slot in 0..MAX_SLOTS {
             let name = format!("{key:016x}-{slot}");
             let lock_path = directory.join(format!("{name}.lock"));
             let lock = File::options()
@@ -85,81 +118,139 @@ impl Store {
                     return Err(error).with_context(|| format!("cannot lock {}", lock_path.display()));
                 }
             }
-            let record_path = directory.join(format!("{name}.json"));
-            // A record that cannot be read is as good as none: the companion takes a new port.
-            let record = read_json(&record_path).unwrap_or_default();
-            let (reviews, restored) = KeptReviews::open(places.reviews().join(&name))?;
+            let state_path = directory.join(format!("{name}.json"));
+            let decisions_path = directory.join(format!("{name}.decisions.json"));
+            let writer = Arc::new(Writer::start().context("cannot start the thread that writes files")?);
+            let (reviews, restored) = ReviewStore::open(places.reviews().join(&name), writer.clone());
             return Ok(Self {
                 slot: name,
-                record_path,
-                record: Mutex::new(record),
-                reviews,
+                // Without a readable state the companion takes a new port.
+                state: Mutex::new(read_json(&state_path).unwrap_or_default()),
+                state_path,
+                decisions: Mutex::new(read_json(&decisions_path).unwrap_or_default()),
+                decisions_path,
                 restored: Mutex::new(restored),
+                reviews,
+                writer,
                 _lock: lock,
             });
         }
-        bail!("{SLOTS} {editor} companions are already running for this workspace; run `alongside stop` to stop one")
+        bail!(
+            "{MAX_SLOTS} {editor} companions are already running for this workspace; run `alongside stop` to stop one"
+        )
     }
 
-    /// The name of the slot.
     pub(super) fn slot(&self) -> &str {
         &self.slot
     }
 
-    /// The agents' port and token of the companion that had this slot before.
-    pub(super) fn former_agents(&self) -> Option<(u16, Secret)> {
-        self.record.lock().agents.as_ref().map(Door::open)
+    pub(super) fn writer(&self) -> &Arc<Writer> {
+        &self.writer
     }
 
-    /// The page's port and secret of the companion that had this slot before.
-    pub(super) fn former_page(&self) -> Option<(u16, Secret)> {
-        self.record.lock().page.as_ref().map(Door::open)
+    /// The agents' port and token of the previous companion in this slot.
+    pub(super) fn previous_agents(&self) -> Option<(u16, Secret)> {
+        self.state.lock().agents.as_ref().map(Endpoint::to_parts)
     }
 
-    /// Writes down where agents find this companion, to be taken again.
+    /// The page's port and secret of the previous companion in this slot.
+    pub(super) fn previous_page(&self) -> Option<(u16, Secret)> {
+        self.state.lock().page.as_ref().map(Endpoint::to_parts)
+    }
+
     pub(super) fn remember_agents(&self, port: u16, token: &Secret) {
-        self.change(|record| record.agents = Some(Door::new(port, token)));
+        self.change(|state| state.agents = Some(Endpoint::new(port, token)));
     }
 
-    /// Writes down where pages find this companion, to be taken again.
     pub(super) fn remember_page(&self, port: u16, session: &Secret) {
-        self.change(|record| record.page = Some(Door::new(port, session)));
+        self.change(|state| state.page = Some(Endpoint::new(port, session)));
     }
 
     pub(super) fn remember_client(&self, session: &SessionId, client: &ClientInfo) {
         if self.known_client(session).as_ref() == Some(client) {
             return;
         }
-        self.change(|record| {
-            record.clients.retain(|(known, _)| known != session);
-            record.clients.push_back((session.clone(), client.clone()));
-            if record.clients.len() > MOST_CLIENTS {
-                record.clients.pop_front();
+        self.change(|state| {
+            state.clients.retain(|(known, _)| known != session);
+            state.clients.push_back((session.clone(), client.clone()));
+            if state.clients.len() > MAX_CLIENTS {
+                state.clients.pop_front();
             }
         });
     }
 
     pub(super) fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
-        let record = self.record.lock();
-        record
+        let state = self.state.lock();
+        state
             .clients
             .iter()
             .find(|(known, _)| known == session)
             .map(|(_, client)| client.clone())
     }
 
-    fn change(&self, change: impl FnOnce(&mut Record)) {
-        let mut record = self.record.lock();
-        change(&mut record);
-        let written = serde_json::to_vec(&*record)
-            .map_err(Into::into)
-            .and_then(|text| write_private(&self.record_path, &text));
-        if let Err(error) = written {
-            tracing::error!(%error, path = %self.record_path.display(), "cannot save the companion's state; a restart would not be able to resume it");
-        }
+    fn change(&self, change: impl FnOnce(&mut SavedState)) {
+        let state = {
+            let mut state = self.state.lock();
+            change(&mut state);
+            state.clone()
+        };
+        let path = self.state_path.clone();
+        self.writer.replace(Key::SavedState, move || {
+            let written = serde_json::to_vec(&state)
+                .map_err(Into::into)
+                .and_then(|text| write_private(&path, &text));
+            if let Err(error) = written {
+                tracing::error!(%error, path = %path.display(), "cannot save the companion's state; a restart would not be able to resume it");
+            }
+        });
     }
 
-    /// The reviews that were open when the former companion ended without a word; they are given once.
+    /// The decisions that the previous companion in this slot could not deliver.
+    pub(super) fn undelivered(&self) -> Vec<(SessionId, Decision)> {
+        self.decisions.lock().iter().cloned().map(Into::into).collect()
+    }
+
+    /// Saves what could not be delivered before the stop, for the next companion in this slot.
+    pub(super) fn save_undelivered(&self, undelivered: Vec<(SessionId, Decision)>) {
+        self.change_decisions(|decisions| *decisions = undelivered.into_iter().map(Into::into).collect());
+    }
+
+    /// The session is back and gets its decisions from its outbox. After a crash they must not come a second time: they could
+    /// decide a newer review of the same file.
+    pub(super) fn forget_undelivered(&self, session: &SessionId) {
+        self.change_decisions(|decisions| decisions.retain(|decision| decision.session != *session));
+    }
+
+    /// Like [`forget_undelivered`](Self::forget_undelivered) for sessions that did not come back.
+    pub(super) fn forget_all_undelivered(&self) {
+        self.change_decisions(Vec::clear);
+    }
+
+    fn change_decisions(&self, change: impl FnOnce(&mut Vec<SavedDecision>)) {
+        let mut saved = self.decisions.lock();
+        let before = saved.len();
+        change(&mut saved);
+        if before == 0 && saved.is_empty() {
+            return;
+        }
+        let (decisions, path) = (saved.clone(), self.decisions_path.clone());
+        self.writer.replace(Key::Decisions, move || {
+            let written = if decisions.is_empty() {
+                fs::remove_file(&path)
+            } else {
+                serde_json::to_vec(&decisions)
+                    .map_err(Into::into)
+                    .and_then(|text| write_private(&path, &text))
+            };
+            if let Err(error) = written
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::error!(%error, path = %path.display(), "cannot save undelivered decisions; their agents may wait for them");
+            }
+        });
+    }
+
+    /// The reviews that were open when the previous companion was killed; returned once.
     pub(super) fn restore(&self) -> Vec<Review> {
         std::mem::take(&mut *self.restored.lock())
     }
@@ -172,6 +263,11 @@ impl Store {
     /// Removes a review soon.
     pub(super) fn forget(&self, id: ReviewId) {
         self.reviews.forget(id);
+    }
+
+    /// Waits until everything is written.
+    pub(super) async fn flush(&self) {
+        self.writer.flush().await;
     }
 }
 
@@ -194,54 +290,82 @@ pub(super) fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
 mod tests {
     use super::*;
 
-    fn places(scratch: &tempfile::TempDir) -> Places {
-        Places {
+    fn open(scratch: &tempfile::TempDir, folder: &str) -> Store {
+        let places = Places {
             configuration: scratch.path().join("config"),
             state: scratch.path().join("state"),
-        }
+        };
+        Store::open(&places, "editor", &[folder.into()]).unwrap()
     }
 
     #[test]
     fn slot_with_an_invalid_token_gets_a_new_one() {
         let scratch = tempfile::tempdir().unwrap();
-        let open = || Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        let store = open();
+        let store = open(&scratch, "/a");
         store.remember_agents(1234, &Secret::from_bytes([5; 32]));
-        let path = store.record_path.clone();
+        let path = store.state_path.clone();
         drop(store);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace(&"05".repeat(32), "05")).unwrap();
-        assert_eq!(open().former_agents(), None);
+        assert_eq!(open(&scratch, "/a").previous_agents(), None);
     }
 
     #[test]
-    fn a_slot_is_taken_again_with_its_port_token_and_clients() {
+    fn reopened_slot_has_its_ports_tokens_and_clients() {
         let scratch = tempfile::tempdir().unwrap();
         let (session, token) = (SessionId::new("one"), Secret::from_bytes([5; 32]));
         let client = ClientInfo {
             name: "streamable-http-client".into(),
             version: "1.0.0".into(),
         };
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(store.former_agents(), None);
+        let store = open(&scratch, "/a");
+        assert_eq!(store.previous_agents(), None);
         store.remember_agents(1234, &token);
         store.remember_page(1235, &token);
         store.remember_client(&session, &client);
         drop(store);
-        let store = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(store.former_agents(), Some((1234, token.clone())));
-        assert_eq!(store.former_page(), Some((1235, token)));
+        let store = open(&scratch, "/a");
+        assert_eq!(store.previous_agents(), Some((1234, token.clone())));
+        assert_eq!(store.previous_page(), Some((1235, token)));
         assert_eq!(store.known_client(&session), Some(client));
     }
 
     #[test]
-    fn two_companions_of_one_workspace_do_not_share_a_slot() {
+    fn companions_of_one_workspace_do_not_share_a_slot() {
         let scratch = tempfile::tempdir().unwrap();
-        let first = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
+        let first = open(&scratch, "/a");
         first.remember_agents(1234, &Secret::from_bytes([5; 32]));
-        let second = Store::open(&places(&scratch), "editor", &["/a".into()]).unwrap();
-        assert_eq!(second.former_agents(), None);
-        let elsewhere = Store::open(&places(&scratch), "editor", &["/b".into()]).unwrap();
-        assert_eq!(elsewhere.former_agents(), None);
+        assert_eq!(open(&scratch, "/a").previous_agents(), None);
+        assert_eq!(open(&scratch, "/b").previous_agents(), None);
+    }
+
+    #[test]
+    fn undelivered_decisions_are_kept_until_their_session_is_back() {
+        let scratch = tempfile::tempdir().unwrap();
+        let decision = |session: &str, content: Option<&str>| {
+            let path = Arc::from("/a\n");
+            let decision = match content {
+                Some(content) => Decision::Accepted {
+                    path,
+                    content: content.into(),
+                },
+                None => Decision::Rejected { path },
+            };
+            (SessionId::new(session), decision)
+        };
+        let all = vec![decision("one", Some("\u{feff}text\r\n")), decision("two", None)];
+        let store = open(&scratch, "/a");
+        store.save_undelivered(all.clone());
+        drop(store);
+        let store = open(&scratch, "/a");
+        assert_eq!(store.undelivered(), all);
+        store.forget_undelivered(&SessionId::new("one"));
+        drop(store);
+        let store = open(&scratch, "/a");
+        assert_eq!(store.undelivered(), all[1..]);
+        store.forget_all_undelivered();
+        let path = store.decisions_path.clone();
+        drop(store);
+        assert!(!path.exists());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use alongside_core::draft::{DIFF_TIMEOUT, Deadline, Draft, HunkDecision};
+use alongside_core::draft::{DIFF_TIMEOUT, Draft, HunkDecision};
 
 const LINES: usize = 200_000;
 const CHANGES: usize = 2_000;
@@ -53,7 +53,7 @@ fn ordinary() {
         })
         .collect();
     println!("{LINES} lines, {CHANGES} changed, {} KiB", base.len() / 1024);
-    let mut draft = measure_best("new", || Draft::new(base.as_str(), proposal.as_str(), deadline()));
+    let mut draft = measure_best("new", || Draft::new(base.as_str(), proposal.as_str(), Some(deadline())));
     let middle = draft.hunks().nth(CHANGES / 2).map(|hunk| hunk.id);
     measure("hunks", || draft.hunks().count());
     if let Some(id) = middle {
@@ -68,33 +68,33 @@ fn ordinary() {
     let edited = text.replacen("value_100001 ", "value_one ", 1);
     draft = measure_best("edit of one line (and a copy of the draft)", || {
         let mut draft = draft.clone();
-        draft.edit(&edited, deadline());
+        draft.edit(&edited, Some(deadline()));
         draft
     });
     let everywhere = text.replace("changed(", "altered(");
-    measure("edit of all hunks", || draft.edit(&everywhere, deadline()));
+    measure("edit of all hunks", || draft.edit(&everywhere, Some(deadline())));
     let disk = base.replacen("value_5 ", "value_five ", 1);
-    measure("rebase by one line", || draft.rebase(disk, deadline()));
+    measure("rebase by one line", || draft.rebase(disk, Some(deadline())));
     let disk = base.replace("7 = ", "seven = ");
-    let rebased = measure("rebase by every tenth line", || draft.rebase(disk, deadline()));
+    let rebased = measure("rebase by every tenth line", || draft.rebase(disk, Some(deadline())));
     println!("  ({} conflicts)", rebased.conflicts);
 }
 
 fn pathological(name: &str, base: &str, proposal: &str) {
     println!("{name}");
-    let mut draft = measure_best("new", || Draft::new(base, proposal, deadline()));
+    let mut draft = measure_best("new", || Draft::new(base, proposal, Some(deadline())));
     println!("  ({} hunks)", measure("hunks", || draft.hunks().count()));
     let other: String = base
         .split_inclusive('\n')
         .skip(1)
         .flat_map(|line| ["own ", line])
         .collect();
-    measure("edit into something else", || draft.edit(&other, deadline()));
-    measure("rebase to the proposal", || draft.rebase(proposal, deadline()));
+    measure("edit into something else", || draft.edit(&other, Some(deadline())));
+    measure("rebase to the proposal", || draft.rebase(proposal, Some(deadline())));
 }
 
-fn deadline() -> Deadline {
-    Some(Instant::now() + DIFF_TIMEOUT)
+fn deadline() -> Instant {
+    Instant::now() + DIFF_TIMEOUT
 }
 
 /// Runs once.

@@ -15,7 +15,6 @@ pub enum Platform {
     Unix,
     /// macOS: like Unix, with file names that ignore case.
     MacOs,
-    /// Windows.
     Windows,
 }
 

@@ -57,7 +57,6 @@ pub enum DiscoveryError {
         root.display()
     )]
     RootHasDelimiter {
-        /// The folder.
         root: PathBuf,
         /// The separator.
         delimiter: char,
@@ -67,16 +66,10 @@ pub enum DiscoveryError {
         "the folder {} was skipped: its path is not valid UTF-8; rename it or open it through a symlink",
         root.display()
     )]
-    RootNotUnicode {
-        /// The folder.
-        root: PathBuf,
-    },
+    RootNotUnicode { root: PathBuf },
     /// A workspace folder that would mean another place in each terminal.
     #[error("the folder `{}` was skipped: it is not an absolute path; use its full path", root.display())]
-    RootNotAbsolute {
-        /// The folder.
-        root: PathBuf,
-    },
+    RootNotAbsolute { root: PathBuf },
     /// Not one file could be written.
     #[error("no agent can find this companion: {}", list(problems))]
     NothingWritten {

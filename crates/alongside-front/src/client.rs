@@ -1,9 +1,10 @@
-//! The other end: what the commands use to speak with a running companion.
+//! The client side: how the commands talk to a running companion.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use alongside_core::Secret;
+use alongside_wire::rpc::{self, Message as RpcMessage};
 use futures_util::{SinkExt, StreamExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,17 +13,21 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
-use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use crate::{rpc, websocket};
-use alongside_protocol::{Hello, Notification, Request, Welcome};
+use crate::websocket;
+use alongside_protocol::{Hello, Nothing, Notification, Request, Welcome};
 
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-const ANSWER_TIME: Duration = Duration::from_secs(30);
-/// An agent that is started may take a minute for each of several steps.
-const LONG_ANSWER_TIME: Duration = Duration::from_mins(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Starting an agent may take a minute for each of several steps.
+const LONG_RESPONSE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A conversation with a companion.
+/// How many notifications are kept while a call waits for its response. When there are more, they are replaced by one
+/// [`Notification::Resync`], as the companion does for a client that falls behind.
+const MAX_HELD_NOTIFICATIONS: usize = 1024;
+
+/// A connection to a companion.
 #[derive(Debug)]
 pub struct Client {
     socket: WebSocketStream<TcpStream>,
@@ -30,41 +35,30 @@ pub struct Client {
     notifications: VecDeque<Notification>,
 }
 
-/// Why a companion could not be asked, or what it refused.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Nobody answers at the port.
     #[error("cannot reach the companion on port {port}: {source}")]
-    Unreachable {
-        /// Where it was expected.
-        port: u16,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    Unreachable { port: u16, source: std::io::Error },
     /// The handshake failed.
     #[error("the companion refused the connection: {0}")]
     Refused(Box<tungstenite::Error>),
-    /// The conversation broke off.
     #[error("the companion closed the connection before responding")]
-    HungUp,
-    /// The companion answers, but not in time.
+    Closed,
     #[error("the companion did not respond within {0:?}")]
-    Late(Duration),
-    /// The companion said no.
+    Timeout(Duration),
+    /// The response is an error.
     #[error("{message}")]
-    Said {
-        /// The word for programs.
+    Rejected {
+        /// For programs; see `docs/PROTOCOL.md`.
         kind: String,
-        /// The sentence for people.
         message: String,
     },
-    /// The answer is not what the protocol says.
     #[error("invalid response from the companion: {0}")]
-    Nonsense(#[from] serde_json::Error),
+    InvalidResponse(String),
 }
 
 impl Client {
-    /// Connects to the companion whose people's port is `port` and says hello.
+    /// Connects to the companion whose front-end port is `port` and introduces itself.
     pub async fn connect(port: u16, token: &Secret, name: &str, watch: bool) -> Result<(Self, Welcome), ClientError> {
         let hello = Hello {
             watch,
@@ -73,12 +67,12 @@ impl Client {
         Self::connect_as(port, token, hello).await
     }
 
-    /// Connects to the companion whose people's port is `port` as whoever `hello` says.
+    /// The same with any `hello`.
     pub async fn connect_as(port: u16, token: &Secret, hello: Hello) -> Result<(Self, Welcome), ClientError> {
         let connecting = Self::open(port, token);
-        let mut client = tokio::time::timeout(CONNECT_TIME, connecting)
+        let mut client = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
             .await
-            .map_err(|_| ClientError::Late(CONNECT_TIME))??;
+            .map_err(|_| ClientError::Timeout(CONNECT_TIMEOUT))??;
         let welcome = client.call(Request::Hello(hello)).await?;
         Ok((client, welcome))
     }
@@ -106,45 +100,43 @@ impl Client {
         })
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for its response.
     pub async fn call<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, ClientError> {
         let limit = if request.takes_its_time() {
-            LONG_ANSWER_TIME
+            LONG_RESPONSE_TIMEOUT
         } else {
-            ANSWER_TIME
+            RESPONSE_TIMEOUT
         };
-        tokio::time::timeout(limit, self.ask(&request))
+        tokio::time::timeout(limit, self.send(&request))
             .await
-            .map_err(|_| ClientError::Late(limit))?
+            .map_err(|_| ClientError::Timeout(limit))?
     }
 
-    async fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, ClientError> {
+    async fn send<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, ClientError> {
         self.last_id += 1;
         let id = self.last_id;
+        let text = rpc::write_call(Some(id), request).map_err(invalid)?;
         self.socket
-            .send(Message::text(rpc::request(id, request)))
+            .send(Message::text(text))
             .await
-            .map_err(|_| ClientError::HungUp)?;
+            .map_err(|_| ClientError::Closed)?;
         loop {
-            let mut message = self.receive().await?;
-            if message.get("id").and_then(Value::as_u64) != Some(id) {
-                self.notifications.extend(serde_json::from_value(message));
-                continue;
+            let text = self.receive().await?;
+            match RpcMessage::parse(&text).map_err(invalid)? {
+                RpcMessage::Response(response) if response.number() == Some(id) => {
+                    return match response.result {
+                        Ok(result) => serde_json::from_str(result.get()).map_err(invalid),
+                        Err(error) => {
+                            let kind = error.data.get("kind").and_then(Value::as_str);
+                            Err(ClientError::Rejected {
+                                kind: kind.unwrap_or_default().to_owned(),
+                                message: error.message.into_owned(),
+                            })
+                        }
+                    };
+                }
+                message => self.hold(&message),
             }
-            if let Some(error) = message.get("error") {
-                let word = |pointer| {
-                    error
-                        .pointer(pointer)
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                        .to_owned()
-                };
-                return Err(ClientError::Said {
-                    kind: word("/data/kind"),
-                    message: word("/message"),
-                });
-            }
-            return Ok(serde_json::from_value(message["result"].take())?);
         }
     }
 
@@ -154,18 +146,60 @@ impl Client {
             if let Some(notification) = self.notifications.pop_front() {
                 return Ok(notification);
             }
-            let message = self.receive().await?;
-            self.notifications.extend(serde_json::from_value(message));
+            let text = self.receive().await?;
+            self.hold(&RpcMessage::parse(&text).map_err(invalid)?);
         }
     }
 
-    async fn receive(&mut self) -> Result<Value, ClientError> {
+    /// Keeps a notification for later. Unknown ones, and responses to calls that have timed out, are ignored.
+    fn hold(&mut self, message: &RpcMessage<'_>) {
+        let RpcMessage::Notification(notification) = message else {
+            return;
+        };
+        let Ok(notification) = rpc::parse_call(&notification.method, notification.params) else {
+            return;
+        };
+        hold(&mut self.notifications, notification);
+    }
+
+    async fn receive(&mut self) -> Result<Utf8Bytes, ClientError> {
         loop {
             match self.socket.next().await {
-                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text)?),
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(ClientError::HungUp),
+                Some(Ok(Message::Text(text))) => return Ok(text),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(ClientError::Closed),
                 Some(Ok(_)) => {}
             }
         }
+    }
+}
+
+fn hold(notifications: &mut VecDeque<Notification>, notification: Notification) {
+    if notifications.len() >= MAX_HELD_NOTIFICATIONS {
+        notifications.clear();
+        notifications.push_back(Notification::Resync(Nothing {}));
+    }
+    notifications.push_back(notification);
+}
+
+fn invalid(error: impl std::fmt::Display) -> ClientError {
+    ClientError::InvalidResponse(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use alongside_core::context::IdeContext;
+
+    use super::*;
+
+    #[test]
+    fn held_notifications_are_bounded() {
+        let mut held = VecDeque::new();
+        for _ in 0..MAX_HELD_NOTIFICATIONS {
+            hold(&mut held, Notification::ContextChanged(IdeContext::default()));
+        }
+        assert_eq!(held.len(), MAX_HELD_NOTIFICATIONS);
+        let last = Notification::ContextChanged(IdeContext::default());
+        hold(&mut held, last.clone());
+        assert_eq!(held, [Notification::Resync(Nothing {}), last]);
     }
 }

@@ -1,4 +1,4 @@
-//! One conversation with a front end, whatever carries it.
+//! One front end, over any transport.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,17 +8,18 @@ use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::rpc::{self, Message};
+use crate::message;
 use alongside_protocol::{Desk, FrontEnd, Refusal};
 use alongside_protocol::{Hello, Nothing, Notification, Request, VERSION};
+use alongside_wire::rpc;
 
-/// How many requests that take their time may be under way for one front end.
-const MOST_SLOW: usize = 64;
+/// How many slow requests may be under way for one front end. After that nothing is read from it until one of them is done.
+const MAX_SLOW_REQUESTS: usize = 64;
 
-/// Speaks with a front end until it hangs up: answers requests and passes notifications on.
+/// Serves a front end until it disconnects: responds to requests and forwards notifications.
 ///
-/// Requests are answered in order, but for those that [`Request::takes_its_time`] says so of: they are begun in order, and nothing waits
-/// for their end. `incoming` yields whole messages and `outgoing` takes them; both end when the carrier does.
+/// Requests are handled in order, except that nothing waits for the end of those that [`Request::takes_its_time`]. `incoming` yields
+/// whole messages and `outgoing` takes them; both end when the transport does.
 pub async fn serve<D, I, O>(desk: Arc<D>, incoming: I, outgoing: O)
 where
     D: Desk,
@@ -28,49 +29,60 @@ where
     let mut incoming = pin!(incoming);
     let mut outgoing = pin!(outgoing);
     let mut front_end: Option<FrontEnd> = None;
-    let mut news = News::default();
+    let mut subscriptions = Subscriptions::default();
     let mut slow = FuturesUnordered::new();
     loop {
         let text = tokio::select! {
-            // Whoever asks for more than this without waiting has to wait.
-            message = incoming.next(), if slow.len() < MOST_SLOW => {
+            message = incoming.next(), if slow.len() < MAX_SLOW_REQUESTS => {
                 let Some(text) = message else { break };
-                match Message::parse(&text) {
-                    Err(misunderstood) => misunderstood.to_text(),
-                    Ok(message) => {
-                        if let Some(known) = front_end.clone().filter(|_| message.request.takes_its_time()) {
+                let parsed = message::parse(&text).map_err(|invalid| invalid.to_response());
+                // A long message is not kept while its request is handled.
+                drop(text);
+                match parsed {
+                    Err(response) => response,
+                    Ok((id, request)) => {
+                        if let Some(known) = front_end.clone().filter(|_| request.takes_its_time()) {
                             let desk = Arc::clone(&desk);
-                            slow.push(async move { (message.id, desk.call(&known, message.request).await) });
+                            slow.push(async move { (id, desk.call(&known, request).await) });
                             continue;
                         }
-                        let result = answer(&*desk, &mut front_end, &mut news, message.request).await;
-                        let Some(id) = message.id else { continue };
-                        rpc::answer(&id, result)
+                        let result = answer(&*desk, &mut front_end, &mut subscriptions, request).await;
+                        let Some(id) = id else { continue };
+                        message::response(&id, result)
                     }
                 }
             }
             Some((id, result)) = slow.next(), if !slow.is_empty() => {
                 let Some(id) = id else { continue };
-                rpc::answer(&id, result)
+                message::response(&id, result)
             }
-            notification = news.next() => match notification {
-                Ok(notification) => rpc::notification(&notification),
-                Err(RecvError::Lagged(_)) => rpc::notification(&Notification::Resync(Nothing {})),
-                Err(RecvError::Closed) => break,
+            notification = subscriptions.next() => {
+                let notification = match notification {
+                    Ok(notification) => notification,
+                    Err(RecvError::Lagged(_)) => Notification::Resync(Nothing {}),
+                    Err(RecvError::Closed) => break,
+                };
+                match rpc::write_call(None, &notification) {
+                    Ok(text) => text,
+                    Err(error) => {
+                        tracing::error!(%error, "cannot serialize a notification");
+                        continue;
+                    }
+                }
             },
         };
         if outgoing.send(text).await.is_err() {
             break;
         }
     }
-    // The other end may be gone already; there is nobody to tell.
+    // The front end may have disconnected already.
     let _ = outgoing.close().await;
 }
 
 async fn answer<D: Desk>(
     desk: &D,
     front_end: &mut Option<FrontEnd>,
-    news: &mut News,
+    subscriptions: &mut Subscriptions,
     request: Request,
 ) -> Result<Value, Refusal> {
     match (&request, &front_end) {
@@ -82,8 +94,8 @@ async fn answer<D: Desk>(
                 );
                 return Err(Refusal::new("protocolVersion", message));
             }
-            // Before the answer, so that nothing is missed between the two.
-            *news = News::wanted(desk, hello);
+            // Before the response, so that nothing is missed between the two.
+            *subscriptions = Subscriptions::new(desk, hello);
             let known = front_end.insert(FrontEnd { hello: hello.clone() });
             desk.call(known, request).await
         }
@@ -95,15 +107,15 @@ async fn answer<D: Desk>(
     }
 }
 
-/// What a front end hears without asking.
+/// The notifications that a front end asked for.
 #[derive(Default)]
-struct News {
+struct Subscriptions {
     usual: Option<broadcast::Receiver<Notification>>,
     chat: Option<broadcast::Receiver<Notification>>,
 }
 
-impl News {
-    fn wanted<D: Desk>(desk: &D, hello: &Hello) -> Self {
+impl Subscriptions {
+    fn new<D: Desk>(desk: &D, hello: &Hello) -> Self {
         Self {
             usual: hello.watch.then(|| desk.watch()),
             chat: hello.chat.then(|| desk.watch_chat()),
@@ -112,7 +124,7 @@ impl News {
 
     async fn next(&mut self) -> Result<Notification, RecvError> {
         tokio::select! {
-            // A review must not wait behind the words of an agent.
+            // A review must not wait behind an agent's answer.
             biased;
             notification = receive(&mut self.usual) => notification,
             notification = receive(&mut self.chat) => notification,

@@ -1,14 +1,13 @@
-//! The front-end protocol: how everything that a person uses speaks with the companion.
+//! The front-end protocol's transports: how everything that a user interacts with talks to the companion.
 //!
-//! Editor plugins, the scripted commands and pages all send the same small set of JSON-RPC requests and hear the same
-//! notifications. [`protocol`] is the vocabulary, [`Desk`] is what the companion implements, [`connection`] carries one
-//! conversation, [`websocket`] and [`stdio`] are its two carriers, and [`client`] is the other end. [`lsp`] is a front end
-//! itself: for editors that speak the language server protocol and nothing of ours.
+//! Editor plugins, the commands and the page all send the same small set of JSON-RPC requests and receive the same notifications.
+//! [`alongside_protocol`] is the vocabulary, [`alongside_protocol::Desk`] is what the companion implements, [`connection`] serves one
+//! front end, [`websocket`] and [`stdio`] are the two transports, and [`client`] is the other end.
 //!
 //! `docs/PROTOCOL.md` is the public contract of what is here.
 
 pub mod client;
 pub mod connection;
-mod rpc;
+mod message;
 pub mod stdio;
 pub mod websocket;

@@ -1,93 +1,65 @@
-//! The carrier for commands and pages: a WebSocket on a loopback port of its own.
+//! The WebSocket transport: the commands' port, on loopback.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::Secret;
+use alongside_loopback::{Guard, OriginPolicy, Policy};
 use futures_util::{SinkExt, StreamExt, future};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
-use tokio_tungstenite::tungstenite::http::{HeaderMap, StatusCode, header};
+use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use crate::connection;
 use alongside_protocol::Desk;
 
-/// Where the protocol is spoken.
+/// The path of the endpoint.
 pub const PATH: &str = "/front";
-/// A proposal may have 32 MiB and grows when it is written as JSON.
-pub(crate) const LARGEST_MESSAGE: usize = 96 * 1024 * 1024;
-const MOST_CONNECTIONS: usize = 64;
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// A proposal may have 32 MiB, and JSON escapes make it longer.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 96 * 1024 * 1024;
+const MAX_CONNECTIONS: usize = 64;
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The people's port.
+/// The commands' port.
 #[derive(Debug)]
-pub struct Listener {
-    listener: TcpListener,
-    port: u16,
-}
+pub struct Listener(alongside_loopback::Listener);
 
 impl Listener {
     /// Listens on a loopback port that the system chooses.
     pub async fn bind() -> std::io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let port = listener.local_addr()?.port();
-        Ok(Self { listener, port })
+        alongside_loopback::Listener::bind(None).await.map(Self)
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
-        self.port
+        self.0.port()
     }
 
-    /// Serves front ends that know the token, until the returned future is dropped.
+    /// Serves front ends that present the token, until the returned future is dropped.
     pub async fn serve<D: Desk>(self, desk: Arc<D>, token: Secret) {
-        let token = Arc::new(token);
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        // Conversations end with the listener.
-        let mut conversations = JoinSet::new();
-        loop {
-            while conversations.try_join_next().is_some() {}
-            let Ok(place) = places.clone().acquire_owned().await else {
-                return;
-            };
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    // Out of file descriptors, most likely: wait for some to come back instead of spinning.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            let (desk, token, port) = (desk.clone(), token.clone(), self.port);
-            conversations.spawn(async move {
-                converse(stream, desk, &token, port).await;
-                drop(place);
-            });
-        }
+        let policy = Policy {
+            hosts: &["127.0.0.1", "localhost"],
+            origin: OriginPolicy::Refuse,
+            token: Some(token),
+        };
+        let guard = Arc::new(Guard::new(policy, self.port()));
+        let serve = |stream| serve(stream, desk.clone(), guard.clone());
+        self.0.serve(MAX_CONNECTIONS, future::pending(), serve).await;
     }
 }
 
-async fn converse<D: Desk>(stream: TcpStream, desk: Arc<D>, token: &Secret, port: u16) {
-    // Small messages must not wait for the acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
+async fn serve<D: Desk>(stream: TcpStream, desk: Arc<D>, guard: Arc<Guard>) {
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let check = |request: &Request, response: Response| {
-        check(request, token, port)
-            .map(|()| response)
-            .map_err(|(status, sentence)| {
-                let mut refusal = ErrorResponse::new(Some(format!("{sentence}\n")));
-                *refusal.status_mut() = status;
-                refusal
-            })
+        check(request, &guard).map(|()| response).map_err(|(status, message)| {
+            let mut refusal = ErrorResponse::new(Some(format!("{message}\n")));
+            *refusal.status_mut() = status;
+            refusal
+        })
     };
     let handshake = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config()));
-    let Ok(Ok(socket)) = tokio::time::timeout(HANDSHAKE_TIME, handshake).await else {
+    let Ok(Ok(socket)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await else {
         return;
     };
     let (outgoing, incoming) = socket.split();
@@ -103,35 +75,17 @@ async fn converse<D: Desk>(stream: TcpStream, desk: Arc<D>, token: &Secret, port
 
 pub(crate) fn config() -> WebSocketConfig {
     WebSocketConfig::default()
-        .max_message_size(Some(LARGEST_MESSAGE))
-        .max_frame_size(Some(LARGEST_MESSAGE))
+        .max_message_size(Some(MAX_MESSAGE_BYTES))
+        .max_frame_size(Some(MAX_MESSAGE_BYTES))
 }
 
-/// A browser sends an Origin, and no page may speak here; a name that is not ours is a rebinding attack.
-fn check(request: &Request, token: &Secret, port: u16) -> Result<(), (StatusCode, &'static str)> {
-    let text = |headers: &HeaderMap, name| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned)
-    };
-    let headers = request.headers();
-    if headers.contains_key(header::ORIGIN) {
-        return Err((StatusCode::FORBIDDEN, "web pages cannot use this port"));
+fn check(request: &Request, guard: &Guard) -> Result<(), (StatusCode, &'static str)> {
+    guard
+        .check(request.headers(), request.uri())
+        .map_err(|error| (error.status(), error.message()))?;
+    if request.uri().path() == PATH {
+        Ok(())
+    } else {
+        Err((StatusCode::NOT_FOUND, "Not found; the WebSocket endpoint is /front."))
     }
-    let host = text(headers, header::HOST).unwrap_or_default();
-    if ![format!("127.0.0.1:{port}"), format!("localhost:{port}")].contains(&host) {
-        return Err((StatusCode::FORBIDDEN, "the Host header does not name this machine"));
-    }
-    let authorisation = text(headers, header::AUTHORIZATION).unwrap_or_default();
-    if !authorisation
-        .strip_prefix("Bearer ")
-        .is_some_and(|presented| token.matches(presented))
-    {
-        return Err((StatusCode::UNAUTHORIZED, "the token is missing or wrong"));
-    }
-    if request.uri().path() != PATH {
-        return Err((StatusCode::NOT_FOUND, "not found; the WebSocket endpoint is /front"));
-    }
-    Ok(())
 }

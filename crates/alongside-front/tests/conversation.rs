@@ -84,7 +84,7 @@ async fn handshake(port: u16, path: &str, headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_command_asks_and_is_answered() {
+async fn command_gets_a_response() {
     let desk = Remembering::new();
     let (port, token) = listen(desk.clone()).await;
     let (mut client, welcome) = Client::connect(port, &token, "test", false).await.unwrap();
@@ -95,20 +95,20 @@ async fn a_command_asks_and_is_answered() {
 }
 
 #[tokio::test]
-async fn a_refusal_reaches_the_person_with_its_kind() {
+async fn refusal_has_kind_and_message() {
     let (port, token) = listen(Remembering::new()).await;
     let (mut client, _) = Client::connect(port, &token, "test", false).await.unwrap();
     let refused = client
         .call::<Value>(Request::ReviewReject(ReviewRef { review: ReviewId(7) }))
         .await;
     assert!(
-        matches!(&refused, Err(ClientError::Said { kind, message }) if kind == "unknownReview" && message.contains('7')),
+        matches!(&refused, Err(ClientError::Rejected { kind, message }) if kind == "unknownReview" && message.contains('7')),
         "{refused:?}"
     );
 }
 
 #[tokio::test]
-async fn only_who_knows_the_token_and_is_not_a_page_may_speak() {
+async fn only_programs_with_the_token_are_let_in() {
     let (port, token) = listen(Remembering::new()).await;
     let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
     let host = format!("Host: 127.0.0.1:{port}\r\n");
@@ -138,7 +138,29 @@ async fn only_who_knows_the_token_and_is_not_a_page_may_speak() {
 }
 
 #[tokio::test]
-async fn a_watching_front_end_is_told_and_one_that_missed_something_is_told_that() {
+async fn repeated_headers_and_foreign_targets_are_refused() {
+    let (port, token) = listen(Remembering::new()).await;
+    let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    for (path, headers, status) in [
+        ("/front", format!("{host}{host}{bearer}"), "403"),
+        ("/front", format!("{host}Host: evil.example\r\n{bearer}"), "403"),
+        ("/front", format!("{host}{bearer}{bearer}"), "401"),
+        ("/front", format!("{host}{bearer}Authorization: Bearer no\r\n"), "401"),
+        ("http://evil.example/front", format!("{host}{bearer}"), "403"),
+        (
+            "/front",
+            format!("Host: LOCALHOST:{port}\r\n{}", bearer.replace("Bearer", "bearer")),
+            "101",
+        ),
+    ] {
+        let answer = handshake(port, path, &headers).await;
+        assert!(answer.ends_with(status), "{path} {headers}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn slow_watcher_gets_a_resync() {
     let desk = Remembering::new();
     let (port, token) = listen(desk.clone()).await;
     let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
@@ -165,7 +187,7 @@ async fn a_watching_front_end_is_told_and_one_that_missed_something_is_told_that
 }
 
 #[tokio::test]
-async fn a_plugin_speaks_one_message_a_line_and_says_hello_first() {
+async fn stdio_has_one_message_per_line_and_starts_with_hello() {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(ours);
     let serving = tokio::spawn(stdio::serve(Remembering::new(), BufReader::new(input), output));

@@ -25,9 +25,7 @@ pub enum InstallError {
         "cannot find {editor}: `{command}` is not on your PATH or in the usual locations; install the shell command from within {editor} and try again"
     )]
     NoExecutable {
-        /// The editor.
         editor: &'static str,
-        /// The command.
         command: &'static str,
     },
     /// The place is a link to somewhere else: somebody has set it up by hand.
@@ -38,33 +36,23 @@ pub enum InstallError {
     },
     /// A configuration file is not text.
     #[error("{} is not valid UTF-8 and was left alone", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-    },
+    NotText { path: PathBuf },
     /// The marks of the block do not pair up.
     #[error(
         "{} has unmatched alongside markers (`>>> alongside` and `<<< alongside`) and was left alone; remove the rest of the block by hand",
         path.display()
     )]
-    TornBlock {
-        /// The file.
-        path: PathBuf,
-    },
+    TornBlock { path: PathBuf },
     /// The configuration would not be valid with the block in it.
     #[error("{} was left alone: {reason}", path.display())]
     Configuration {
-        /// The file.
         path: PathBuf,
         /// What is in the way.
         reason: String,
     },
     /// Somebody changed a file between looking and writing.
     #[error("{} was just changed by another program and was left alone; try again", path.display())]
-    ChangedMeanwhile {
-        /// The file.
-        path: PathBuf,
-    },
+    ChangedMeanwhile { path: PathBuf },
     /// The file system said no.
     #[error("cannot write {}: {source}", path.display())]
     Write {

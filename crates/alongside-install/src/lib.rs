@@ -60,7 +60,6 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InstallOutcome {
-    /// It was done.
     Done,
     /// There was nothing to do.
     Unchanged,
@@ -76,7 +75,6 @@ pub enum InstallOutcome {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallReport {
-    /// The editor.
     pub editor: DetectedIde,
     /// How it went.
     pub outcome: InstallOutcome,
@@ -110,7 +108,6 @@ pub enum InstallState {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallStatus {
-    /// The editor.
     pub editor: DetectedIde,
     /// How much is installed.
     pub state: InstallState,
@@ -124,7 +121,6 @@ pub struct InstallStatus {
 
 /// Installs the plugin of one editor.
 pub trait Installer {
-    /// The editor.
     fn editor(&self) -> DetectedIde;
 
     /// The editor's command, if it was found.
@@ -174,7 +170,6 @@ pub trait Installer {
         report(self.editor(), self.plan_uninstall(), mode, self.runner(), words)
     }
 
-    /// What is there.
     fn status(&self) -> InstallStatus {
         let place = at(self.place());
         let (state, sentence) = match (self.state(), self.obstacle()) {

@@ -28,7 +28,6 @@ pub(super) const REJECT: &str = "Reject change";
 pub(super) enum Side {
     /// The reviewed file.
     Base,
-    /// The draft.
     Draft,
 }
 

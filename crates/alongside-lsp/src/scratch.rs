@@ -41,7 +41,6 @@ impl Scratch {
         name.split_once('-')?.0.parse().ok()
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -1,18 +1,22 @@
-//! Tells the binary what happened, in order, without a lock.
+//! Reports session events to the [`Companion`], in order and without a lock.
 //!
-//! Things happen under the registry's lock, in whatever task notices them; telling a [`Companion`] there could deadlock
-//! with its own lock. So each event is queued while the lock is held, which fixes the order, and one task delivers the queue.
+//! Events occur under the registry's lock, in whichever task notices them. Calling a [`Companion`] there could deadlock
+//! with its own lock. So each event is queued while the lock is held, which fixes the order, and one task delivers the
+//! queue.
+//!
+//! The queue is bounded: a request waits ([`Callbacks::ready`]) while the companion is too far behind. Only what cannot
+//! wait is queued beyond the limit: a lost connection or an expired session, at most two events for each session.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alongside_core::dialect::ClientInfo;
-use tokio::sync::{mpsc, oneshot};
+use alongside_core::{Decision, SessionId};
+use tokio::sync::{mpsc, watch};
 
 use crate::companion::Companion;
-use alongside_core::{Decision, SessionId};
 
-/// Something that a [`Companion`] wants to know.
-pub(crate) enum Happening {
+pub(crate) enum SessionEvent {
     Started {
         session: SessionId,
         client: Option<ClientInfo>,
@@ -23,48 +27,77 @@ pub(crate) enum Happening {
         session: SessionId,
         undelivered: Vec<Decision>,
     },
-    /// Nothing happened: somebody wants to know when all before was told.
-    Settle(oneshot::Sender<()>),
 }
 
-/// The queue's sending side. It has no limit, but each request adds only a few entries.
 #[derive(Clone)]
-pub(crate) struct Callbacks(mpsc::UnboundedSender<Happening>);
+pub(crate) struct Callbacks {
+    sender: mpsc::UnboundedSender<SessionEvent>,
+    queued: Arc<AtomicU64>,
+    delivered: watch::Receiver<u64>,
+    limit: u64,
+}
 
-/// Makes a queue.
-pub(crate) fn channel() -> (Callbacks, mpsc::UnboundedReceiver<Happening>) {
+pub(crate) struct CallbackQueue {
+    receiver: mpsc::UnboundedReceiver<SessionEvent>,
+    delivered: watch::Sender<u64>,
+}
+
+pub(crate) fn channel(limit: usize) -> (Callbacks, CallbackQueue) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    (Callbacks(sender), receiver)
+    let (delivered_sender, delivered) = watch::channel(0);
+    let callbacks = Callbacks {
+        sender,
+        queued: Arc::default(),
+        delivered,
+        limit: limit.max(1) as u64,
+    };
+    let queue = CallbackQueue {
+        receiver,
+        delivered: delivered_sender,
+    };
+    (callbacks, queue)
 }
 
 impl Callbacks {
-    /// Queues an event.
-    pub(crate) fn tell(&self, happening: Happening) {
-        // After a shutdown nobody listens any more, and nobody needs to.
-        let _ = self.0.send(happening);
+    /// Never waits: the caller holds the registry's lock.
+    pub(crate) fn report(&self, event: SessionEvent) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        // Fails only after a shutdown.
+        let _ = self.sender.send(event);
     }
 
-    /// Waits until everything queued so far was told.
+    /// Waits until there is room for the events of another request.
+    pub(crate) async fn ready(&self) {
+        let limit = self.limit;
+        self.wait(|queued, delivered| queued.saturating_sub(delivered) < limit)
+            .await;
+    }
+
+    /// Waits until everything queued so far was delivered. Leaves nothing behind if the caller stops waiting.
     pub(crate) async fn settled(&self) {
-        let (sender, receiver) = oneshot::channel();
-        self.tell(Happening::Settle(sender));
-        // An error means that the delivering task is gone, so there is nothing to wait for.
-        let _ = receiver.await;
+        let target = self.queued.load(Ordering::Relaxed);
+        self.wait(|_, delivered| delivered >= target).await;
+    }
+
+    async fn wait(&self, mut done: impl FnMut(u64, u64) -> bool) {
+        let mut delivered = self.delivered.clone();
+        // An error means that the delivering task has ended, so there is nothing to wait for.
+        let _ = delivered
+            .wait_for(|delivered| done(self.queued.load(Ordering::Relaxed), *delivered))
+            .await;
     }
 }
 
-/// Delivers the queue for as long as there is one.
-pub(crate) async fn deliver<C: Companion>(companion: Arc<C>, mut queue: mpsc::UnboundedReceiver<Happening>) {
-    while let Some(happening) = queue.recv().await {
-        match happening {
-            Happening::Started { session, client } => companion.session_started(&session, client.as_ref()),
-            Happening::StreamOpened(session) => companion.stream_opened(&session),
-            Happening::StreamClosed(session) => companion.stream_closed(&session),
-            Happening::Ended { session, undelivered } => companion.session_ended(&session, undelivered),
-            Happening::Settle(sender) => {
-                // The one who asked may have gone.
-                let _ = sender.send(());
+impl CallbackQueue {
+    pub(crate) async fn deliver<C: Companion>(mut self, companion: Arc<C>) {
+        while let Some(event) = self.receiver.recv().await {
+            match event {
+                SessionEvent::Started { session, client } => companion.session_started(&session, client.as_ref()),
+                SessionEvent::StreamOpened(session) => companion.stream_opened(&session),
+                SessionEvent::StreamClosed(session) => companion.stream_closed(&session),
+                SessionEvent::Ended { session, undelivered } => companion.session_ended(&session, undelivered),
             }
+            self.delivered.send_modify(|delivered| *delivered += 1);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The seam between this crate and the binary: what the binary is told, what it is asked, and the words for it.
+//! The interface to the companion: the events it receives, the tools it runs, and the decisions it sends.
 
 use std::fmt;
 use std::future::Future;
@@ -8,34 +8,32 @@ use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, SessionId};
 use serde::Serialize;
 
-/// The longest session id that is taken up again. Ours have 32 characters.
-const LONGEST_SESSION_ID: usize = 128;
+/// Ours have 32; a resumed session may have another origin.
+const MAX_SESSION_ID_BYTES: usize = 128;
 
-/// What the binary does for agents.
+/// What the companion does for agents.
 ///
-/// `session_started`, `stream_opened`, `stream_closed` and `session_ended` are called one at a time, in the order in which
-/// things happened, from a task that does nothing else; they should return soon. Every `stream_opened` is followed by one
-/// `stream_closed` before the next: a stream that replaces another closes it first. A tool is called only after everything
-/// that happened before it was told.
+/// `session_started`, `stream_opened`, `stream_closed` and `session_ended` are called one at a time and in order, from a
+/// task of their own; they should return soon, because requests wait when too many calls are queued
+/// ([`Limits::queued_events`](crate::Limits::queued_events)). Every `stream_opened` is followed by one `stream_closed`
+/// before the next: a stream that replaces another closes it first. A tool is called only after all earlier events.
 pub trait Companion: Send + Sync + 'static {
-    /// An agent has introduced itself; or, with `None`, an agent that we do not know went on with a session from before a
-    /// restart.
+    /// An agent connected; with `None`, an unknown agent resumed a session from before a restart.
     fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>);
 
-    /// Who the agent was, asked when a session from before a restart is taken up again.
+    /// The agent of a session from before a restart, which is being resumed.
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo>;
 
-    /// The session listens.
     fn stream_opened(&self, session: &SessionId);
 
-    /// The session listens no longer. It may come back: what it is told meanwhile waits for it.
+    /// The agent may reconnect: decisions are queued for it until then.
     fn stream_closed(&self, session: &SessionId);
 
-    /// The session is over. `undelivered` are the decisions that were never written to a stream of it, in order.
+    /// `undelivered` are the decisions that were never written to a stream of the session, in order.
     fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>);
 
-    /// Shows a proposed text to the person. The answer goes to the agent as soon as the future is ready, so it must not
-    /// wait for the person. An error is a sentence for the agent. The future is dropped if the agent hangs up.
+    /// Opens a review of a proposed text. The agent gets the response as soon as the future is ready, so it must not wait
+    /// for the decision. An error is shown to the agent. The future is dropped if the agent disconnects.
     fn open_diff(
         &self,
         session: &SessionId,
@@ -43,22 +41,21 @@ pub trait Companion: Send + Sync + 'static {
         new_content: Arc<str>,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Closes what [`open_diff`](Self::open_diff) opened and gives the final text; `None` if nothing is open.
+    /// Closes what [`open_diff`](Self::open_diff) opened and returns the draft; `None` if nothing is open.
     fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>>;
 }
 
-/// A session id that nobody can guess.
 pub(crate) fn random_session() -> Result<SessionId, getrandom::Error> {
     random_hexadecimal::<16>().map(SessionId::new)
 }
 
-/// Takes a session id that an agent presents; `None` unless it is short and made of visible ASCII.
-pub(crate) fn sane_session(text: &str) -> Option<SessionId> {
-    let sane = (1..=LONGEST_SESSION_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-    sane.then(|| SessionId::new(text))
+/// A session id from an agent; `None` unless it is short, visible ASCII.
+pub(crate) fn parse_session(text: &str) -> Option<SessionId> {
+    let is_valid = (1..=MAX_SESSION_ID_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_valid.then(|| SessionId::new(text))
 }
 
-/// `LENGTH` bytes of the system's generator, in hexadecimal.
+/// `LENGTH` random bytes from the system, in hexadecimal.
 pub(crate) fn random_hexadecimal<const LENGTH: usize>() -> Result<String, getrandom::Error> {
     use fmt::Write;
 
@@ -72,7 +69,7 @@ pub(crate) fn random_hexadecimal<const LENGTH: usize>() -> Result<String, getran
     Ok(text)
 }
 
-/// About how many bytes a decision holds.
+/// Approximate size in bytes.
 pub(crate) fn size(decision: &Decision) -> usize {
     match decision {
         Decision::Accepted { path, content } => path.len() + content.len(),
@@ -80,7 +77,7 @@ pub(crate) fn size(decision: &Decision) -> usize {
     }
 }
 
-/// The JSON-RPC message that tells a decision. The path goes back exactly as it came.
+/// The JSON-RPC message for a decision. The path is returned exactly as the agent sent it.
 pub(crate) fn to_json(decision: &Decision) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Message<'a> {
@@ -117,21 +114,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issued_session_id_has_128_bits_and_is_sane() {
+    fn issued_session_id_has_128_bits_and_is_valid() {
         let session = random_session().unwrap();
         assert_eq!(session.as_str().len(), 32);
-        assert_eq!(sane_session(session.as_str()), Some(session));
+        assert_eq!(parse_session(session.as_str()), Some(session));
     }
 
     #[test]
-    fn an_insane_session_id_is_not_taken_up() {
+    fn invalid_session_id_is_refused() {
         for text in ["", "a b", "a\nb", "é", &"a".repeat(129)] {
-            assert_eq!(sane_session(text), None, "{text:?}");
+            assert_eq!(parse_session(text), None, "{text:?}");
         }
     }
 
     #[test]
-    fn a_verdict_has_nothing_that_it_does_not_need() {
+    fn rejection_has_no_content() {
         let rejected = Decision::Rejected { path: "/a\n".into() };
         assert_eq!(
             String::from_utf8(to_json(&rejected).unwrap()).unwrap(),

@@ -1,59 +1,56 @@
-//! What the binary may choose about the port: where it listens, who may come, how much and how long.
+//! Configuration of the agents' port.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::Secret;
+use alongside_core::context::IdeContext;
 
-/// How the port is set up.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The port to listen on; `None` lets the system choose one.
+    /// `None` lets the system choose a port.
     pub port: Option<u16>,
-    /// The secret that every request must carry.
+    /// Every request must carry this token.
     pub token: Secret,
-    /// How much of everything.
     pub limits: Limits,
-    /// How long for everything.
     pub timing: Timing,
-    /// The `params` of the `ide/contextUpdate` that is sent until the first [`Agents::publish_context`](crate::Agents::publish_context).
-    pub initial_context: Arc<str>,
+    /// The context until the first [`AgentHub::publish_context`](crate::AgentHub::publish_context); `None` sends `{}`.
+    pub initial_context: Option<IdeContext>,
 }
 
 impl Config {
-    /// A port of the system's choice, with the usual limits and an empty context.
     pub fn new(token: Secret) -> Self {
         Self {
             port: None,
             token,
             limits: Limits::default(),
             timing: Timing::default(),
-            initial_context: Arc::from("{}"),
+            initial_context: None,
         }
     }
 }
 
-/// How much an agent may send, and how much is kept for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Sessions at a time. When full, the one without a stream that was idle longest makes room.
+    /// Sessions. At the limit, the session without a stream that was idle longest is dropped.
     pub sessions: usize,
-    /// Connections at a time; one more is told so and closed.
+    /// Connections; further clients get a 503 response.
     pub connections: usize,
-    /// Bytes of a request's head. Not below 8 KiB.
+    /// Size of a request's head; at least 8 KiB.
     pub header_bytes: usize,
-    /// Bytes of a request's body.
+    /// Size of a request's body.
     pub body_bytes: usize,
     /// Messages in one JSON-RPC batch.
     pub batch: usize,
-    /// Decisions that wait for a session's stream; one more ends the session.
+    /// Pending decisions of a session; one more ends the session.
     pub pending_decisions: usize,
-    /// Bytes of decisions that wait. A single decision is always taken, however long.
+    /// Size of pending decisions. A single decision may be longer.
     pub pending_bytes: usize,
-    /// Decisions that were written and are kept in case the agent did not get them; beyond it the oldest is forgotten.
+    /// Written decisions, kept in case the agent did not receive them; the oldest are dropped.
     pub unacknowledged_decisions: usize,
-    /// Bytes of such decisions. The latest is always kept.
+    /// Size of such decisions. The latest is always kept.
     pub unacknowledged_bytes: usize,
+    /// Session events that the companion has not received yet; at the limit, requests wait.
+    pub queued_events: usize,
 }
 
 impl Default for Limits {
@@ -69,27 +66,29 @@ impl Default for Limits {
             pending_bytes: 64 * MEBIBYTE,
             unacknowledged_decisions: 64,
             unacknowledged_bytes: 8 * MEBIBYTE,
+            queued_events: 1024,
         }
     }
 }
 
-/// How long things may take, and how often they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// When the context is sent a second time after a stream opened. Command lines throw the first one away if it comes
-    /// before they have read the list of tools.
+    /// Delay until the context is sent again on a new stream. Agents discard a context that arrives before they have
+    /// listed the tools.
     pub context_repeat: Duration,
-    /// How often a quiet stream carries a comment. Command lines give up after 300 s without a byte.
+    /// Interval of comments on an idle stream. Agents disconnect after 300 s without a byte.
     pub keep_alive: Duration,
-    /// How long a session outlives its stream, counted from the end of the stream or from its last request since.
+    /// How long a session outlives its stream, from the end of the stream or the last request after it.
     pub stream_grace: Duration,
-    /// How long a session that never opened a stream lives without requests.
+    /// How long a session without requests lives if it never opened a stream.
     pub idle: Duration,
-    /// How long a connection may take to send a request's head, waiting between two requests included.
+    /// How long a client may take to send a request's head, including the idle time before it.
     pub header_read: Duration,
-    /// How long a request's body may pause.
+    /// How long a request's body may stall.
     pub body_pause: Duration,
-    /// How long [`Server::shutdown`](crate::Server::shutdown) waits for agents to take what is pending.
+    /// How long [`Server::drain`](crate::Server::drain) waits for agents between two streams. They reconnect after 1 s.
+    pub reconnect: Duration,
+    /// How long [`Server::shutdown`](crate::Server::shutdown) waits for agents to receive pending events.
     pub shutdown: Duration,
 }
 
@@ -102,6 +101,7 @@ impl Default for Timing {
             idle: Duration::from_mins(10),
             header_read: Duration::from_mins(1),
             body_pause: Duration::from_secs(30),
+            reconnect: Duration::from_secs(2),
             shutdown: Duration::from_secs(2),
         }
     }

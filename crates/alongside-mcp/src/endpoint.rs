@@ -1,8 +1,11 @@
-//! `/mcp` and its three methods: from HTTP to messages and back, with the status codes that agents insist on.
+//! `/mcp` and its three methods: from HTTP to messages and back, with the status codes that agents expect.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use alongside_core::SessionId;
+use alongside_loopback::{Closing, Guard, GuardError};
+use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Incoming};
@@ -12,65 +15,58 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::json;
-use tokio::sync::watch;
 
-use crate::companion::{Companion, sane_session};
+use crate::companion::{Companion, parse_session};
 use crate::config::{Limits, Timing};
-use crate::guard::{Guard, Refusal};
 use crate::protocol;
 use crate::registry::{Registry, StartError};
-use crate::rpc::{self, Message, RpcError};
-use crate::session::Unavailable;
+use crate::session::SessionError;
 use crate::stream::EventStream;
-use alongside_core::SessionId;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The body of a response: some bytes, or a stream.
 pub(crate) type ResponseBody = Either<Full<Bytes>, EventStream>;
 
 type Reply = Response<ResponseBody>;
 
-/// What answers requests, shared by all connections.
+/// Responds to requests; shared by all connections.
 pub(crate) struct Endpoint<C> {
     pub(crate) companion: Arc<C>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) guard: Guard,
     pub(crate) limits: Limits,
     pub(crate) timing: Timing,
-    pub(crate) closing: watch::Receiver<bool>,
+    pub(crate) closing: Closing,
 }
 
 impl<C: Companion> Endpoint<C> {
-    /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
+    pub(crate) async fn respond(&self, request: Request<Incoming>) -> Reply {
         let (head, body) = request.into_parts();
-        let answer = match self.guard.check(&head) {
-            Err(refusal) => Err(refused(refusal)),
+        let reply = match self.guard.check(&head.headers, &head.uri) {
+            Err(error) => Err(refused(error)),
             Ok(()) if head.uri.path() != "/mcp" => {
                 Err(failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))
             }
-            Ok(()) => match head.method {
-                Method::POST => self.post(&head, body).await,
-                Method::GET => self.get(&head),
-                Method::DELETE => self.delete(&head),
-                _ => Err(with_header(
-                    failure(StatusCode::METHOD_NOT_ALLOWED, "Use POST, GET or DELETE."),
-                    ALLOW,
-                    HeaderValue::from_static("GET, POST, DELETE"),
-                )),
-            },
+            Ok(()) => self.route(&head, body).await,
         };
-        answer.unwrap_or_else(|failure| *failure)
+        reply.unwrap_or_else(|failure| *failure)
     }
 
-    /// Waits until the port is being closed.
-    pub(crate) async fn closing(&self) {
-        // An error means that the server is gone, which is as good as closing.
-        let _ = self.closing.clone().wait_for(|closing| *closing).await;
+    async fn route(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
+        self.registry.ready().await;
+        match head.method {
+            Method::POST => self.post(head, body).await,
+            Method::GET => self.get(head),
+            Method::DELETE => self.delete(head),
+            _ => Err(with_header(
+                failure(StatusCode::METHOD_NOT_ALLOWED, "Use POST, GET or DELETE."),
+                ALLOW,
+                HeaderValue::from_static("GET, POST, DELETE"),
+            )),
+        }
     }
 
     async fn post(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
@@ -78,44 +74,48 @@ impl<C: Companion> Endpoint<C> {
         check_content_type(&head.headers)?;
         let bytes = read_body(body, self.limits.body_bytes, self.timing.body_pause).await?;
         let text = std::str::from_utf8(&bytes)
-            .map_err(|_| invalid(&RpcError::new(rpc::PARSE_ERROR, "The body is not valid UTF-8.")))?;
-        let incoming = rpc::parse(text).map_err(|error| invalid(&error))?;
+            .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "the body is not valid UTF-8")))?;
+        let payload = Payload::parse_strict(text).map_err(|error| invalid(&error))?;
 
-        if let rpc::Incoming::One(Message::Request(request)) = &incoming
+        if let Payload::One(Message::Request(request)) = &payload
             && request.method == "initialize"
         {
             return self.initialize(request);
         }
         let session = self.session(head)?;
-        match incoming {
-            rpc::Incoming::One(Message::Request(request)) => {
-                let reply = protocol::answer(self, &session, &request).await;
+        match payload {
+            Payload::One(Message::Request(request)) => {
+                let reply = protocol::respond(self, &session, &request).await;
                 Ok(json_reply(StatusCode::OK, reply))
             }
-            rpc::Incoming::One(Message::Notification | Message::Response) => Ok(empty(StatusCode::ACCEPTED)),
-            rpc::Incoming::Many(parts) => self.batch(&session, parts).await,
+            Payload::One(Message::Notification(_) | Message::Response(_)) => Ok(empty(StatusCode::ACCEPTED)),
+            Payload::Batch(messages) => self.batch(&session, messages).await,
         }
     }
 
-    /// Answers a batch: an array of replies, or nothing if nothing was asked.
+    /// Responds to a batch with an array, or with nothing if it has no requests.
     async fn batch(
         &self,
         session: &SessionId,
-        parts: Vec<Result<Message<'_>, RpcError<'_>>>,
+        messages: Vec<Result<Message<'_>, InvalidMessage<'_>>>,
     ) -> Result<Reply, Box<Reply>> {
-        if parts.len() > self.limits.batch {
-            return Err(invalid(&RpcError::new(rpc::INVALID_REQUEST, "The batch is too long.")));
+        if messages.len() > self.limits.batch {
+            return Err(invalid(&InvalidMessage::new(
+                None,
+                INVALID_REQUEST,
+                "the batch is too long",
+            )));
         }
         let mut replies = Vec::new();
-        for part in parts {
-            match part {
+        for message in messages {
+            match message {
                 Ok(Message::Request(request)) if request.method == "initialize" => {
-                    let error = request.error(rpc::INVALID_REQUEST, "initialize must not be part of a batch.");
-                    replies.push(error.to_json());
+                    let error = RpcError::new(INVALID_REQUEST, "initialize must not be part of a batch");
+                    replies.push(request.error(&error));
                 }
-                Ok(Message::Request(request)) => replies.push(protocol::answer(self, session, &request).await),
-                Ok(Message::Notification | Message::Response) => {}
-                Err(error) => replies.push(error.to_json()),
+                Ok(Message::Request(request)) => replies.push(protocol::respond(self, session, &request).await),
+                Ok(Message::Notification(_) | Message::Response(_)) => {}
+                Err(invalid) => replies.push(invalid.to_response()),
             }
         }
         if replies.is_empty() {
@@ -125,14 +125,14 @@ impl<C: Companion> Endpoint<C> {
     }
 
     fn initialize(&self, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
-        let introduction = match protocol::introduction(request) {
-            Ok(introduction) => introduction,
-            Err(error) => return Ok(json_reply(StatusCode::OK, error.to_json())),
+        let params = match protocol::initialize_params(request) {
+            Ok(params) => params,
+            Err(error) => return Ok(json_reply(StatusCode::OK, request.error(&error))),
         };
-        let version = introduction.version;
+        let version = params.version;
         let session = self
             .registry
-            .start(introduction.client, version)
+            .start(params.client, version)
             .map_err(|error| unavailable(&error))?;
         tracing::debug!(%session, version, "session started");
         let id = HeaderValue::from_str(session.as_str())
@@ -166,15 +166,15 @@ impl<C: Companion> Endpoint<C> {
         }
     }
 
-    /// The session of a request. One that we do not know is from before a restart and taken up again: refusing it would
-    /// disconnect the agent.
+    /// The session of a request. An unknown one is from before a restart and is resumed: refusing it would disconnect the
+    /// agent.
     fn session(&self, head: &Parts) -> Result<SessionId, Box<Reply>> {
         let (session, version) = session_headers(&head.headers)?;
         let known = self.registry.touch(&session);
-        if !known.map_err(|reason| unavailable(&StartError::Unavailable(reason)))? {
+        if !known.map_err(|error| unavailable(&StartError::Session(error)))? {
             let client = self.companion.known_client(&session);
             self.registry
-                .take_up(&session, client, version)
+                .resume(&session, client, version)
                 .map_err(|error| unavailable(&error))?;
             tracing::debug!(%session, "session resumed");
         }
@@ -182,7 +182,7 @@ impl<C: Companion> Endpoint<C> {
     }
 }
 
-/// The session and the version that a request after `initialize` names.
+/// The session and version headers of a request after `initialize`.
 fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static str>), Box<Reply>> {
     let bad = |sentence: &str| failure(StatusCode::BAD_REQUEST, sentence);
     let session = headers
@@ -191,7 +191,7 @@ fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static st
     let session = session
         .to_str()
         .ok()
-        .and_then(sane_session)
+        .and_then(parse_session)
         .ok_or_else(|| bad("The mcp-session-id header is not a session id."))?;
     let Some(version) = headers.get(PROTOCOL_VERSION) else {
         return Ok((session, None));
@@ -204,7 +204,6 @@ fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static st
     Ok((session, Some(version)))
 }
 
-/// Checks that the client takes what it will get.
 fn check_accept(headers: &HeaderMap, wanted: &str, lenient: bool) -> Result<(), Box<Reply>> {
     let mut media_types = headers
         .get_all(ACCEPT)
@@ -243,7 +242,7 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Reads a body within its limits. What is too long by its own account is not read at all.
+/// Reads a body within its limits. If its announced length is too large, nothing is read.
 async fn read_body(mut body: Incoming, limit: usize, pause: Duration) -> Result<Vec<u8>, Box<Reply>> {
     let too_long = || {
         let sentence = format!("The body is longer than {limit} bytes.");
@@ -253,7 +252,7 @@ async fn read_body(mut body: Incoming, limit: usize, pause: Duration) -> Result<
     if announced > limit {
         return Err(too_long());
     }
-    // Memory is taken as bytes arrive, not as they are announced.
+    // Memory is allocated as bytes arrive, not as they are announced.
     let mut bytes = Vec::with_capacity(announced.min(64 * 1024));
     loop {
         let frame = tokio::time::timeout(pause, body.frame())
@@ -297,30 +296,33 @@ fn failure(status: StatusCode, sentence: &str) -> Box<Reply> {
     Box::new(json_reply(status, json!({ "error": sentence }).to_string()))
 }
 
-/// A failure with part of the request unread, after which the connection cannot go on.
+/// A failure with part of the request unread, so that the connection cannot be reused.
 fn closing_failure(status: StatusCode, sentence: &str) -> Box<Reply> {
     with_header(failure(status, sentence), CONNECTION, HeaderValue::from_static("close"))
 }
 
-fn invalid(error: &RpcError<'_>) -> Box<Reply> {
-    Box::new(json_reply(StatusCode::BAD_REQUEST, error.to_json()))
+fn invalid(message: &InvalidMessage<'_>) -> Box<Reply> {
+    Box::new(json_reply(StatusCode::BAD_REQUEST, message.to_response()))
 }
 
-fn refused(refusal: Refusal) -> Box<Reply> {
-    let reply = closing_failure(refusal.status(), refusal.sentence());
-    match refusal {
-        Refusal::Bearer => with_header(reply, WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-        Refusal::Origin | Refusal::Host => reply,
+fn refused(error: GuardError) -> Box<Reply> {
+    if error != GuardError::Token {
+        return closing_failure(error.status(), error.message());
     }
+    let reply = closing_failure(
+        error.status(),
+        "The bearer token is missing or wrong; it is in the companion's discovery file.",
+    );
+    with_header(reply, WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
 fn unavailable(error: &StartError) -> Box<Reply> {
     match error {
-        StartError::Unavailable(Unavailable::Full) => failure(
+        StartError::Session(SessionError::Full) => failure(
             StatusCode::SERVICE_UNAVAILABLE,
             "Too many agents are connected; close one and try again.",
         ),
-        StartError::Unavailable(Unavailable::Deleted) => failure(StatusCode::NOT_FOUND, "The session was ended."),
+        StartError::Session(SessionError::Deleted) => failure(StatusCode::NOT_FOUND, "The session was ended."),
         StartError::Random(error) => {
             tracing::error!(%error, "cannot get random bytes for a session id");
             failure(StatusCode::INTERNAL_SERVER_ERROR, "Cannot start a session.")

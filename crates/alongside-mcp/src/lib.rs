@@ -1,13 +1,13 @@
-//! The agents' port: a small MCP server over streamable HTTP, made for the command lines that look for a companion.
+//! The agents' port: a small MCP server over streamable HTTP, for agents that look for a companion.
 //!
-//! Agents come to `http://127.0.0.1:<port>/mcp`. A `POST` carries one JSON-RPC message and is answered with plain JSON; a
-//! `GET` is the stream on which an agent hears what the person is looking at and how a review ended; a `DELETE` ends the
-//! session. The binary implements [`Companion`] to be told what agents do and to carry out their two tools, and pushes
-//! what agents should hear through [`Agents`].
+//! Agents connect to `http://127.0.0.1:<port>/mcp`. A `POST` carries one JSON-RPC message and gets a plain JSON response. A
+//! `GET` opens the event stream, on which an agent receives the context and the decisions about its changes. A `DELETE`
+//! ends the session. The companion implements [`Companion`] to receive session events and to run the two tools, and sends
+//! to agents through [`AgentHub`].
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use alongside_core::{SessionId, Secret, Decision, dialect::ClientInfo};
+//! use alongside_core::{Decision, Secret, SessionId, context::IdeContext, dialect::ClientInfo};
 //! use alongside_mcp::{Companion, Config, Server};
 //!
 //! struct Quiet;
@@ -19,14 +19,14 @@
 //!     fn stream_closed(&self, _: &SessionId) {}
 //!     fn session_ended(&self, _: &SessionId, _: Vec<Decision>) {}
 //!     async fn open_diff(&self, _: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
-//!         Err("Nobody is there to look at it.".to_owned())
+//!         Err("No reviewer is available.".to_owned())
 //!     }
 //!     fn close_diff(&self, _: &SessionId, _: &str) -> Option<Arc<str>> { None }
 //! }
 //!
 //! # async fn run() -> std::io::Result<()> {
 //! let server = Server::bind(Config::new(Secret::from_bytes([7; 32])), Arc::new(Quiet)).await?;
-//! server.agents().publish_context(r#"{"workspaceState":{"openFiles":[]}}"#);
+//! server.agents().publish_context(&IdeContext::default());
 //! server.shutdown().await;
 //! # Ok(())
 //! # }
@@ -34,35 +34,34 @@
 //!
 //! # Which file does what
 //!
-//! `server` accepts connections, `guard` decides who may speak, `endpoint` turns HTTP into messages, `rpc` and `protocol`
-//! answer them, `tools` has the two tools. `session` and `registry` know who is connected, `outbox` what each session has
-//! yet to hear, `stream` is the body of a `GET`, and `callbacks` tells the binary. [`client`] is the other side of the
-//! wire, for `doctor`, `demo`, the stdio relay and the tests.
+//! `server` starts and stops the port, `endpoint` turns HTTP into messages, `rpc` and `protocol` respond to them, `tools` has
+//! the two tools. `session` and `registry` hold the sessions, `outbox` the events that a session has not received yet,
+//! `stream` is the body of a `GET`, and `callbacks` reports to the companion. [`client`] is the other side of the wire, for
+//! `doctor`, `demo`, the stdio relay and the tests. Listening and the guard are in `alongside-loopback`.
 //!
 //! # Invariants
 //!
-//! *A producer never waits.* [`Agents::publish_context`] and [`Agents::notify`] take one short lock and never call back.
+//! *A producer never waits.* [`AgentHub::publish_context`] and [`AgentHub::notify`] take one short lock and never call back.
 //! *No lock of this crate is held while a [`Companion`] is called.* *Memory is bounded for each session*: one slot for the
-//! context, in which the latest wins, and a queue of decisions with a limit.
+//! context, in which the latest wins, and a queue of decisions with a limit. *A context is serialized once*, however many
+//! sessions receive it.
 
-mod agents;
 mod callbacks;
 pub mod client;
 mod companion;
 mod config;
 mod endpoint;
-mod guard;
+mod hub;
 mod outbox;
 mod protocol;
 mod registry;
-mod rpc;
 mod server;
 mod session;
 mod stream;
 mod tools;
 
-pub use agents::{Agents, SessionStatus};
 pub use companion::Companion;
 pub use config::{Config, Limits, Timing};
+pub use hub::{AgentHub, SessionStatus};
 pub use protocol::PROTOCOL_VERSIONS;
 pub use server::{Server, Undelivered};

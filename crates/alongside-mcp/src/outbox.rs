@@ -1,23 +1,22 @@
-//! What a session has yet to hear.
+//! The events that a session has not received yet.
 //!
-//! Two kinds of things, kept apart. The *context* is a state: only the latest matters, so it has one slot. A *decision* is an
-//! event: each is written once, in order, and then kept for a while in case the connection broke while it was on its way.
+//! There are two kinds. The *context* is a state: only the latest matters, so it has one slot. A *decision* is an event: each
+//! is written once, in order, and then kept for a while in case the connection broke on the way.
 //!
-//! Every event has an id `<epoch>-<number>`. A stream that is opened with `Last-Event-ID` says what arrived: decisions up
-//! to it are forgotten and later ones are written again, under their old ids. The epoch is drawn at random for each outbox, so an
-//! id from before a restart says nothing about the decisions of today. A stream that is opened without the header repeats
-//! nothing: the agent cannot tell a repeated decision from a new one.
+//! Every event has an id `<epoch>-<number>`. A stream that opens with `Last-Event-ID` acknowledges what arrived: decisions up
+//! to it are forgotten, and later ones are written again under their old ids. The epoch is random for each outbox, so an id
+//! from before a restart acknowledges nothing. A stream that opens without the header repeats nothing: the agent could not
+//! distinguish a repeated decision from a new one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use alongside_core::Decision;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::companion;
 use crate::config::Limits;
-use alongside_core::Decision;
 
-/// The events of one session that are waiting, or not known to have arrived.
 pub(crate) struct Outbox {
     epoch: Arc<str>,
     next_number: u64,
@@ -27,13 +26,13 @@ pub(crate) struct Outbox {
 
 struct QueuedDecision {
     decision: Decision,
-    /// Under which number it was first written; `None` if it never was.
+    /// The number of its event; `None` until it is written.
     number: Option<u64>,
-    /// Whether it is to be written, for the first time or again.
+    /// Still to be written, for the first time or again.
     due: bool,
 }
 
-/// An event that leaves the outbox; put into bytes outside of the lock, because a decision may be long.
+/// An event to write. Encoded outside of the lock, because a decision may be long.
 pub(crate) struct Event {
     epoch: Arc<str>,
     number: u64,
@@ -45,12 +44,12 @@ enum Payload {
     Decision(Decision),
 }
 
-/// More decisions wait than the limits allow.
+/// More decisions are pending than the limits allow.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Overflow;
+pub(crate) struct OutboxFull;
 
 impl Outbox {
-    /// An empty outbox. `epoch` must be new.
+    /// `epoch` must be unique.
     pub(crate) fn new(epoch: impl Into<Arc<str>>) -> Self {
         Self {
             epoch: epoch.into(),
@@ -60,18 +59,18 @@ impl Outbox {
         }
     }
 
-    /// Puts a context into the slot, in place of one that was not written yet.
+    /// Replaces a context that was not written yet.
     pub(crate) fn set_context(&mut self, message: Bytes) {
         self.context = Some(message);
     }
 
-    /// Empties the slot: nobody listens, and whoever does next gets the context of that time.
+    /// The next stream starts with the context of its own time.
     pub(crate) fn clear_context(&mut self) {
         self.context = None;
     }
 
-    /// Adds a decision. It is kept even if it is one too many: then the session has to end and gets it handed back.
-    pub(crate) fn push(&mut self, decision: Decision, limits: &Limits) -> Result<(), Overflow> {
+    /// Adds a decision, even beyond the limits: then the session has to end, and returns it as undelivered.
+    pub(crate) fn push(&mut self, decision: Decision, limits: &Limits) -> Result<(), OutboxFull> {
         self.decisions.push_back(QueuedDecision {
             decision,
             number: None,
@@ -79,10 +78,10 @@ impl Outbox {
         });
         let (count, bytes) = self.measure(|decision| decision.due);
         let fits = count <= limits.pending_decisions && (count == 1 || bytes <= limits.pending_bytes);
-        if fits { Ok(()) } else { Err(Overflow) }
+        if fits { Ok(()) } else { Err(OutboxFull) }
     }
 
-    /// Takes the next event to write: decisions first, a person is waiting for them.
+    /// Takes the next event to write: decisions first, because the agent is waiting for them.
     pub(crate) fn next_event(&mut self, limits: &Limits) -> Option<Event> {
         let due = self.decisions.iter_mut().find(|decision| decision.due);
         let (number, payload) = if let Some(decision) = due {
@@ -102,7 +101,7 @@ impl Outbox {
         })
     }
 
-    /// A new stream opens and says what the last one brought.
+    /// A new stream opens; `last_event_id` is the last event that arrived.
     pub(crate) fn reopen(&mut self, last_event_id: Option<&str>) {
         let Some(arrived) = last_event_id.and_then(|id| self.number_of(id)) else {
             return;
@@ -114,25 +113,23 @@ impl Outbox {
         }
     }
 
-    /// The agent asked to close a review: whatever was written about it has arrived or does not matter any more.
+    /// The agent closed a review: decisions written about it have arrived or no longer matter.
     pub(crate) fn acknowledge(&mut self, file_path: &str) {
         self.decisions
             .retain(|decision| decision.due || &**decision.decision.path() != file_path);
     }
 
-    /// The agent opened a new review of a file. It has settled the former one by itself, so a decision about that, even
-    /// one that still waits, would settle the new review without anybody having looked at it.
+    /// The agent opened a new review of a file. It has closed the previous one on its own, so a decision about that, even a
+    /// pending one, would decide the new review unseen.
     pub(crate) fn supersede(&mut self, file_path: &str) {
         self.decisions
             .retain(|decision| &**decision.decision.path() != file_path);
     }
 
-    /// How many decisions wait to be written.
     pub(crate) fn undelivered(&self) -> usize {
         self.measure(|decision| decision.due).0
     }
 
-    /// Takes the decisions that wait to be written.
     pub(crate) fn take_undelivered(&mut self) -> Vec<Decision> {
         self.decisions
             .drain(..)
@@ -141,14 +138,14 @@ impl Outbox {
             .collect()
     }
 
-    /// The number in an event id, if it is one that we issued.
+    /// The number in an event id that this outbox issued.
     fn number_of(&self, id: &str) -> Option<u64> {
         let (epoch, number) = id.rsplit_once('-')?;
         let number = number.parse().ok()?;
         (epoch == &*self.epoch && number < self.next_number).then_some(number)
     }
 
-    /// Holds what was written to its limits.
+    /// Keeps written decisions within their limits.
     fn forget_oldest(&mut self, limits: &Limits) {
         loop {
             let (count, bytes) = self.measure(|decision| !decision.due);
@@ -174,11 +171,19 @@ impl Outbox {
 }
 
 impl Event {
-    /// The event as it goes over the wire. The data is one line and never empty: Gemini CLI disconnects over an empty one.
+    #[cfg(test)]
+    pub(crate) fn context(&self) -> Option<&Bytes> {
+        match &self.payload {
+            Payload::Context(message) => Some(message),
+            Payload::Decision(_) => None,
+        }
+    }
+
+    /// The event in wire format. The data is one line and never empty: Gemini CLI disconnects on empty data.
     pub(crate) fn encode(&self) -> Result<Bytes, serde_json::Error> {
         let message;
         let data: &[u8] = match &self.payload {
-            Payload::Context(message) => message,
+            Payload::Context(context) => context,
             Payload::Decision(decision) => {
                 message = companion::to_json(decision)?;
                 &message
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_context_takes_the_one_slot() {
+    fn latest_context_wins() {
         let mut outbox = outbox();
         for text in ["1", "2", "3"] {
             outbox.set_context(Bytes::from_static(text.as_bytes()));
@@ -239,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_keep_their_order_and_go_before_the_context() {
+    fn decisions_keep_order_and_precede_context() {
         let mut outbox = outbox();
         outbox.set_context(Bytes::from_static(b"{}"));
         for path in ["/a", "/b", "/a"] {
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledged_decision_is_forgotten_and_a_later_one_written_again_under_its_old_id() {
+    fn unacknowledged_decision_is_repeated_with_its_id() {
         let limits = Limits::default();
         let mut outbox = outbox();
         outbox.push(rejected("/a"), &limits).unwrap();
@@ -262,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_usable_last_event_id_nothing_is_repeated_or_forgotten() {
+    fn unknown_last_event_id_changes_nothing() {
         let limits = Limits::default();
         let mut outbox = outbox();
         outbox.push(rejected("/a"), &limits).unwrap();
@@ -276,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_a_review_acknowledges_what_was_written_about_it() {
+    fn closing_a_review_acknowledges_written_decisions() {
         let limits = Limits::default();
         let mut outbox = outbox();
         outbox.push(rejected("/a"), &limits).unwrap();
@@ -289,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_review_is_never_settled_by_a_decision_about_the_former_one() {
+    fn new_review_drops_decisions_about_the_previous_one() {
         let limits = Limits::default();
         let mut outbox = outbox();
         outbox.push(accepted("/a", 1), &limits).unwrap();
@@ -299,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_decisions_overflow_and_are_handed_back() {
+    fn too_many_decisions_are_returned_as_undelivered() {
         let limits = Limits {
             pending_decisions: 2,
             ..Limits::default()
@@ -307,23 +312,23 @@ mod tests {
         let mut outbox = outbox();
         assert_eq!(outbox.push(rejected("/a"), &limits), Ok(()));
         assert_eq!(outbox.push(rejected("/b"), &limits), Ok(()));
-        assert_eq!(outbox.push(rejected("/c"), &limits), Err(Overflow));
+        assert_eq!(outbox.push(rejected("/c"), &limits), Err(OutboxFull));
         assert_eq!(outbox.take_undelivered().len(), 3);
     }
 
     #[test]
-    fn one_decision_may_be_as_long_as_it_likes() {
+    fn single_decision_may_exceed_the_byte_limit() {
         let limits = Limits {
             pending_bytes: 10,
             ..Limits::default()
         };
         let mut outbox = outbox();
         assert_eq!(outbox.push(accepted("/a", 100), &limits), Ok(()));
-        assert_eq!(outbox.push(rejected("/b"), &limits), Err(Overflow));
+        assert_eq!(outbox.push(rejected("/b"), &limits), Err(OutboxFull));
     }
 
     #[test]
-    fn what_was_written_is_kept_within_its_limits() {
+    fn written_decisions_stay_within_their_limits() {
         let limits = Limits {
             unacknowledged_decisions: 2,
             unacknowledged_bytes: 100,
@@ -342,13 +347,12 @@ mod tests {
         assert_eq!(paths(&mut outbox, &limits), ["/long"]);
     }
 
-    /// What may happen between a companion and an agent.
     #[derive(Clone, Debug)]
     enum Step {
         Decide,
         ChangeContext,
         Write,
-        /// The connection breaks, this many of the last events never arrive, and the agent comes back.
+        /// The connection breaks, the last events are lost, and the agent reconnects.
         Break(usize),
     }
 
@@ -363,15 +367,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_lost_on_the_way_each_decision_arrives_once_and_in_order(
+        fn each_decision_arrives_once_and_in_order(
             steps in prop::collection::vec(step(), 0..60),
         ) {
             let limits = Limits::default();
             let mut outbox = outbox();
             let mut decided = 0;
-            // What the agent has: the number of an event and, of a decision, its path.
+            // What the agent received: the number of an event and the path of a decision.
             let mut arrived: Vec<(u64, Option<String>)> = Vec::new();
-            // It has heard the first context, so it always has an id to come back with.
+            // It received the first context, so it always has an id to reconnect with.
             let mut safe = 1;
             outbox.set_context(Bytes::from_static(b"{}"));
             let all_written = std::iter::repeat_n(Step::Write, 100);
@@ -387,7 +391,7 @@ mod tests {
                         Payload::Context(_) => (event.number, None),
                     })),
                     Step::Break(lost) => {
-                        // What an earlier stream brought is not lost any more.
+                        // Events of an earlier stream can no longer be lost.
                         arrived.truncate(arrived.len().saturating_sub(lost).max(safe));
                         safe = arrived.len();
                         let last = arrived.last().map(|(number, _)| format!("epoch-{number}"));

@@ -1,19 +1,19 @@
-//! The methods of MCP that a companion needs.
+//! The MCP methods that a companion needs.
 
+use alongside_core::SessionId;
 use alongside_core::dialect::ClientInfo;
+use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use serde::{Deserialize, Serialize};
 
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
-use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use crate::tools;
-use alongside_core::SessionId;
 
-/// The versions of MCP that both command lines may ask for, newest first. The tools and notifications are the same in all.
+/// The MCP versions that Gemini CLI and Qwen Code may request, newest first. Tools and notifications are the same in all.
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 
-/// How many characters of a client's name or version are kept.
-const LONGEST_CLIENT_NAME: usize = 128;
+/// Longer names and versions are truncated.
+const MAX_CLIENT_NAME_CHARS: usize = 128;
 
 const LOGGING_LEVELS: [&str; 8] = [
     "debug",
@@ -26,20 +26,17 @@ const LOGGING_LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// The version as we write it, if we speak it.
 pub(crate) fn supported_version(version: &str) -> Option<&'static str> {
     PROTOCOL_VERSIONS.into_iter().find(|supported| *supported == version)
 }
 
-/// What a client says in `initialize`.
-pub(crate) struct Introduction {
+pub(crate) struct InitializeParams {
     pub(crate) client: ClientInfo,
-    /// The version that will be spoken: the client's, or our newest if we do not know it.
+    /// The version to use: the client's, or our newest if that is unknown.
     pub(crate) version: &'static str,
 }
 
-/// Reads `initialize`.
-pub(crate) fn introduction<'a>(request: &Request<'a>) -> Result<Introduction, RpcError<'a>> {
+pub(crate) fn initialize_params(request: &Request<'_>) -> Result<InitializeParams, RpcError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Parameters {
@@ -47,9 +44,9 @@ pub(crate) fn introduction<'a>(request: &Request<'a>) -> Result<Introduction, Rp
         client_info: ClientInfo,
     }
 
-    let parameters: Parameters = request.parameters()?;
-    let cut = |text: String| text.chars().take(LONGEST_CLIENT_NAME).collect();
-    Ok(Introduction {
+    let parameters: Parameters = request.params()?;
+    let cut = |text: String| text.chars().take(MAX_CLIENT_NAME_CHARS).collect();
+    Ok(InitializeParams {
         client: ClientInfo {
             name: cut(parameters.client_info.name),
             version: cut(parameters.client_info.version),
@@ -58,7 +55,6 @@ pub(crate) fn introduction<'a>(request: &Request<'a>) -> Result<Introduction, Rp
     })
 }
 
-/// Answers `initialize`.
 pub(crate) fn initialize_reply(request: &Request<'_>, version: &'static str) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -80,7 +76,7 @@ pub(crate) fn initialize_reply(request: &Request<'_>, version: &'static str) -> 
         version: &'static str,
     }
 
-    request.result(&Initialized {
+    request.response(&Initialized {
         protocol_version: version,
         capabilities: Capabilities {
             tools: Empty {},
@@ -97,34 +93,44 @@ pub(crate) fn initialize_reply(request: &Request<'_>, version: &'static str) -> 
 #[derive(Serialize)]
 struct Empty {}
 
-/// Answers any request but `initialize`.
-pub(crate) async fn answer<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, request: &Request<'_>) -> String {
+/// Responds to any request except `initialize`.
+pub(crate) async fn respond<C: Companion>(
+    endpoint: &Endpoint<C>,
+    session: &SessionId,
+    request: &Request<'_>,
+) -> String {
     let reply = match &*request.method {
-        "ping" => Ok(request.result(&Empty {})),
+        "ping" => Ok(request.response(&Empty {})),
         "logging/setLevel" => set_level(request),
-        "tools/list" => Ok(request.result(&tools::list())),
+        "tools/list" => Ok(request.response(&tools::list())),
         "tools/call" => tools::call(endpoint, session, request).await,
-        method => Err(request.error(METHOD_NOT_FOUND, format!("Unknown method {}.", shortened(method)))),
+        method => Err(RpcError::new(
+            METHOD_NOT_FOUND,
+            format!("Unknown method {}.", shortened(method)),
+        )),
     };
-    reply.unwrap_or_else(|error| error.to_json())
+    reply.unwrap_or_else(|error| request.error(&error))
 }
 
-/// Accepts any level: nothing is ever logged to an agent, but the capability has to be declared as the official companions do.
-fn set_level<'a>(request: &Request<'a>) -> Result<String, RpcError<'a>> {
+/// Accepts any level. Nothing is ever logged to an agent, but official companions declare the capability.
+fn set_level(request: &Request<'_>) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Parameters {
         level: String,
     }
 
-    let Parameters { level } = request.parameters()?;
+    let Parameters { level } = request.params()?;
     if LOGGING_LEVELS.contains(&level.as_str()) {
-        Ok(request.result(&Empty {}))
+        Ok(request.response(&Empty {}))
     } else {
-        Err(request.error(INVALID_PARAMS, format!("Unknown logging level {}.", shortened(&level))))
+        Err(RpcError::new(
+            INVALID_PARAMS,
+            format!("Unknown logging level {}.", shortened(&level)),
+        ))
     }
 }
 
-/// A client's word, for an error message.
+/// Text from a client, for an error message.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(64).collect::<String>().escape_debug().to_string()
 }

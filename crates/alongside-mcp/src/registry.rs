@@ -1,37 +1,41 @@
-//! The one lock around all sessions, and the one timer that drops those whose agents have gone.
+//! The lock around all sessions, and the timer that drops the sessions of disconnected agents.
 //!
-//! Nothing is called while the lock is held: streams are woken and serialisation is done outside of it.
+//! Nothing is called while the lock is held: waking streams and serializing happen outside of it.
 
 use std::task::{Context, Poll, Waker};
 
+use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{Decision, SessionId};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
+use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::agents::SessionStatus;
 use crate::callbacks::Callbacks;
 use crate::companion::{random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
+use crate::hub::SessionStatus;
 use crate::outbox::Event;
-use crate::session::{Table, Unavailable};
-use alongside_core::{Decision, SessionId};
+use crate::session::{SessionError, SessionTable};
 
-/// All sessions, for everybody.
+/// Sent before the first context is published.
+const NO_CONTEXT: &[u8] = br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{}}"#;
+
 pub(crate) struct Registry {
-    table: Mutex<Table>,
+    table: Mutex<SessionTable>,
     callbacks: Callbacks,
-    /// A deadline may have come nearer.
+    /// Notified when a session may expire sooner than known.
     deadlines: Notify,
+    /// Notified when a stream opens or a session no longer needs one.
+    drained: Notify,
 }
 
-/// Why a session cannot be started.
 #[derive(Debug)]
 pub(crate) enum StartError {
-    Unavailable(Unavailable),
-    /// The system gives no random numbers.
+    Session(SessionError),
+    /// The system has no random bytes.
     Random(getrandom::Error),
 }
 
@@ -41,26 +45,26 @@ impl From<getrandom::Error> for StartError {
     }
 }
 
-impl From<Unavailable> for StartError {
-    fn from(reason: Unavailable) -> Self {
-        Self::Unavailable(reason)
+impl From<SessionError> for StartError {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
     }
 }
 
 impl Registry {
-    pub(crate) fn new(initial_context: &str, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
-        let context = context_message(initial_context).unwrap_or_else(|| {
-            tracing::error!("the initial context is not a JSON object; an empty one is used instead");
-            Bytes::from_static(br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{}}"#)
-        });
+    pub(crate) fn new(context: Option<&IdeContext>, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
+        let context = context
+            .and_then(context_message)
+            .unwrap_or(Bytes::from_static(NO_CONTEXT));
         Self {
-            table: Mutex::new(Table::new(context, limits, timing, callbacks.clone())),
+            table: Mutex::new(SessionTable::new(context, limits, timing, callbacks.clone())),
             callbacks,
             deadlines: Notify::new(),
+            drained: Notify::new(),
         }
     }
 
-    /// Starts a session for an agent that introduced itself.
+    /// Starts a session for an agent that sent `initialize`.
     pub(crate) fn start(&self, client: ClientInfo, protocol: &'static str) -> Result<SessionId, StartError> {
         let id = random_session()?;
         let epoch = random_hexadecimal::<4>()?;
@@ -69,13 +73,13 @@ impl Registry {
         Ok(id)
     }
 
-    /// Notes that a session is in use. `Ok(false)` if there is no such session.
-    pub(crate) fn touch(&self, id: &SessionId) -> Result<bool, Unavailable> {
+    /// Marks a session as used. `Ok(false)` if it is unknown.
+    pub(crate) fn touch(&self, id: &SessionId) -> Result<bool, SessionError> {
         self.table.lock().touch(id)
     }
 
-    /// Takes up a session from before a restart, unless another request just did.
-    pub(crate) fn take_up(
+    /// Resumes a session from before a restart, unless another request just did.
+    pub(crate) fn resume(
         &self,
         id: &SessionId,
         client: Option<ClientInfo>,
@@ -92,39 +96,39 @@ impl Registry {
         Ok(())
     }
 
-    /// Who a session's agent is.
     pub(crate) fn client(&self, id: &SessionId) -> Option<ClientInfo> {
         self.table.lock().sessions.get(id)?.client.clone()
     }
 
-    /// Ends a session at its agent's wish. `false` if there is no such session.
+    /// Ends a session that its agent deleted. `false` if it is unknown.
     pub(crate) fn delete(&self, id: &SessionId) -> bool {
         let mut table = self.table.lock();
         let Some(waker) = table.end(id) else { return false };
         table.remember_deletion(id.clone());
         drop(table);
+        self.drained.notify_one();
         wake(waker);
         true
     }
 
-    /// Opens a stream and ends any other of the session.
+    /// Opens a stream, replacing the session's previous one.
     pub(crate) fn open_stream(&self, id: &SessionId, last_event_id: Option<&str>) -> Option<u64> {
         let (number, replaced) = self.table.lock().open_stream(id, last_event_id)?;
+        self.drained.notify_one();
         wake(replaced);
         Some(number)
     }
 
-    /// What a stream has to write next; ready with `None` when it has to end.
+    /// The next event of a stream; ready with `None` when the stream has to end.
     pub(crate) fn poll_stream(&self, id: &SessionId, number: u64, task: &Context<'_>) -> Poll<Option<Event>> {
         self.table.lock().poll_stream(id, number, task)
     }
 
-    /// Puts the context into the outbox of a stream once more.
+    /// Queues the context for a stream again.
     pub(crate) fn repeat_context(&self, id: &SessionId, number: u64) {
         self.table.lock().repeat_context(id, number);
     }
 
-    /// A stream is gone.
     pub(crate) fn close_stream(&self, id: &SessionId, number: u64) {
         if self.table.lock().close_stream(id, number) {
             self.deadlines.notify_one();
@@ -143,33 +147,49 @@ impl Registry {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
             session.outbox.supersede(file_path);
         }
+        self.drained.notify_one();
     }
 
-    /// Waits until the companion was told all that happened so far.
+    /// Waits until the companion has received all events so far.
     pub(crate) async fn settled(&self) {
         self.callbacks.settled().await;
     }
 
-    /// Takes the `params` of a new context for everybody who listens.
-    pub(crate) fn publish(&self, params: &str) {
-        let Some(message) = context_message(params) else {
-            tracing::error!("a context that is not a JSON object was not sent");
+    /// Waits until every session with undelivered decisions has a stream, and each of `expected` is back. One caller at a time.
+    pub(crate) async fn drained(&self, expected: &[SessionId]) {
+        loop {
+            // A resumed session may have decisions that the companion is about to send.
+            self.settled().await;
+            if self.table.lock().is_drained(expected) {
+                return;
+            }
+            self.drained.notified().await;
+        }
+    }
+
+    /// Waits until the companion has caught up far enough for another request.
+    pub(crate) async fn ready(&self) {
+        self.callbacks.ready().await;
+    }
+
+    /// Serializes a context and queues it for every open stream.
+    pub(crate) fn publish(&self, context: &impl Serialize) {
+        let Some(message) = context_message(context) else {
             return;
         };
         let wakers = self.table.lock().publish(&message);
         wake(wakers);
     }
 
-    /// Takes a decision for one session. `false` if there is no such session.
-    pub(crate) fn notify(&self, id: &SessionId, notification: Decision) -> bool {
-        let Some(waker) = self.table.lock().notify(id, notification) else {
+    /// Queues a decision for one session. `false` if it is unknown.
+    pub(crate) fn notify(&self, id: &SessionId, decision: Decision) -> bool {
+        let Some(waker) = self.table.lock().notify(id, decision) else {
             return false;
         };
         wake(waker);
         true
     }
 
-    /// Everybody who is connected, by id.
     pub(crate) fn statuses(&self) -> Vec<SessionStatus> {
         let table = self.table.lock();
         let mut statuses: Vec<_> = table
@@ -179,7 +199,7 @@ impl Registry {
                 session: id.clone(),
                 client: session.client.clone(),
                 protocol_version: session.protocol,
-                stream_open: session.listens(),
+                stream_open: session.is_listening(),
                 undelivered: session.outbox.undelivered(),
             })
             .collect();
@@ -194,7 +214,7 @@ impl Registry {
         wake(wakers);
     }
 
-    /// Takes what no session ever got, at the very end.
+    /// Removes all sessions and returns the decisions that they never received.
     pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Decision>)> {
         let sessions = std::mem::take(&mut self.table.lock().sessions);
         sessions
@@ -204,10 +224,11 @@ impl Registry {
             .collect()
     }
 
-    /// Drops sessions whose time has come, for ever.
+    /// Drops sessions as they expire; never returns.
     pub(crate) async fn expire(&self) {
         loop {
             let next = self.table.lock().expire(Instant::now());
+            self.drained.notify_one();
             let changed = self.deadlines.notified();
             match next {
                 Some(deadline) => tokio::select! {
@@ -224,32 +245,79 @@ fn wake(wakers: impl IntoIterator<Item = Waker>) {
     wakers.into_iter().for_each(Waker::wake);
 }
 
-/// Wraps the `params` of a context into a message, on one line; `None` unless they are a JSON object, because an agent
-/// that gets anything else disconnects.
-fn context_message(params: &str) -> Option<Bytes> {
-    let params = params.trim();
-    if !params.starts_with('{') || serde_json::from_str::<&RawValue>(params).is_err() {
-        return None;
+/// The JSON-RPC message for a context. Compact JSON has no line breaks, which would end the event.
+fn context_message(context: &impl Serialize) -> Option<Bytes> {
+    #[derive(Serialize)]
+    struct Message<'a, C> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: &'a C,
     }
-    // A JSON text has line breaks only between its tokens, where a space does as well. In an event they would end the line.
-    let params = params.replace(['\r', '\n'], " ");
-    let message = format!(r#"{{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{params}}}"#);
-    Some(Bytes::from(message))
+
+    let message = Message {
+        jsonrpc: "2.0",
+        method: "ide/contextUpdate",
+        params: context,
+    };
+    match serde_json::to_vec(&message) {
+        Ok(bytes) => Some(Bytes::from(bytes)),
+        Err(error) => {
+            tracing::error!(%error, "cannot serialize a context");
+            None
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::task::Waker;
+
     use super::*;
+    use crate::callbacks;
+
+    /// Counts how often it is serialized.
+    struct Counting(Cell<usize>);
+
+    impl Serialize for Counting {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.set(self.0.get() + 1);
+            serializer.collect_map([("selectedText", "one\ntwo")])
+        }
+    }
 
     #[test]
-    fn a_context_is_sent_on_one_line_or_not_at_all() {
-        let message = context_message("{\n  \"workspaceState\": {}\r\n}\n").unwrap();
+    fn context_is_serialized_once_for_all_streams() {
+        let (callbacks, _queue) = callbacks::channel(100);
+        let registry = Registry::new(None, Limits::default(), Timing::default(), callbacks);
+        let client = || ClientInfo {
+            name: "test".to_owned(),
+            version: "1".to_owned(),
+        };
+        let streams: Vec<_> = (0..3)
+            .map(|_| {
+                let session = registry.start(client(), "2025-06-18").unwrap();
+                let stream = registry.open_stream(&session, None).unwrap();
+                (session, stream)
+            })
+            .collect();
+        let context = Counting(Cell::new(0));
+        registry.publish(&context);
+        let mut task = Context::from_waker(Waker::noop());
+        let messages: Vec<Bytes> = streams
+            .iter()
+            .map(
+                |(session, stream)| match registry.poll_stream(session, *stream, &mut task) {
+                    Poll::Ready(Some(event)) => event.context().unwrap().clone(),
+                    _ => panic!("the context is not queued"),
+                },
+            )
+            .collect();
+        assert_eq!(context.0.get(), 1);
+        assert!(messages.iter().all(|message| message.as_ptr() == messages[0].as_ptr()));
         assert_eq!(
-            message,
-            &br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{   "workspaceState": {}  }}"#[..]
+            messages[0],
+            &br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{"selectedText":"one\ntwo"}}"#[..]
         );
-        for params in ["", "null", "[]", "{", "{} {}"] {
-            assert_eq!(context_message(params), None, "{params}");
-        }
     }
 }

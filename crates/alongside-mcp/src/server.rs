@@ -1,217 +1,127 @@
-//! The listener: accepts connections on the loopback interface, serves each in its own task, and closes in good order.
+//! The agents' port: starts the listener, the session expiry and the callbacks, and shuts them down in order.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use alongside_core::{Decision, SessionId};
+use alongside_loopback::{Guard, HttpLimits, Listener, OriginPolicy, Policy, serve_http};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
-use crate::agents::Agents;
 use crate::callbacks;
 use crate::companion::Companion;
 use crate::config::Config;
 use crate::endpoint::Endpoint;
-use crate::guard::Guard;
+use crate::hub::AgentHub;
 use crate::registry::Registry;
-use alongside_core::{Decision, SessionId};
 
-/// What somebody who is one too many is told.
-const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
-    content-type: application/json\r\ncontent-length: 37\r\nconnection: close\r\n\r\n\
-    {\"error\":\"Too many connections now.\"}";
+/// `host.docker.internal` is this machine as seen from a container.
+const HOSTS: &[&str] = &["127.0.0.1", "localhost", "[::1]", "host.docker.internal"];
 
-/// How long to wait when a connection cannot be accepted, as when there are too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// The agents' port. Dropping it breaks all connections; [`shutdown`](Self::shutdown) ends them.
+/// The agents' port. Dropping it drops all connections; [`shutdown`](Self::shutdown) closes them cleanly.
 pub struct Server {
-    port: u16,
-    shutdown_time: Duration,
+    listener: alongside_loopback::Server,
+    shutdown_timeout: Duration,
+    reconnect_timeout: Duration,
     registry: Arc<Registry>,
-    closing: watch::Sender<bool>,
-    listener: Task,
-    /// Drops sessions whose agents have gone.
-    _expiry: Task,
-    /// Tells the companion what happened.
-    _callbacks: Task,
+    /// Session expiry and callbacks; aborted on drop.
+    _tasks: JoinSet<()>,
 }
 
-/// The decisions that a session never got.
+/// Decisions that a session never received.
 pub type Undelivered = (SessionId, Vec<Decision>);
-
-/// A task that ends with its owner.
-struct Task(JoinHandle<()>);
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Server")
-            .field("port", &self.port)
-            .finish_non_exhaustive()
+        let mut debug = formatter.debug_struct("Server");
+        debug.field("port", &self.port()).finish_non_exhaustive()
     }
 }
 
 impl Server {
-    /// Listens on 127.0.0.1. When this returns, the port answers.
+    /// Listens on 127.0.0.1. Agents can connect as soon as this returns.
     pub async fn bind<C: Companion>(config: Config, companion: Arc<C>) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port.unwrap_or(0))).await?;
-        let port = listener.local_addr()?.port();
-        let (callbacks, queue) = callbacks::channel();
-        let (closing, is_closing) = watch::channel(false);
+        let listener = Listener::bind(config.port).await?;
+        let policy = Policy {
+            hosts: HOSTS,
+            origin: OriginPolicy::Refuse,
+            token: Some(config.token),
+        };
+        let guard = Guard::new(policy, listener.port());
+        let (limits, timing) = (config.limits, config.timing);
+        let (callbacks, queue) = callbacks::channel(limits.queued_events);
         let registry = Arc::new(Registry::new(
-            &config.initial_context,
-            config.limits,
-            config.timing,
+            config.initial_context.as_ref(),
+            limits,
+            timing,
             callbacks,
         ));
-        let endpoint = Arc::new(Endpoint {
-            companion: companion.clone(),
-            registry: registry.clone(),
-            guard: Guard::new(port, config.token),
-            limits: config.limits,
-            timing: config.timing,
-            closing: is_closing,
+        let mut tasks = JoinSet::new();
+        tasks.spawn({
+            let registry = registry.clone();
+            async move { registry.expire().await }
         });
-        let expiry = registry.clone();
+        tasks.spawn(queue.deliver(companion.clone()));
+        let listener = alongside_loopback::Server::start(listener, limits.connections, |closing| {
+            let endpoint = Arc::new(Endpoint {
+                companion,
+                registry: registry.clone(),
+                guard,
+                limits,
+                timing,
+                closing,
+            });
+            move |stream| serve(stream, endpoint.clone())
+        });
         Ok(Self {
-            port,
-            shutdown_time: config.timing.shutdown,
+            listener,
+            shutdown_timeout: timing.shutdown,
+            reconnect_timeout: timing.reconnect,
             registry,
-            closing,
-            listener: Task(tokio::spawn(accept(listener, endpoint))),
-            _expiry: Task(tokio::spawn(async move { expiry.expire().await })),
-            _callbacks: Task(tokio::spawn(callbacks::deliver(companion, queue))),
+            _tasks: tasks,
         })
     }
 
-    /// The port that agents come to.
     pub fn port(&self) -> u16 {
-        self.port
+        self.listener.port()
     }
 
-    /// The handle to speak to agents.
-    pub fn agents(&self) -> Agents {
-        Agents(self.registry.clone())
+    /// The handle for sending to agents.
+    pub fn agents(&self) -> AgentHub {
+        AgentHub(self.registry.clone())
     }
 
-    /// Stops listening, lets every stream write what is pending and end cleanly, and gives back what no agent took in time.
-    ///
-    /// Sessions are not ended: an agent whose stream ended cleanly comes back to the same port about a second later, and a
-    /// companion that listens there again by then takes its session up.
-    pub async fn shutdown(mut self) -> Vec<Undelivered> {
-        self.registry.close();
-        // Nobody to tell means that the listener is gone already.
-        let _ = self.closing.send(true);
-        if tokio::time::timeout(self.shutdown_time, &mut self.listener.0)
-            .await
-            .is_err()
-        {
-            tracing::debug!("some agents did not receive everything before shutdown");
-            self.listener.0.abort();
-            // Until the connections are really gone, they could still write what we are about to give back.
-            let _ = (&mut self.listener.0).await;
+    /// Gives agents between two streams time to come back for their decisions, and the same for the sessions in `expected`, which
+    /// a previous companion had. Call it after the last decision and before [`shutdown`](Self::shutdown).
+    pub async fn drain(&self, expected: &[SessionId]) {
+        let drained = self.registry.drained(expected);
+        if tokio::time::timeout(self.reconnect_timeout, drained).await.is_err() {
+            tracing::debug!("some agents did not reconnect before shutdown");
         }
-        // A companion that hangs must not hang us.
-        let _ = tokio::time::timeout(self.shutdown_time, self.registry.settled()).await;
+    }
+
+    /// Stops listening, lets every stream write its queued events and end cleanly, and returns the decisions that no agent
+    /// received in time.
+    ///
+    /// Sessions are not ended: an agent whose stream ended cleanly reconnects to the same port about a second later, and a
+    /// companion that listens there by then resumes its session.
+    pub async fn shutdown(self) -> Vec<Undelivered> {
+        self.registry.close();
+        if !self.listener.shutdown(self.shutdown_timeout).await {
+            tracing::debug!("some agents did not receive everything before shutdown");
+        }
+        // A companion that hangs must not keep the process from exiting.
+        let _ = tokio::time::timeout(self.shutdown_timeout, self.registry.settled()).await;
         self.registry.take_undelivered()
     }
 }
 
-/// Accepts connections until the port closes, then waits for those that are left.
-async fn accept<C: Companion>(listener: TcpListener, endpoint: Arc<Endpoint<C>>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = connections.join_next() => continue,
-            () = endpoint.closing() => break,
-        };
-        match accepted {
-            Ok((stream, _)) if connections.len() >= endpoint.limits.connections => {
-                // It is new, so its buffer has room; if not, closing says enough.
-                let _ = stream.try_write(TOO_MANY_CONNECTIONS);
-            }
-            Ok((stream, _)) => {
-                connections.spawn(serve(stream, endpoint.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
-}
-
-/// Serves one connection until either side ends it.
 async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
-    send_at_once(&stream);
-    let service = service_fn(|request| {
-        let endpoint = endpoint.clone();
-        async move { Ok::<_, Infallible>(endpoint.answer(request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(endpoint.timing.header_read)
-        .max_buf_size(endpoint.limits.header_bytes.max(8 * 1024))
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = endpoint.closing() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+    let limits = HttpLimits {
+        header_bytes: endpoint.limits.header_bytes,
+        header_timeout: endpoint.timing.header_read,
     };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "lost a connection");
-    }
-}
-
-/// Without this a small reply may wait 40 ms for the client's acknowledgement of the one before.
-fn send_at_once(stream: &TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY could not be set");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn accepted_connections_send_at_once() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let (stream, _) = accepted.unwrap();
-        send_at_once(&stream);
-        assert!(stream.nodelay().unwrap());
-    }
-
-    #[test]
-    fn the_answer_to_one_too_many_announces_its_length() {
-        let text = std::str::from_utf8(TOO_MANY_CONNECTIONS).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(
-            head.contains(&format!("content-length: {}\r\n", body.len())),
-            "{}",
-            body.len()
-        );
-    }
+    serve_http(stream, limits, &endpoint.closing, |request| endpoint.respond(request)).await;
 }

@@ -1,24 +1,23 @@
-//! One session, and the table of all of them: plain state, without locks, tasks or callbacks to the outside.
+//! Sessions and the table of all sessions: plain state, without locks, tasks or callbacks.
 //!
-//! [`Table`] is what the registry guards. Its methods queue what a companion wants to know and give back the wakers of the
-//! streams that have something to do, so that they are woken after the lock is released.
+//! The registry guards the [`SessionTable`]. Its methods queue events for the companion and return the wakers of the streams
+//! that have something to write, so that they are woken after the lock is released.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{Decision, SessionId};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::callbacks::{Callbacks, Happening};
+use crate::callbacks::{Callbacks, SessionEvent};
 use crate::config::{Limits, Timing};
-use crate::outbox::{Event, Outbox, Overflow};
-use alongside_core::{Decision, SessionId};
+use crate::outbox::{Event, Outbox, OutboxFull};
 
-/// How many ids of deleted sessions are remembered, so that a straggling request does not bring them back.
-const REMEMBERED_DELETIONS: usize = 64;
+/// Ids of deleted sessions are kept, so that a late request does not resume one.
+const MAX_DELETED_SESSIONS: usize = 64;
 
-/// One agent's session.
 pub(crate) struct Session {
     pub(crate) client: Option<ClientInfo>,
     pub(crate) protocol: Option<&'static str>,
@@ -27,21 +26,19 @@ pub(crate) struct Session {
     last_used: Instant,
 }
 
-/// Whether a session listens.
 enum Stream {
     Never,
     Open {
-        /// Which stream it is; no two streams ever have the same number.
+        /// Unique among all streams.
         number: u64,
         waker: Option<Waker>,
     },
-    Gone,
+    Closed,
 }
 
-/// All sessions.
-pub(crate) struct Table {
+pub(crate) struct SessionTable {
     pub(crate) sessions: HashMap<SessionId, Session>,
-    /// The latest context, as a message.
+    /// The latest context, as a JSON-RPC message.
     context: Bytes,
     deleted: VecDeque<SessionId>,
     streams_opened: u64,
@@ -51,12 +48,11 @@ pub(crate) struct Table {
     callbacks: Callbacks,
 }
 
-/// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unavailable {
-    /// There are too many, and all of them listen.
+pub(crate) enum SessionError {
+    /// The limit is reached, and all sessions have a stream.
     Full,
-    /// Its agent ended it.
+    /// The agent ended it.
     Deleted,
 }
 
@@ -71,8 +67,7 @@ impl Session {
         }
     }
 
-    /// Whether a stream is open.
-    pub(crate) fn listens(&self) -> bool {
+    pub(crate) fn is_listening(&self) -> bool {
         matches!(self.stream, Stream::Open { .. })
     }
 
@@ -83,21 +78,21 @@ impl Session {
     fn take_waker(&mut self) -> Option<Waker> {
         match &mut self.stream {
             Stream::Open { waker, .. } => waker.take(),
-            Stream::Never | Stream::Gone => None,
+            Stream::Never | Stream::Closed => None,
         }
     }
 
-    /// When the session is to be dropped if nothing happens.
+    /// When the session expires if nothing happens.
     fn deadline(&self, timing: &Timing) -> Option<Instant> {
         match self.stream {
             Stream::Open { .. } => None,
-            Stream::Gone => Some(self.last_used + timing.stream_grace),
+            Stream::Closed => Some(self.last_used + timing.stream_grace),
             Stream::Never => Some(self.last_used + timing.idle),
         }
     }
 }
 
-impl Table {
+impl SessionTable {
     pub(crate) fn new(context: Bytes, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
         Self {
             sessions: HashMap::new(),
@@ -111,24 +106,24 @@ impl Table {
         }
     }
 
-    /// Adds a session, at the cost of an idle one if there are too many.
+    /// Adds a session. At the limit, the session without a stream that was idle longest is dropped.
     pub(crate) fn add(
         &mut self,
         id: &SessionId,
         client: Option<ClientInfo>,
         protocol: Option<&'static str>,
         epoch: &str,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), SessionError> {
         if self.sessions.len() >= self.limits.sessions {
-            let idle = self.sessions.iter().filter(|(_, session)| !session.listens());
+            let idle = self.sessions.iter().filter(|(_, session)| !session.is_listening());
             let (longest, _) = idle
                 .min_by_key(|(_, session)| session.last_used)
-                .ok_or(Unavailable::Full)?;
+                .ok_or(SessionError::Full)?;
             let longest = longest.clone();
             tracing::info!(session = %longest, "too many sessions; dropping the one idle longest");
             self.end(&longest);
         }
-        self.callbacks.tell(Happening::Started {
+        self.callbacks.report(SessionEvent::Started {
             session: id.clone(),
             client: client.clone(),
         });
@@ -136,24 +131,24 @@ impl Table {
         Ok(())
     }
 
-    /// Notes that a session is in use. `Ok(false)` if there is no such session.
-    pub(crate) fn touch(&mut self, id: &SessionId) -> Result<bool, Unavailable> {
+    /// Marks a session as used. `Ok(false)` if it is unknown.
+    pub(crate) fn touch(&mut self, id: &SessionId) -> Result<bool, SessionError> {
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_used = Instant::now();
             return Ok(true);
         }
         if self.deleted.contains(id) {
-            return Err(Unavailable::Deleted);
+            return Err(SessionError::Deleted);
         }
         Ok(false)
     }
 
-    /// Opens a stream in place of any other of the session; gives its number and the waker of the one that it replaces.
+    /// Opens a stream, replacing the session's previous one; returns its number and the waker of the replaced stream.
     pub(crate) fn open_stream(&mut self, id: &SessionId, last_event_id: Option<&str>) -> Option<(u64, Option<Waker>)> {
         let session = self.sessions.get_mut(id)?;
         let replaced = session.take_waker();
-        if session.listens() {
-            self.callbacks.tell(Happening::StreamClosed(id.clone()));
+        if session.is_listening() {
+            self.callbacks.report(SessionEvent::StreamClosed(id.clone()));
         }
         self.streams_opened += 1;
         session.stream = Stream::Open {
@@ -162,11 +157,11 @@ impl Table {
         };
         session.outbox.reopen(last_event_id);
         session.outbox.set_context(self.context.clone());
-        self.callbacks.tell(Happening::StreamOpened(id.clone()));
+        self.callbacks.report(SessionEvent::StreamOpened(id.clone()));
         Some((self.streams_opened, replaced))
     }
 
-    /// What a stream has to write next; ready with `None` when it has to end.
+    /// The next event of a stream; ready with `None` when the stream has to end.
     pub(crate) fn poll_stream(&mut self, id: &SessionId, number: u64, task: &Context<'_>) -> Poll<Option<Event>> {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) else {
             return Poll::Ready(None);
@@ -183,47 +178,47 @@ impl Table {
         Poll::Pending
     }
 
-    /// Puts the context into the outbox of a stream once more.
+    /// Queues the context for a stream again.
     pub(crate) fn repeat_context(&mut self, id: &SessionId, number: u64) {
         if let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) {
             session.outbox.set_context(self.context.clone());
         }
     }
 
-    /// A stream is gone. `false` if it had been replaced, or its session ended, before.
+    /// `false` if the stream was replaced, or its session ended, before.
     pub(crate) fn close_stream(&mut self, id: &SessionId, number: u64) -> bool {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) else {
             return false;
         };
-        session.stream = Stream::Gone;
+        session.stream = Stream::Closed;
         session.outbox.clear_context();
         session.last_used = Instant::now();
-        self.callbacks.tell(Happening::StreamClosed(id.clone()));
+        self.callbacks.report(SessionEvent::StreamClosed(id.clone()));
         true
     }
 
-    /// Ends a session; gives the stream to wake, if any. `None` if there is no such session.
+    /// Ends a session; returns the stream to wake, if any. `None` if the session is unknown.
     pub(crate) fn end(&mut self, id: &SessionId) -> Option<Vec<Waker>> {
         let mut session = self.sessions.remove(id)?;
-        if session.listens() {
-            self.callbacks.tell(Happening::StreamClosed(id.clone()));
+        if session.is_listening() {
+            self.callbacks.report(SessionEvent::StreamClosed(id.clone()));
         }
-        self.callbacks.tell(Happening::Ended {
+        self.callbacks.report(SessionEvent::Ended {
             session: id.clone(),
             undelivered: session.outbox.take_undelivered(),
         });
         Some(session.take_waker().into_iter().collect())
     }
 
-    /// Remembers that an agent ended its session on purpose.
+    /// Keeps the id of a session that its agent deleted.
     pub(crate) fn remember_deletion(&mut self, id: SessionId) {
-        if self.deleted.len() == REMEMBERED_DELETIONS {
+        if self.deleted.len() == MAX_DELETED_SESSIONS {
             self.deleted.pop_front();
         }
         self.deleted.push_back(id);
     }
 
-    /// Ends the sessions whose time has come and says when the next one's does.
+    /// Ends expired sessions; returns when the next one expires.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Instant> {
         let timing = self.timing;
         let overdue: Vec<SessionId> = self
@@ -234,7 +229,7 @@ impl Table {
             .collect();
         for id in overdue {
             tracing::debug!(session = %id, "session dropped: the agent disconnected");
-            // It has no stream, so there is nobody to wake.
+            // Without a stream there is no waker.
             self.end(&id);
         }
         self.sessions
@@ -243,12 +238,12 @@ impl Table {
             .min()
     }
 
-    /// Takes a new context for everybody who listens; gives the streams to wake.
+    /// Queues a new context for every open stream; returns the streams to wake.
     pub(crate) fn publish(&mut self, context: &Bytes) -> Vec<Waker> {
         self.context = context.clone();
         self.sessions
             .values_mut()
-            .filter(|session| session.listens())
+            .filter(|session| session.is_listening())
             .filter_map(|session| {
                 session.outbox.set_context(context.clone());
                 session.take_waker()
@@ -256,17 +251,27 @@ impl Table {
             .collect()
     }
 
-    /// Takes a decision for one session; gives the stream to wake, if any. `None` if there is no such session.
-    pub(crate) fn notify(&mut self, id: &SessionId, notification: Decision) -> Option<Vec<Waker>> {
+    /// Queues a decision; returns the stream to wake, if any. `None` if the session is unknown.
+    pub(crate) fn notify(&mut self, id: &SessionId, decision: Decision) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
-        if let Err(Overflow) = session.outbox.push(notification, &self.limits) {
+        if let Err(OutboxFull) = session.outbox.push(decision, &self.limits) {
             tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
             return self.end(id);
         }
         Some(session.take_waker().into_iter().collect())
     }
 
-    /// Lets every stream end as soon as it has nothing to write; gives the streams to wake.
+    /// Whether every session with undelivered decisions has a stream to receive them, and each of `expected` is back.
+    pub(crate) fn is_drained(&self, expected: &[SessionId]) -> bool {
+        let is_back = |id| self.sessions.get(id).is_some_and(Session::is_listening);
+        expected.iter().all(is_back)
+            && self
+                .sessions
+                .values()
+                .all(|session| session.is_listening() || session.outbox.undelivered() == 0)
+    }
+
+    /// Lets every stream end as soon as it has nothing to write; returns the streams to wake.
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closing = true;
         self.sessions.values_mut().filter_map(Session::take_waker).collect()

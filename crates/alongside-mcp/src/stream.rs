@@ -1,34 +1,35 @@
-//! The body of a `GET`: server-sent events, pulled from the session's outbox when the connection can take more.
+//! The event stream: the body of a `GET`, pulled from the session's outbox when the connection can take more.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use alongside_core::SessionId;
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::config::Timing;
 use crate::registry::Registry;
-use alongside_core::SessionId;
 
-/// Bytes that mean nothing: a comment.
+/// An SSE comment.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-/// The events of one stream. It ends, cleanly, when the session ends, another stream takes its place or the port closes.
+/// Ends cleanly when the session ends, another stream replaces it or the port closes.
 pub(crate) struct EventStream {
     registry: Arc<Registry>,
     session: SessionId,
     number: u64,
-    keep_alive_every: std::time::Duration,
+    keep_alive_interval: Duration,
     keep_alive: Pin<Box<Sleep>>,
     context_repeat: Option<Pin<Box<Sleep>>>,
 }
 
 impl EventStream {
-    /// Opens a stream; `None` if the session has just ended.
+    /// `None` if the session has just ended.
     pub(crate) fn open(
         registry: Arc<Registry>,
         session: SessionId,
@@ -40,14 +41,14 @@ impl EventStream {
             registry,
             session,
             number,
-            keep_alive_every: timing.keep_alive,
+            keep_alive_interval: timing.keep_alive,
             keep_alive: Box::pin(sleep(timing.keep_alive)),
             context_repeat: Some(Box::pin(sleep(timing.context_repeat))),
         })
     }
 
-    fn written(&mut self) {
-        let next = Instant::now() + self.keep_alive_every;
+    fn reset_keep_alive(&mut self) {
+        let next = Instant::now() + self.keep_alive_interval;
         self.keep_alive.as_mut().reset(next);
     }
 }
@@ -65,11 +66,11 @@ impl Body for EventStream {
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Ready(Some(event)) => match event.encode() {
                     Ok(bytes) => {
-                        self.written();
+                        self.reset_keep_alive();
                         return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
-                    // Text always serialises; a stream that stops over this would be worse than a lost event.
-                    Err(error) => tracing::error!(%error, "an event could not be serialised"),
+                    // Strings always serialize. If not, losing one event is better than losing the stream.
+                    Err(error) => tracing::error!(%error, "cannot serialize an event"),
                 },
                 Poll::Pending => {
                     let repeat = self.context_repeat.as_mut();
@@ -79,7 +80,7 @@ impl Body for EventStream {
                         continue;
                     }
                     if self.keep_alive.as_mut().poll(task).is_ready() {
-                        self.written();
+                        self.reset_keep_alive();
                         return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(KEEP_ALIVE)))));
                     }
                     return Poll::Pending;

@@ -1,8 +1,10 @@
-//! The two tools that make a companion: `openDiff` and `closeDiff`.
+//! The two tools of a companion: `openDiff` and `closeDiff`.
 
 use std::borrow::Cow;
 
+use alongside_core::SessionId;
 use alongside_core::dialect::{ClientDialect, CloseDiffReply};
+use alongside_wire::rpc::{INVALID_PARAMS, Request, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,10 +12,7 @@ use serde_json::{Value, json};
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
 use crate::protocol::shortened;
-use crate::rpc::{INVALID_PARAMS, Request, RpcError};
-use alongside_core::SessionId;
 
-/// What a tool answers. Both fields are left out of the wire where they say nothing.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolResult {
@@ -28,13 +27,13 @@ struct TextBlock {
     text: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
 impl ToolResult {
-    fn nothing() -> Self {
+    fn empty() -> Self {
         Self {
             content: Vec::new(),
             is_error: false,
@@ -59,7 +58,7 @@ impl ToolResult {
     }
 }
 
-/// The result of `tools/list`: both tools, always, on one page. Without both, an agent reviews in the terminal only.
+/// The result of `tools/list`: always both tools, on one page. Without both, an agent reviews in the terminal only.
 pub(crate) fn list() -> Value {
     let file_path = json!({"type": "string", "description": "The absolute path of the file; returned unchanged."});
     json!({"tools": [
@@ -95,12 +94,11 @@ pub(crate) fn list() -> Value {
     ]})
 }
 
-/// Answers `tools/call`.
-pub(crate) async fn call<'a, C: Companion>(
+pub(crate) async fn call<C: Companion>(
     endpoint: &Endpoint<C>,
     session: &SessionId,
-    request: &Request<'a>,
-) -> Result<String, RpcError<'a>> {
+    request: &Request<'_>,
+) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Parameters<'a> {
         #[serde(borrow)]
@@ -109,7 +107,7 @@ pub(crate) async fn call<'a, C: Companion>(
         arguments: Option<&'a RawValue>,
     }
 
-    let Parameters { name, arguments } = request.parameters()?;
+    let Parameters { name, arguments } = request.params()?;
     let arguments = Arguments::parse(&name, arguments);
     let result = match &*name {
         "openDiff" => match arguments.and_then(|arguments| {
@@ -130,13 +128,13 @@ pub(crate) async fn call<'a, C: Companion>(
                 "Unknown tool {}; the tools are openDiff and closeDiff.",
                 shortened(name)
             );
-            return Err(request.error(INVALID_PARAMS, message));
+            return Err(RpcError::new(INVALID_PARAMS, message));
         }
     };
-    Ok(request.result(&result))
+    Ok(request.response(&result))
 }
 
-/// The arguments of either tool, each still as it came. Others, such as `suppressNotification`, have no effect.
+/// The unparsed arguments of either tool. Others, such as `suppressNotification`, have no effect.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Arguments<'a> {
@@ -190,9 +188,9 @@ async fn open_diff<C: Companion>(
     };
     let opened = tokio::select! {
         opened = open => opened,
-        () = endpoint.closing() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
+        () = endpoint.closing.wait() => Err("The companion is shutting down; decide in the terminal.".to_owned()),
     };
-    opened.map_or_else(ToolResult::error, |()| ToolResult::nothing())
+    opened.map_or_else(ToolResult::error, |()| ToolResult::empty())
 }
 
 async fn close_diff<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, file_path: &str) -> ToolResult {

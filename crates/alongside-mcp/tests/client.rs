@@ -8,14 +8,16 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, ClientError, stdio};
-use common::{Setup, Told, gemini, initialize, rejected, request, soon, token};
+use common::{Setup, Told, gemini, initialize, rejected, request, soon, token, trusted};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 #[tokio::test]
@@ -42,7 +44,7 @@ async fn what_goes_wrong_is_told_apart() {
     };
     assert!(matches!(
         handshake("127.0.0.1", port, "wrong").await,
-        ClientError::Unauthorised { .. }
+        ClientError::Unauthorized { .. }
     ));
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let free = nobody.local_addr().unwrap().port();
@@ -127,6 +129,70 @@ async fn a_stream_that_breaks_off_is_not_a_clean_end() {
     soon(events.next()).await.unwrap();
     drop(setup);
     assert!(matches!(soon(events.next()).await, Err(ClientError::Lost(_))));
+}
+
+/// Reads one request from a connection.
+async fn read_request(stream: &mut TcpStream) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .map_or(0, |length| length.parse().unwrap());
+        if text.contains("\r\n\r\n") && body.len() >= length {
+            return Some(text);
+        }
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).await.ok().filter(|count| *count > 0)?;
+        text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn open_diff_with_a_cut_off_response_is_not_sent_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let received = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&received);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            while let Some(request) = read_request(&mut stream).await {
+                if request.contains("openDiff") && counted.fetch_add(1, Ordering::SeqCst) == 0 {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-le").await.unwrap();
+                    break;
+                }
+                let id = if request.contains("openDiff") { 2 } else { 1 };
+                let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+                let response = format!("{head}{}\r\n\r\n{body}", body.len());
+                stream.write_all(response.as_bytes()).await.unwrap();
+            }
+        }
+    });
+    let client = Client::new("127.0.0.1", port, "any").unwrap();
+    soon(client.request("ping", Value::Null)).await.unwrap();
+    let params = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "b"}});
+    let lost = soon(client.request("tools/call", params)).await;
+    assert_eq!(received.load(Ordering::SeqCst), 1, "{lost:?}");
+    assert!(matches!(lost, Err(ClientError::Lost(_))), "{lost:?}");
+}
+
+#[tokio::test]
+async fn cut_off_event_is_not_skipped_when_the_stream_is_resumed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::new("127.0.0.1", listener.local_addr().unwrap().port(), "any").unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_request(&mut stream).await.unwrap();
+        let response =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nid: 1\ndata: {}\n\nid: 2\ndata: {\"cut";
+        stream.write_all(response.as_bytes()).await.unwrap();
+    });
+    let mut events = soon(client.events(None)).await.unwrap();
+    assert_eq!(soon(events.next()).await.unwrap(), Some(json!({})));
+    assert_eq!(soon(events.next()).await.unwrap(), None);
+    assert_eq!(events.last_event_id(), Some("1"));
 }
 
 /// A relay with both of its ends.
@@ -230,7 +296,7 @@ async fn the_relay_opens_its_stream_again_after_a_restart() {
 
     let after = Setup::with(|config| {
         config.port = Some(port);
-        config.initial_context = r#"{"workspaceState":{"isTrusted":false}}"#.into();
+        config.initial_context = Some(trusted(false));
     })
     .await;
     let context = relay.hear().await;

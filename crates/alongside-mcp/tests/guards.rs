@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 
 /// Difference 21: a web page always shows its origin, and is always refused.
 #[tokio::test]
-async fn any_origin_is_refused_whatever_else_is_right() {
+async fn any_origin_is_refused() {
     let setup = Setup::start().await;
     for origin in [
         "http://evil.example",
@@ -34,7 +34,7 @@ async fn any_origin_is_refused_whatever_else_is_right() {
 
 /// Difference 21: only names of this machine, with this port; the name that containers use is one of them.
 #[tokio::test]
-async fn only_our_own_host_names_are_served() {
+async fn only_known_hosts_are_served() {
     let setup = Setup::start().await;
     let port = setup.port();
     let call = Call::post(port, initialize("2025-06-18"));
@@ -84,7 +84,7 @@ async fn two_host_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_or_wrong_bearer_gets_401_and_no_hint() {
+async fn missing_or_wrong_token_gets_401() {
     let setup = Setup::start().await;
     let port = setup.port();
     let secret = token();
@@ -113,7 +113,7 @@ async fn a_missing_or_wrong_bearer_gets_401_and_no_hint() {
 }
 
 #[tokio::test]
-async fn the_guards_come_in_order_and_before_everything_else() {
+async fn guard_checks_run_in_order_and_first() {
     let setup = Setup::start().await;
     let port = setup.port();
     let everything_wrong = Call::new("BREW", port)
@@ -135,7 +135,7 @@ async fn the_guards_come_in_order_and_before_everything_else() {
 
 /// Difference 12: the endpoint is exactly `/mcp`.
 #[tokio::test]
-async fn only_mcp_is_served_and_only_by_three_methods() {
+async fn only_mcp_and_three_methods_are_served() {
     let setup = Setup::start().await;
     let port = setup.port();
     for target in ["/", "/mcp/", "/MCP", "/sse", "/mcp/x"] {
@@ -156,7 +156,7 @@ async fn only_mcp_is_served_and_only_by_three_methods() {
 }
 
 #[tokio::test]
-async fn the_client_must_take_what_it_will_get() {
+async fn accept_header_must_match_the_response() {
     let setup = Setup::start().await;
     let port = setup.port();
     let call = Call::post(port, initialize("2025-06-18"));
@@ -191,7 +191,7 @@ async fn the_client_must_take_what_it_will_get() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_called_json_is_refused() {
+async fn body_with_another_content_type_is_refused() {
     let setup = Setup::start().await;
     let port = setup.port();
     let call = Call::post(port, initialize("2025-06-18"));
@@ -221,7 +221,7 @@ async fn a_body_that_is_not_called_json_is_refused() {
 
 /// Difference 21: a proposal of 10 MB and more is taken.
 #[tokio::test]
-async fn a_body_of_twelve_megabytes_is_taken() {
+async fn body_of_twelve_megabytes_is_accepted() {
     let setup = Setup::start().await;
     let port = setup.port();
     let session = start_session(port).await;
@@ -232,7 +232,7 @@ async fn a_body_of_twelve_megabytes_is_taken() {
 }
 
 #[tokio::test]
-async fn a_body_that_announces_too_much_is_not_even_read() {
+async fn oversized_announced_body_is_not_read() {
     let setup = Setup::start().await;
     let call = Call::post(setup.port(), "").header("content-length", &(32 * 1024 * 1024 + 1).to_string());
     let mut stream = call.open(setup.port()).await;
@@ -246,7 +246,7 @@ async fn a_body_that_announces_too_much_is_not_even_read() {
 }
 
 #[tokio::test]
-async fn a_chunked_body_is_refused_when_it_passes_the_limit() {
+async fn chunked_body_over_the_limit_is_refused() {
     let setup = Setup::with(|config| config.limits.body_bytes = 1000).await;
     let call = Call::post(setup.port(), "")
         .without("content-length")
@@ -259,7 +259,7 @@ async fn a_chunked_body_is_refused_when_it_passes_the_limit() {
 }
 
 #[tokio::test]
-async fn a_body_that_stops_coming_is_given_up() {
+async fn stalled_body_times_out() {
     let setup = Setup::with(|config| config.timing.body_pause = Duration::from_millis(50)).await;
     let call = Call::post(setup.port(), "{").header("content-length", "100");
     let mut stream = call.open(setup.port()).await;
@@ -267,14 +267,14 @@ async fn a_body_that_stops_coming_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_long_gets_431() {
+async fn oversized_head_gets_431() {
     let setup = Setup::start().await;
     let call = Call::post(setup.port(), "").header("x-long", &"x".repeat(20 * 1024));
     assert_eq!(call.send(setup.port()).await.status, 431);
 }
 
 #[tokio::test]
-async fn a_head_that_never_ends_is_given_up() {
+async fn endless_head_times_out() {
     let setup = Setup::with(|config| config.timing.header_read = Duration::from_millis(50)).await;
     let mut stream = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
     stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: ").await.unwrap();
@@ -283,7 +283,7 @@ async fn a_head_that_never_ends_is_given_up() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_told_so() {
+async fn connection_over_the_limit_gets_503() {
     let setup = Setup::with(|config| config.limits.connections = 2).await;
     let port = setup.port();
     let session = start_session(port).await;

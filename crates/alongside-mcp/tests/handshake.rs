@@ -12,7 +12,7 @@ use common::{Call, Setup, Told, gemini, has_null, initialize, request, soon, sta
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn initialize_is_answered_with_json_and_a_session_id() {
+async fn initialize_returns_json_and_a_session_id() {
     let mut setup = Setup::start().await;
     let answer = Call::post(setup.port(), initialize("2025-06-18"))
         .send(setup.port())
@@ -31,7 +31,7 @@ async fn initialize_is_answered_with_json_and_a_session_id() {
 }
 
 #[tokio::test]
-async fn a_known_version_is_echoed_and_any_other_becomes_the_newest() {
+async fn unknown_version_becomes_the_newest() {
     let setup = Setup::start().await;
     for (asked, spoken) in [
         ("2024-10-07", "2024-10-07"),
@@ -49,7 +49,7 @@ async fn a_known_version_is_echoed_and_any_other_becomes_the_newest() {
 }
 
 #[tokio::test]
-async fn an_introduction_without_a_name_or_version_is_invalid() {
+async fn initialize_without_client_name_or_version_is_invalid() {
     let setup = Setup::start().await;
     for params in [
         json!({}),
@@ -65,7 +65,7 @@ async fn an_introduction_without_a_name_or_version_is_invalid() {
 }
 
 #[tokio::test]
-async fn ping_and_the_logging_level_are_answered_with_an_empty_object() {
+async fn ping_and_set_level_return_an_empty_object() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     assert_eq!(soon(client.request("ping", Value::Null)).await.unwrap(), json!({}));
@@ -78,7 +78,7 @@ async fn ping_and_the_logging_level_are_answered_with_an_empty_object() {
 
 /// Difference 13: notifications and answers must get 202, or the command line never opens its stream.
 #[tokio::test]
-async fn notifications_and_answers_get_202_and_nothing_else() {
+async fn notifications_and_responses_get_an_empty_202() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for body in [
@@ -97,7 +97,7 @@ async fn notifications_and_answers_get_202_and_nothing_else() {
 
 /// Difference 13: the envelope has nothing in excess, and `null` stands nowhere.
 #[tokio::test]
-async fn no_reply_has_a_null_or_an_extra_key() {
+async fn responses_have_no_null_and_no_extra_key() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for (method, params) in [
@@ -134,7 +134,7 @@ async fn no_reply_has_a_null_or_an_extra_key() {
 }
 
 #[tokio::test]
-async fn methods_that_a_companion_does_not_have_are_not_found() {
+async fn unknown_methods_are_not_found() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for method in [
@@ -151,7 +151,7 @@ async fn methods_that_a_companion_does_not_have_are_not_found() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_message_is_answered_400_with_its_code() {
+async fn invalid_message_gets_400_and_its_code() {
     let setup = Setup::start().await;
     for (body, code) in [
         (&b"{\"jsonrpc\":"[..], -32_700),
@@ -167,7 +167,7 @@ async fn what_is_not_a_message_is_answered_400_with_its_code() {
 }
 
 #[tokio::test]
-async fn ids_go_back_byte_for_byte() {
+async fn ids_are_returned_byte_for_byte() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     for id in [
@@ -187,7 +187,7 @@ async fn ids_go_back_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_with_an_array() {
+async fn batch_returns_an_array() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     let body = json!([
@@ -205,7 +205,7 @@ async fn a_batch_is_answered_with_an_array() {
 }
 
 #[tokio::test]
-async fn a_batch_that_is_too_long_is_refused() {
+async fn oversized_batch_is_refused() {
     let setup = Setup::with(|config| config.limits.batch = 2).await;
     let session = start_session(setup.port()).await;
     let body = json!(vec![json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}); 3]);
@@ -214,7 +214,7 @@ async fn a_batch_that_is_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_sane_session_id_gets_400() {
+async fn invalid_session_id_gets_400() {
     let setup = Setup::start().await;
     let ping = Call::post(setup.port(), request("ping", &json!({})));
     let get = Call::get(setup.port(), "x").without("mcp-session-id");
@@ -235,7 +235,7 @@ async fn a_request_without_a_sane_session_id_gets_400() {
 }
 
 #[tokio::test]
-async fn a_version_header_that_is_not_supported_gets_400() {
+async fn unsupported_version_header_gets_400() {
     let setup = Setup::start().await;
     let session = start_session(setup.port()).await;
     let ping = Call::post(setup.port(), request("ping", &json!({}))).header("mcp-session-id", &session);
@@ -246,7 +246,7 @@ async fn a_version_header_that_is_not_supported_gets_400() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_taken_up_again_with_the_client_that_the_companion_remembers() {
+async fn unknown_session_is_resumed_with_its_known_client() {
     let mut setup = Setup::start().await;
     setup.companion.known.lock().insert("remembered".to_owned(), gemini());
     for (session, client) in [("remembered", Some(gemini())), ("forgotten", None)] {

@@ -9,12 +9,14 @@
 mod common;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
-use alongside_mcp::{Agents, Companion, Config, Server};
-use common::{gemini, rejected, soon, token};
+use alongside_mcp::{AgentHub, Companion, Config, Server};
+use common::{gemini, rejected, soon, start_session, token};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -22,7 +24,7 @@ use serde_json::json;
 #[derive(Default)]
 struct Locked {
     state: Mutex<u64>,
-    agents: OnceLock<Agents>,
+    agents: OnceLock<AgentHub>,
 }
 
 impl Locked {
@@ -31,7 +33,7 @@ impl Locked {
         let mut state = self.state.lock();
         *state += 1;
         if let Some(agents) = self.agents.get() {
-            agents.publish_context("{}");
+            agents.publish_context(&IdeContext::default());
             agents.notify(session, rejected("/a"));
             agents.sessions();
         }
@@ -72,7 +74,7 @@ impl Companion for Locked {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_companion_may_hold_its_own_lock_while_it_speaks() {
+async fn companion_may_send_with_its_lock_held() {
     let companion = Arc::new(Locked::default());
     let mut config = Config::new(token());
     config.limits.sessions = 4;
@@ -103,4 +105,28 @@ async fn the_companion_may_hold_its_own_lock_while_it_speaks() {
     }
     soon(server.shutdown()).await;
     assert!(*companion.state.lock() > 100);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn requests_wait_while_too_many_events_are_queued() {
+    let companion = Arc::new(Locked::default());
+    let mut config = Config::new(token());
+    config.limits.queued_events = 2;
+    let server = Server::bind(config, companion.clone()).await.unwrap();
+    let port = server.port();
+    let (locked, is_locked) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _state = companion.state.lock();
+        let _ = locked.send(());
+        let _ = released.recv();
+    });
+    is_locked.await.unwrap();
+    soon(start_session(port)).await;
+    soon(start_session(port)).await;
+    let mut third = tokio::spawn(start_session(port));
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut third).await;
+    assert!(early.is_err(), "the companion is two events behind");
+    drop(release);
+    soon(third).await.unwrap();
 }

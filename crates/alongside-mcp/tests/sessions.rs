@@ -15,7 +15,7 @@ use common::{Call, Setup, Told, accepted, initialize, rejected, request, soon, s
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_agent_ends_its_session_with_delete() {
+async fn delete_ends_the_session() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
@@ -43,7 +43,7 @@ async fn an_agent_ends_its_session_with_delete() {
 
 /// Difference 21: a command line that exits only drops its sockets.
 #[tokio::test]
-async fn a_session_is_dropped_some_time_after_its_stream() {
+async fn session_expires_after_its_stream() {
     let mut setup = Setup::with(|config| config.timing.stream_grace = Duration::from_millis(100)).await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
@@ -61,7 +61,7 @@ async fn a_session_is_dropped_some_time_after_its_stream() {
 }
 
 #[tokio::test]
-async fn a_session_that_comes_back_in_time_is_kept() {
+async fn session_that_reconnects_in_time_is_kept() {
     let mut setup = Setup::with(|config| config.timing.stream_grace = Duration::from_millis(300)).await;
     let client = setup.client().await;
     let first = soon(client.events(None)).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_session_that_comes_back_in_time_is_kept() {
 }
 
 #[tokio::test]
-async fn a_session_that_never_listened_is_dropped_when_idle() {
+async fn session_without_a_stream_expires_when_idle() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let session = start_session(setup.port()).await;
     assert!(matches!(setup.told().await, Told::Started(..)));
@@ -84,7 +84,7 @@ async fn a_session_that_never_listened_is_dropped_when_idle() {
 }
 
 #[tokio::test]
-async fn when_there_are_too_many_the_one_idle_longest_makes_room() {
+async fn excess_session_replaces_the_one_idle_longest() {
     let mut setup = Setup::with(|config| config.limits.sessions = 3).await;
     let port = setup.port();
     let oldest = start_session(port).await;
@@ -102,7 +102,7 @@ async fn when_there_are_too_many_the_one_idle_longest_makes_room() {
 }
 
 #[tokio::test]
-async fn when_all_of_too_many_listen_a_new_one_gets_503() {
+async fn excess_session_gets_503_if_all_are_listening() {
     let setup = Setup::with(|config| config.limits.sessions = 1).await;
     let client = setup.client().await;
     let _events = soon(client.events(None)).await.unwrap();
@@ -115,7 +115,7 @@ async fn when_all_of_too_many_listen_a_new_one_gets_503() {
 }
 
 #[tokio::test]
-async fn too_many_waiting_decisions_end_the_session_and_come_back() {
+async fn too_many_pending_decisions_end_the_session() {
     let mut setup = Setup::with(|config| config.limits.pending_decisions = 3).await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -129,7 +129,7 @@ async fn too_many_waiting_decisions_end_the_session_and_come_back() {
 }
 
 #[tokio::test]
-async fn everybody_who_is_connected_is_listed() {
+async fn all_sessions_are_listed() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let _events = soon(client.events(None)).await.unwrap();
@@ -142,7 +142,7 @@ async fn everybody_who_is_connected_is_listed() {
 }
 
 #[tokio::test]
-async fn an_agent_whose_session_was_dropped_for_idleness_is_taken_up_again() {
+async fn expired_session_is_resumed() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let client = setup.client().await;
     setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;

@@ -10,12 +10,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Call, Setup, Told, accepted, read_answer, rejected, soon};
+use common::{Call, Setup, Told, accepted, read_answer, rejected, soon, trusted};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
 #[tokio::test]
-async fn streams_get_everything_pending_and_then_a_clean_end() {
+async fn shutdown_delivers_pending_events_and_ends_streams() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let mut events = soon(client.events(None)).await.unwrap();
@@ -25,7 +25,7 @@ async fn streams_get_everything_pending_and_then_a_clean_end() {
     for number in 0..20 {
         agents.notify(&session, accepted(&format!("/{number}"), &"x".repeat(50_000)));
     }
-    agents.publish_context(r#"{"workspaceState":{"isTrusted":true}}"#);
+    agents.publish_context(&trusted(true));
     let (undelivered, ()) = tokio::join!(soon(setup.server.shutdown()), async {
         for number in 0..20 {
             let message = soon(events.next()).await.unwrap().unwrap();
@@ -40,7 +40,7 @@ async fn streams_get_everything_pending_and_then_a_clean_end() {
 
 /// Difference 13: a stream that is cut off disconnects the command line; one that ends with the terminator does not.
 #[tokio::test]
-async fn the_last_bytes_of_a_stream_are_the_chunked_terminator() {
+async fn stream_ends_with_the_chunked_terminator() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let mut stream = Call::get(setup.port(), &client.session_id().unwrap())
@@ -54,7 +54,7 @@ async fn the_last_bytes_of_a_stream_are_the_chunked_terminator() {
 }
 
 #[tokio::test]
-async fn what_no_agent_takes_is_given_back() {
+async fn undelivered_decisions_are_returned() {
     let setup = Setup::with(|config| config.timing.shutdown = Duration::from_millis(100)).await;
     let away = setup.client().await;
     let stalled = setup.client().await;
@@ -84,7 +84,7 @@ async fn what_no_agent_takes_is_given_back() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_does_not_hold_up_the_end() {
+async fn idle_connection_does_not_delay_shutdown() {
     let setup = Setup::with(|config| config.timing.shutdown = Duration::from_mins(10)).await;
     let client = setup.client().await;
     let idle = tokio::net::TcpStream::connect(("127.0.0.1", setup.port()))
@@ -96,7 +96,7 @@ async fn an_idle_connection_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn a_tool_that_hangs_is_answered_when_the_port_closes() {
+async fn hanging_tool_responds_on_shutdown() {
     let mut setup = Setup::start().await;
     *setup.companion.hangs.lock() = true;
     let client = setup.client().await;
@@ -110,7 +110,7 @@ async fn a_tool_that_hangs_is_answered_when_the_port_closes() {
 
 /// Difference 13: after a clean end the command line comes back to the same port with its old session and goes on.
 #[tokio::test]
-async fn a_restart_on_the_same_port_is_seamless() {
+async fn restart_on_the_same_port_resumes_sessions() {
     let before = Setup::start().await;
     let port = before.port();
     let client = before.client().await;
@@ -147,4 +147,38 @@ async fn dropping_the_server_closes_the_port() {
     // Cut off or ended, but not left hanging.
     let _ = soon(stream.read_to_end(&mut rest)).await;
     assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err());
+}
+
+#[tokio::test]
+async fn drain_waits_until_a_session_between_two_streams_is_back() {
+    let setup = Setup::with(|config| config.timing.reconnect = Duration::from_mins(10)).await;
+    let client = setup.client().await;
+    setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
+    let mut draining = Box::pin(setup.server.drain(&[]));
+    let early = tokio::time::timeout(Duration::from_millis(50), &mut draining).await;
+    assert!(early.is_err(), "no stream is open");
+    let (events, ()) = soon(async { tokio::join!(client.events(None), draining) }).await;
+    let mut events = events.unwrap();
+    let (undelivered, decision) = tokio::join!(soon(setup.server.shutdown()), soon(events.next()));
+    assert_eq!(decision.unwrap().unwrap()["method"], "ide/diffRejected");
+    assert!(undelivered.is_empty());
+}
+
+#[tokio::test]
+async fn drain_waits_for_an_expected_session_and_not_for_idle_ones() {
+    let setup = Setup::with(|config| config.timing.reconnect = Duration::from_mins(10)).await;
+    let client = setup.client().await;
+    soon(setup.server.drain(&[])).await;
+    let expected = [Setup::session(&client)];
+    let drained = async { tokio::join!(setup.server.drain(&expected), client.events(None)).1 };
+    soon(drained).await.unwrap();
+}
+
+#[tokio::test]
+async fn drain_ends_when_its_time_is_up() {
+    let setup = Setup::with(|config| config.timing.reconnect = Duration::from_millis(10)).await;
+    let client = setup.client().await;
+    setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
+    soon(setup.server.drain(&[])).await;
+    assert_eq!(soon(setup.server.shutdown()).await.len(), 1);
 }

@@ -10,6 +10,7 @@ mod common;
 
 use std::time::Duration;
 
+use alongside_core::context::IdeContext;
 use alongside_mcp::client::Events;
 use common::{Call, Setup, Told, accepted, read_answer, read_until, rejected, soon, start_session};
 use serde_json::{Value, json};
@@ -19,8 +20,8 @@ async fn next(events: &mut Events) -> Value {
     soon(events.next()).await.unwrap().expect("the stream goes on")
 }
 
-fn context(text: &str) -> String {
-    json!({"workspaceState": {"openFiles": [{"path": text, "timestamp": 1}]}}).to_string()
+fn context(path: &str) -> IdeContext {
+    serde_json::from_value(json!({"workspaceState": {"openFiles": [{"path": path, "timestamp": 1}]}})).unwrap()
 }
 
 fn path(message: &Value) -> &str {
@@ -32,8 +33,8 @@ fn path(message: &Value) -> &str {
 
 /// Difference 13: a stream is a must, its head comes at once and it is never cached.
 #[tokio::test]
-async fn the_head_comes_at_once_and_then_the_context() {
-    let setup = Setup::with(|config| config.initial_context = context("/a").into()).await;
+async fn stream_starts_with_the_context() {
+    let setup = Setup::with(|config| config.initial_context = Some(context("/a"))).await;
     let session = start_session(setup.port()).await;
     let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
     let head = soon(read_answer(&mut stream)).await;
@@ -47,9 +48,9 @@ async fn the_head_comes_at_once_and_then_the_context() {
 
 /// Difference 14: the context comes when a stream opens and once more a little later, on every stream.
 #[tokio::test]
-async fn the_context_is_sent_on_opening_and_repeated_on_every_stream() {
+async fn context_is_sent_twice_on_every_stream() {
     let setup = Setup::with(|config| {
-        config.initial_context = context("/a").into();
+        config.initial_context = Some(context("/a"));
         config.timing.context_repeat = Duration::from_millis(50);
     })
     .await;
@@ -58,15 +59,15 @@ async fn the_context_is_sent_on_opening_and_repeated_on_every_stream() {
         let mut events = soon(client.events(None)).await.unwrap();
         assert_eq!(path(&next(&mut events).await), "/a");
         assert_eq!(path(&next(&mut events).await), "/a");
-        setup.server.agents().publish_context(context("/b"));
+        setup.server.agents().publish_context(&context("/b"));
         assert_eq!(path(&next(&mut events).await), "/b");
-        setup.server.agents().publish_context(context("/a"));
+        setup.server.agents().publish_context(&context("/a"));
         assert_eq!(path(&next(&mut events).await), "/a");
     }
 }
 
 #[tokio::test]
-async fn a_change_reaches_every_session() {
+async fn context_reaches_every_session() {
     let setup = Setup::start().await;
     let mut streams = Vec::new();
     for _ in 0..5 {
@@ -75,14 +76,14 @@ async fn a_change_reaches_every_session() {
         next(&mut events).await;
         streams.push(events);
     }
-    setup.server.agents().publish_context(context("/new"));
+    setup.server.agents().publish_context(&context("/new"));
     for events in &mut streams {
         assert_eq!(path(&next(events).await), "/new");
     }
 }
 
 #[tokio::test]
-async fn a_quiet_stream_carries_comments() {
+async fn idle_stream_carries_comments() {
     let setup = Setup::with(|config| config.timing.keep_alive = Duration::from_millis(30)).await;
     let session = start_session(setup.port()).await;
     let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
@@ -93,7 +94,7 @@ async fn a_quiet_stream_carries_comments() {
 
 /// Difference 13: an event without data disconnects Gemini CLI.
 #[tokio::test]
-async fn no_event_is_ever_without_data() {
+async fn every_event_has_data() {
     let setup = Setup::with(|config| {
         config.timing.keep_alive = Duration::from_millis(20);
         config.timing.context_repeat = Duration::from_millis(30);
@@ -103,8 +104,7 @@ async fn no_event_is_ever_without_data() {
     let session = Setup::session(&client);
     let mut stream = Call::get(setup.port(), session.as_str()).open(setup.port()).await;
     setup.server.agents().notify(&session, accepted("/a", ""));
-    setup.server.agents().publish_context("{\n}");
-    setup.server.agents().publish_context("not JSON");
+    setup.server.agents().publish_context(&context("/a\n\r\nb"));
     let mut seen = soon(read_until(&mut stream, "keep-alive")).await;
     soon(setup.server.shutdown()).await;
     soon(stream.read_to_string(&mut seen)).await.unwrap();
@@ -117,7 +117,7 @@ async fn no_event_is_ever_without_data() {
 
 /// Difference 11: a rejection is called `ide/diffRejected`; and a decision goes only to the session that asked.
 #[tokio::test]
-async fn decisions_reach_their_session_once_and_in_order() {
+async fn decisions_arrive_once_and_in_order() {
     let setup = Setup::start().await;
     let agents = setup.server.agents();
     let (one, other) = (setup.client().await, setup.client().await);
@@ -138,7 +138,7 @@ async fn decisions_reach_their_session_once_and_in_order() {
         let expected = json!({"jsonrpc": "2.0", "method": "ide/diffRejected", "params": {"filePath": file_path}});
         assert_eq!(next(&mut events).await, expected);
     }
-    agents.publish_context(context("/end"));
+    agents.publish_context(&context("/end"));
     assert_eq!(
         path(&next(&mut others).await),
         "/end",
@@ -147,7 +147,7 @@ async fn decisions_reach_their_session_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_decision_waits_for_a_stream() {
+async fn decision_waits_for_a_stream() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -180,7 +180,7 @@ async fn event_ids_increase() {
 }
 
 #[tokio::test]
-async fn a_stream_that_says_what_arrived_gets_later_decisions_again() {
+async fn last_event_id_repeats_later_decisions() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -210,7 +210,7 @@ async fn a_stream_that_says_what_arrived_gets_later_decisions_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_say_what_arrived_gets_nothing_again() {
+async fn missing_last_event_id_repeats_nothing() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -229,7 +229,7 @@ async fn a_stream_that_does_not_say_what_arrived_gets_nothing_again() {
 }
 
 #[tokio::test]
-async fn an_event_id_from_before_a_restart_acknowledges_nothing_of_today() {
+async fn event_id_from_before_a_restart_acknowledges_nothing() {
     let before = Setup::start().await;
     let client = before.client().await;
     let session = Setup::session(&client);
@@ -262,7 +262,7 @@ async fn an_event_id_from_before_a_restart_acknowledges_nothing_of_today() {
 }
 
 #[tokio::test]
-async fn closing_a_review_acknowledges_the_decision_about_it() {
+async fn closing_a_review_acknowledges_its_decision() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
@@ -281,7 +281,7 @@ async fn closing_a_review_acknowledges_the_decision_about_it() {
 }
 
 #[tokio::test]
-async fn a_second_stream_ends_the_first_cleanly_and_takes_its_place() {
+async fn second_stream_replaces_the_first() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
@@ -305,7 +305,7 @@ async fn a_second_stream_ends_the_first_cleanly_and_takes_its_place() {
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_read_holds_up_nobody_and_costs_one_slot() {
+async fn stalled_agent_delays_no_other_and_costs_one_slot() {
     let setup = Setup::start().await;
     let agents = setup.server.agents();
     let stalled = setup.client().await;
@@ -317,17 +317,17 @@ async fn an_agent_that_does_not_read_holds_up_nobody_and_costs_one_slot() {
     // More than the system's buffers hold, with time to write, so that one connection really fills up.
     let filling = "x".repeat(100_000);
     for number in 0..200 {
-        agents.publish_context(context(&format!("/{number}{filling}")));
+        agents.publish_context(&context(&format!("/{number}{filling}")));
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     for number in 0..20_000 {
-        agents.publish_context(context(&format!("/{number}")));
+        agents.publish_context(&context(&format!("/{number}")));
         if number % 10 == 0 {
             tokio::task::yield_now().await;
         }
     }
     agents.notify(&Setup::session(&stalled), rejected("/kept"));
-    agents.publish_context(context("/last"));
+    agents.publish_context(&context("/last"));
     soon(reader).await.unwrap();
 
     // Once it reads again it gets what was on its way, its decision and the last state; not 20,000 of them.

@@ -9,7 +9,7 @@
 mod common;
 
 use alongside_mcp::client::{Client, ClientError};
-use common::{Setup, Told, accepted, inspector, rejected, soon};
+use common::{Setup, Told, accepted, inspector, rejected, soon, trusted};
 use serde_json::{Value, json};
 
 async fn call(client: &Client, name: &str, arguments: Value) -> Value {
@@ -25,7 +25,7 @@ fn text(result: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn both_tools_are_listed_on_one_page_with_strict_schemas() {
+async fn both_tools_are_listed_with_strict_schemas() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let list = soon(client.request("tools/list", Value::Null)).await.unwrap();
@@ -47,7 +47,7 @@ async fn both_tools_are_listed_on_one_page_with_strict_schemas() {
 }
 
 #[tokio::test]
-async fn open_diff_answers_with_no_content_at_once_and_hands_everything_on_unchanged() {
+async fn open_diff_returns_no_content_and_changes_nothing() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
@@ -66,7 +66,7 @@ async fn open_diff_answers_with_no_content_at_once_and_hands_everything_on_uncha
 
 /// Difference 19: a refusal is an error of the tool, in a sentence, and not of the protocol.
 #[tokio::test]
-async fn what_the_companion_cannot_show_is_an_error_of_the_tool() {
+async fn companion_error_is_a_tool_error() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     *setup.companion.refusal.lock() = Some("No editor is open.".to_owned());
@@ -76,7 +76,7 @@ async fn what_the_companion_cannot_show_is_an_error_of_the_tool() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_an_error_of_the_tool_with_a_sentence_that_helps() {
+async fn invalid_arguments_are_a_tool_error() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     setup.told().await;
@@ -99,7 +99,7 @@ async fn wrong_arguments_are_an_error_of_the_tool_with_a_sentence_that_helps() {
 }
 
 #[tokio::test]
-async fn a_call_without_a_tool_or_of_an_unknown_tool_has_invalid_parameters() {
+async fn unknown_tool_is_an_invalid_parameter() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     for params in [
@@ -119,7 +119,7 @@ async fn a_call_without_a_tool_or_of_an_unknown_tool_has_invalid_parameters() {
 
 /// Difference 9: command lines parse the text of `closeDiff` as JSON.
 #[tokio::test]
-async fn close_diff_answers_command_lines_with_json() {
+async fn close_diff_returns_json_to_agent_clis() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let content = "edited \"here\"\r\n";
@@ -138,7 +138,7 @@ async fn close_diff_answers_command_lines_with_json() {
 
 /// Difference 9: everybody else gets what the specification says.
 #[tokio::test]
-async fn close_diff_answers_everybody_else_with_the_text_itself() {
+async fn close_diff_returns_text_to_other_clients() {
     let setup = Setup::start().await;
     let client = setup.client_named(&inspector()).await;
     setup
@@ -154,7 +154,7 @@ async fn close_diff_answers_everybody_else_with_the_text_itself() {
 
 /// Difference 20: an emptied text goes through as such; what an agent makes of it is the core's business.
 #[tokio::test]
-async fn an_empty_final_text_is_not_the_same_as_none() {
+async fn empty_final_text_is_returned() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     setup
@@ -168,7 +168,7 @@ async fn an_empty_final_text_is_not_the_same_as_none() {
 
 /// Difference 10: `suppressNotification` is accepted, and closing never notifies anyway.
 #[tokio::test]
-async fn closing_never_notifies() {
+async fn closing_a_review_sends_no_notification() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let mut events = soon(client.events(None)).await.unwrap();
@@ -181,16 +181,13 @@ async fn closing_never_notifies() {
         let result = call(&client, "closeDiff", arguments).await;
         assert_eq!(text(&result), "{}");
     }
-    setup
-        .server
-        .agents()
-        .publish_context(r#"{"workspaceState":{"isTrusted":true}}"#);
+    setup.server.agents().publish_context(&trusted(true));
     let next = soon(events.next()).await.unwrap().unwrap();
     assert_eq!(next["method"], "ide/contextUpdate", "nothing came between");
 }
 
 #[tokio::test]
-async fn a_session_from_before_a_restart_is_answered_as_the_client_it_was() {
+async fn resumed_session_keeps_its_dialect() {
     let setup = Setup::start().await;
     setup.companion.known.lock().insert("inspector".to_owned(), inspector());
     let client = setup.stranger();
@@ -203,7 +200,7 @@ async fn a_session_from_before_a_restart_is_answered_as_the_client_it_was() {
 }
 
 #[tokio::test]
-async fn a_new_review_of_a_file_drops_decisions_about_the_former_one() {
+async fn new_review_drops_pending_decisions_of_the_path() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let agents = setup.server.agents();

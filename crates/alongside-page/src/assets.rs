@@ -1,4 +1,4 @@
-//! The page's files, part of the program.
+//! The page's files, embedded in the binary.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,32 +11,30 @@ use flate2::write::GzEncoder;
 use parking_lot::Mutex;
 use rust_embed::RustEmbed;
 
-/// What stands in `index.html` where the nonce of the page's styles goes.
-pub(crate) const NONCE_PLACE: &str = "%STYLE_NONCE%";
+/// Replaced in `index.html` with the nonce for styles.
+pub(crate) const NONCE_PLACEHOLDER: &str = "%STYLE_NONCE%";
 
-/// `web/dist`, as `npm run build` made it. A debug build reads it from the disk, so that the page can be worked on.
+/// The output of `npm run build`. A debug build reads it from disk, so that a rebuilt page shows without recompiling.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 struct Dist;
 
-/// One file.
 #[derive(Clone, Debug)]
 pub(crate) struct Asset {
     pub(crate) bytes: Bytes,
-    /// The same, compressed; absent if that would not be smaller.
+    /// `None` if compression does not make it smaller.
     pub(crate) gzip: Option<Bytes>,
     pub(crate) content_type: &'static str,
-    /// Quoted, as it goes into the header.
+    /// In quotes, as the header has it.
     pub(crate) etag: String,
 }
 
-/// The page itself.
 pub(crate) fn index() -> Option<String> {
     let file = Dist::get("index.html")?;
     String::from_utf8(file.data.into_owned()).ok()
 }
 
-/// A file by its name; only names that were there when the program was built.
+/// Finds only names that existed when the program was built.
 pub(crate) fn find(name: &str) -> Option<Asset> {
     let content_type = content_type(name)?;
     let file = Dist::get(name)?;
@@ -59,7 +57,7 @@ pub(crate) fn find(name: &str) -> Option<Asset> {
     })
 }
 
-/// The page is served as an answer of its own, with a nonce; here it has no type and so is not found.
+/// `index.html` has no type here, so it is not found: it is served with a nonce instead.
 fn content_type(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     match extension {
@@ -71,7 +69,7 @@ fn content_type(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Compresses each file once in the life of the program.
+/// Compresses each file only once.
 fn compressed(etag: &str, bytes: &Bytes) -> Option<Bytes> {
     static KNOWN: OnceLock<Mutex<HashMap<String, Option<Bytes>>>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
@@ -90,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_a_place_for_the_nonce_and_no_inline_script_or_style() {
+    fn index_has_a_nonce_and_no_inline_script_or_style() {
         let index = index().unwrap();
-        assert!(index.contains(NONCE_PLACE));
+        assert!(index.contains(NONCE_PLACEHOLDER));
         assert!(!index.contains("<style") && !index.contains(" style="));
         for script in index.split("<script").skip(1) {
             assert!(script.contains("src=\"/"), "{script}");
@@ -100,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_page_has_less_than_400_kilobytes_compressed() {
+    fn compressed_page_is_under_400_kilobytes() {
         let total: usize = Dist::iter()
             .filter_map(|name| find(&name))
             .map(|asset| asset.gzip.unwrap_or(asset.bytes).len())
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn names_outside_of_the_page_are_not_found() {
+    fn unknown_names_are_not_found() {
         for name in ["", "..", "../package.json", "index.html", "nothing.js", "/main.js"] {
             assert!(find(name).is_none(), "{name}");
         }

@@ -1,38 +1,34 @@
-//! What the binary may choose about the page's port: where it listens, how much and how long.
+//! Configuration of the page's port.
 
 use std::time::Duration;
 
 use alongside_core::Secret;
 
-/// How the page is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The port to listen on; `None` lets the system choose one.
+    /// `None` lets the system choose a port.
     pub port: Option<u16>,
-    /// The secret that every browser gets once it is logged in; `None` makes a new one. With the secret and the port of a
-    /// server that has ended, open pages go on as if nothing had happened.
+    /// The secret in the cookie of every logged-in browser; `None` generates one. With the port and the secret of a previous
+    /// server, open pages reconnect without a login.
     pub session: Option<Secret>,
-    /// How much of everything.
     pub limits: Limits,
-    /// How long for everything.
     pub timing: Timing,
 }
 
-/// How much is kept and taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time, those of pages included; one more is told so and closed.
+    /// Connections, including those of pages; further clients get a 503 response.
     pub connections: usize,
-    /// Pages that speak at a time; one more is refused.
+    /// Pages with a WebSocket; one more gets a 503 response.
     pub pages: usize,
-    /// Login links that wait to be used; one more makes the oldest useless.
+    /// Unused login links; one more invalidates the oldest.
     pub login_links: usize,
-    /// Bytes of a request's head. Not below 8 KiB.
+    /// Size of a request's head; at least 8 KiB.
     pub header_bytes: usize,
-    /// Bytes of one message of a page.
+    /// Size of a message from a page.
     pub message_bytes: usize,
-    /// Messages that wait for a slow page before whoever sends them has to wait, too.
-    pub waiting_messages: usize,
+    /// Messages queued for a slow page; then the sender waits.
+    pub queued_messages: usize,
 }
 
 impl Default for Limits {
@@ -42,27 +38,26 @@ impl Default for Limits {
             pages: 32,
             login_links: 16,
             header_bytes: 16 * 1024,
-            // A proposal may have 32 MiB and grows when it is written as JSON.
+            // A proposal may have 32 MiB, and JSON escapes make it longer.
             message_bytes: 96 * 1024 * 1024,
-            waiting_messages: 16,
+            queued_messages: 16,
         }
     }
 }
 
-/// How long things may take, and how often they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a login link waits to be used.
+    /// How long a login link is valid.
     pub login_link: Duration,
-    /// How long a connection may take to send a request's head, waiting between two requests included.
+    /// How long a client may take to send a request's head, including the idle time before it.
     pub header_read: Duration,
-    /// How often a page is asked whether it is still there.
+    /// Interval of WebSocket pings.
     pub ping: Duration,
-    /// How long a page may say nothing at all, not even that it is there.
-    pub silence: Duration,
-    /// How long a page may take to read one message.
+    /// How long a page may send nothing, not even a pong.
+    pub idle: Duration,
+    /// How long a page may take to receive one message.
     pub write: Duration,
-    /// How long [`PageServer::shutdown`](crate::PageServer::shutdown) waits for pages to hang up.
+    /// How long [`PageServer::shutdown`](crate::PageServer::shutdown) waits for pages to disconnect.
     pub shutdown: Duration,
 }
 
@@ -72,7 +67,7 @@ impl Default for Timing {
             login_link: Duration::from_mins(10),
             header_read: Duration::from_mins(1),
             ping: Duration::from_secs(20),
-            silence: Duration::from_secs(65),
+            idle: Duration::from_secs(65),
             write: Duration::from_secs(30),
             shutdown: Duration::from_secs(2),
         }

@@ -1,96 +1,103 @@
-//! Who is let in: one-time login keys and the sessions that they become.
+//! Logins: one-time keys in links, and the session cookie that they grant.
 
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
 use alongside_core::Secret;
+use alongside_loopback::random_secret;
+use hyper::HeaderMap;
+use hyper::header::COOKIE;
 use parking_lot::Mutex;
 
-/// A bounded number of secrets, oldest first. Looking one up takes the same time wherever it is, or is not.
-struct Secrets {
+/// A bounded number of secrets, oldest first. A lookup takes the same time wherever the secret is.
+struct Links {
     entries: VecDeque<(Secret, Instant)>,
-    most: usize,
+    limit: usize,
     lifetime: Duration,
 }
 
-impl Secrets {
-    fn new(most: usize, lifetime: Duration) -> Self {
-        let (entries, most) = (VecDeque::new(), most.max(1));
+impl Links {
+    fn new(limit: usize, lifetime: Duration) -> Self {
         Self {
-            entries,
-            most,
+            entries: VecDeque::new(),
+            limit: limit.max(1),
             lifetime,
         }
     }
 
     fn add(&mut self, now: Instant) -> io::Result<Secret> {
-        let token = random_token()?;
-        self.forget_old(now);
-        while self.entries.len() >= self.most {
+        let key = random_secret()?;
+        self.drop_expired(now);
+        while self.entries.len() >= self.limit {
             self.entries.pop_front();
         }
-        self.entries.push_back((token.clone(), now));
-        Ok(token)
+        self.entries.push_back((key.clone(), now));
+        Ok(key)
     }
 
     fn position(&mut self, now: Instant, presented: &str) -> Option<usize> {
-        self.forget_old(now);
+        self.drop_expired(now);
         let mut found = None;
-        // Not `position`, which would stop at the first that matches.
-        for (index, (token, _)) in self.entries.iter().enumerate() {
-            if token.matches(presented) {
+        // Not `position`, which would stop at the first match.
+        for (index, (key, _)) in self.entries.iter().enumerate() {
+            if key.matches(presented) {
                 found = Some(index);
             }
         }
         found
     }
 
-    fn forget_old(&mut self, now: Instant) {
+    fn drop_expired(&mut self, now: Instant) {
         let lifetime = self.lifetime;
         self.entries
             .retain(|(_, since)| now.saturating_duration_since(*since) < lifetime);
     }
 }
 
-/// The login links that wait, and the one secret of all browsers that are logged in: they are all the same person's.
+/// The unused login links, and the session that all logged-in browsers share: they belong to the same user.
 pub(crate) struct Keys {
-    links: Mutex<Secrets>,
+    links: Mutex<Links>,
+    cookie_name: String,
     session: Secret,
 }
 
 impl Keys {
-    pub(crate) fn new(most_links: usize, link_lifetime: Duration, session: Secret) -> Self {
+    pub(crate) fn new(max_links: usize, link_lifetime: Duration, port: u16, session: Secret) -> Self {
         Self {
-            links: Mutex::new(Secrets::new(most_links, link_lifetime)),
+            links: Mutex::new(Links::new(max_links, link_lifetime)),
+            // Cookies ignore ports: two companions must not log out each other's pages.
+            cookie_name: format!("alongside-{port}"),
             session,
         }
     }
 
-    /// Makes a key for a login link.
     pub(crate) fn new_link(&self) -> io::Result<Secret> {
         self.links.lock().add(Instant::now())
     }
 
-    /// Uses a key up. Gives the session if it was good, `None` if it was unknown, used or too old.
-    pub(crate) fn log_in(&self, presented: &str) -> Option<Secret> {
+    /// Uses up a key and returns the session cookie; `None` if the key is unknown, used or expired.
+    pub(crate) fn log_in(&self, presented: &str) -> Option<String> {
         let mut links = self.links.lock();
         let position = links.position(Instant::now(), presented)?;
         links.entries.remove(position);
-        Some(self.session.clone())
+        Some(format!("{}={}", self.cookie_name, self.session.reveal()))
     }
 
-    /// Whether this is what a browser that is logged in sends.
-    pub(crate) fn knows(&self, presented: &str) -> bool {
-        self.session.matches(presented)
+    pub(crate) fn is_logged_in(&self, headers: &HeaderMap) -> bool {
+        let cookies = headers.get_all(COOKIE);
+        let mut sessions = cookies
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(name, _)| *name == self.cookie_name);
+        // Browsers send one cookie of a name and path.
+        match (sessions.next(), sessions.next()) {
+            (Some((_, value)), None) => self.session.matches(value),
+            _ => false,
+        }
     }
-}
-
-/// 256 bits of the system's generator.
-pub(crate) fn random_token() -> io::Result<Secret> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(Secret::from_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -98,29 +105,34 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        Keys::new(2, Duration::from_mins(10), Secret::from_bytes([9; 32]))
+        Keys::new(2, Duration::from_mins(10), 80, Secret::from_bytes([9; 32]))
+    }
+
+    fn is_logged_in(keys: &Keys, cookie: &str) -> bool {
+        let headers = [(COOKIE, cookie.parse().unwrap())].into_iter().collect();
+        keys.is_logged_in(&headers)
     }
 
     #[test]
-    fn a_key_works_once() {
+    fn key_works_once() {
         let keys = keys();
         let link = keys.new_link().unwrap();
-        let session = keys.log_in(link.reveal()).unwrap();
-        assert!(keys.knows(session.reveal()));
+        let cookie = keys.log_in(link.reveal()).unwrap();
+        assert!(is_logged_in(&keys, &cookie));
         assert_eq!(keys.log_in(link.reveal()), None);
     }
 
     #[test]
-    fn a_key_is_not_a_session_and_a_session_is_not_a_key() {
+    fn key_and_session_are_not_interchangeable() {
         let keys = keys();
         let link = keys.new_link().unwrap();
-        assert!(!keys.knows(link.reveal()));
-        let session = keys.log_in(link.reveal()).unwrap();
-        assert_eq!(keys.log_in(session.reveal()), None);
+        assert!(!is_logged_in(&keys, &format!("alongside-80={}", link.reveal())));
+        let cookie = keys.log_in(link.reveal()).unwrap();
+        assert_eq!(keys.log_in(cookie.split_once('=').unwrap().1), None);
     }
 
     #[test]
-    fn one_link_too_many_makes_the_oldest_useless() {
+    fn excess_link_invalidates_the_oldest() {
         let keys = keys();
         let links = [(); 3].map(|()| keys.new_link().unwrap());
         assert_eq!(keys.log_in(links[0].reveal()), None);
@@ -129,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn a_link_expires() {
-        let mut secrets = Secrets::new(4, Duration::from_mins(10));
+    fn link_expires() {
+        let mut links = Links::new(4, Duration::from_mins(10));
         let start = Instant::now();
-        let token = secrets.add(start).unwrap();
+        let key = links.add(start).unwrap();
         let just_before = start + Duration::from_secs(599);
-        assert_eq!(secrets.position(just_before, token.reveal()), Some(0));
-        assert_eq!(secrets.position(start + Duration::from_mins(10), token.reveal()), None);
+        assert_eq!(links.position(just_before, key.reveal()), Some(0));
+        assert_eq!(links.position(start + Duration::from_mins(10), key.reveal()), None);
     }
 }

@@ -1,12 +1,12 @@
-//! The built-in review page: its assets and the loopback server that they come from.
+//! The built-in web page: its files and the loopback server for them.
 //!
-//! [`PageServer`] listens on 127.0.0.1, lets a browser in that followed a one-time link, serves the page and carries
-//! the front-end protocol between the page and whoever answers it. It knows nothing of reviews: a conversation is a
-//! stream of messages in and a sink of messages out.
+//! [`PageServer`] listens on 127.0.0.1, logs in browsers with one-time links, serves the page, and carries messages of the
+//! front-end protocol over a WebSocket. It knows nothing about reviews: a conversation is a stream of incoming messages and
+//! a sink for outgoing ones.
 //!
-//! A request passes these gates, in this order: the `Host` is this port on this machine (no rebinding), an `Origin` is
-//! our own (no foreign page), and a session cookie that only a login link gives. A WebSocket must also have an `Origin`,
-//! which every browser sends. What the page may do is bounded by a content security policy without inline script.
+//! Every request is checked, in this order: an `Origin` is the page's own (no other web page), the `Host` is this port on
+//! this machine (no DNS rebinding), and the session cookie from a login link is present. A WebSocket must also have an
+//! `Origin`, which every browser sends. A content security policy without inline scripts limits what the page may do.
 //!
 //! ```no_run
 //! use alongside_page::{Config, PageServer};
@@ -21,7 +21,7 @@
 //!     }
 //! })
 //! .await?;
-//! eprintln!("Review changes at {}", server.login_link()?);
+//! eprintln!("Review changes at {}", server.login_links().create()?);
 //! server.shutdown().await;
 //! # Ok(())
 //! # }
@@ -30,7 +30,6 @@
 mod assets;
 mod config;
 mod endpoint;
-mod guard;
 mod keys;
 mod pages;
 mod responses;
@@ -39,4 +38,4 @@ mod socket;
 
 pub use crate::config::{Config, Limits, Timing};
 pub use crate::server::{LoginLinks, PageServer};
-pub use crate::socket::{Gone, Incoming, Outgoing};
+pub use crate::socket::{Disconnected, Incoming, Outgoing};

@@ -16,18 +16,18 @@ use client::{Answer, Page, echo, get, key, log_in, request, server};
 use futures_util::SinkExt;
 
 #[tokio::test]
-async fn a_login_link_is_on_this_machine_and_has_256_bits() {
+async fn login_link_is_local_and_has_256_bits() {
     let server = server().await;
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     assert!(link.starts_with(&format!("http://127.0.0.1:{}/login?key=", server.port())));
     assert_eq!(key(&link).len(), 64);
-    assert_ne!(link, server.login_links().make().unwrap());
+    assert_ne!(link, server.login_links().create().unwrap());
 }
 
 #[tokio::test]
-async fn a_login_link_gives_a_strict_cookie_and_leads_to_the_page() {
+async fn login_link_sets_a_strict_cookie_and_redirects() {
     let server = server().await;
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     let answer = get(server.port(), &format!("/login?key={}", key(&link)), &[]).await;
     assert_eq!(answer.status, 303);
     assert_eq!(answer.header("location"), Some("/"));
@@ -39,9 +39,9 @@ async fn a_login_link_gives_a_strict_cookie_and_leads_to_the_page() {
 }
 
 #[tokio::test]
-async fn a_login_link_works_once() {
+async fn login_link_works_once() {
     let server = server().await;
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     let path = format!("/login?key={}", key(&link));
     assert_eq!(get(server.port(), &path, &[]).await.status, 303);
     let again = get(server.port(), &path, &[]).await;
@@ -51,9 +51,9 @@ async fn a_login_link_works_once() {
 }
 
 #[tokio::test]
-async fn head_does_not_use_a_login_link_up() {
+async fn head_does_not_use_up_a_login_link() {
     let server = server().await;
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     let path = format!("/login?key={}", key(&link));
     let head = request(server.port(), "HEAD", &path, &[]).await;
     assert_eq!((head.status, head.body.as_str()), (403, ""));
@@ -61,11 +61,11 @@ async fn head_does_not_use_a_login_link_up() {
 }
 
 #[tokio::test]
-async fn an_old_login_link_does_not_work() {
+async fn expired_login_link_is_refused() {
     let mut config = Config::default();
     config.timing.login_link = Duration::from_millis(20);
     let server = PageServer::bind(config, echo).await.unwrap();
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     tokio::time::sleep(Duration::from_millis(40)).await;
     assert_eq!(
         get(server.port(), &format!("/login?key={}", key(&link)), &[])
@@ -89,7 +89,7 @@ async fn unknown_keys_are_refused() {
 }
 
 #[tokio::test]
-async fn without_the_cookie_nothing_but_the_login_answers() {
+async fn only_the_login_works_without_the_cookie() {
     let server = server().await;
     for path in ["/", "/main.js", "/main.css", "/icon.svg", "/nothing", "/front"] {
         let answer = get(server.port(), path, &[]).await;
@@ -116,7 +116,7 @@ async fn without_the_cookie_nothing_but_the_login_answers() {
 }
 
 #[tokio::test]
-async fn two_cookies_of_our_name_are_refused() {
+async fn repeated_session_cookie_is_refused() {
     let server = server().await;
     let cookie = log_in(&server).await;
     assert_eq!(get(server.port(), "/", &[("cookie", &cookie)]).await.status, 200);
@@ -127,7 +127,7 @@ async fn two_cookies_of_our_name_are_refused() {
 }
 
 #[tokio::test]
-async fn the_page_has_a_strict_policy_with_a_fresh_nonce() {
+async fn page_has_a_strict_policy_with_a_new_nonce() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let pages = [
@@ -199,7 +199,7 @@ async fn files_have_types_tags_and_compression() {
 }
 
 #[tokio::test]
-async fn what_is_not_part_of_the_page_is_not_found() {
+async fn unknown_files_are_not_found() {
     let server = server().await;
     let cookie = log_in(&server).await;
     for path in [
@@ -216,7 +216,7 @@ async fn what_is_not_part_of_the_page_is_not_found() {
 }
 
 #[tokio::test]
-async fn only_get_and_head_are_answered() {
+async fn only_get_and_head_are_allowed() {
     let server = server().await;
     let cookie = log_in(&server).await;
     for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
@@ -230,7 +230,7 @@ async fn only_get_and_head_are_answered() {
 }
 
 #[tokio::test]
-async fn a_foreign_host_is_refused() {
+async fn foreign_host_is_refused() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let port = server.port();
@@ -243,7 +243,7 @@ async fn a_foreign_host_is_refused() {
     ] {
         let answer = get(port, "/", &[("cookie", &cookie), ("host", host)]).await;
         assert_eq!(answer.status, 403, "{host}");
-        let link = server.login_link().unwrap();
+        let link = server.login_links().create().unwrap();
         let answer = get(port, &format!("/login?key={}", key(&link)), &[("host", host)]).await;
         assert_eq!(answer.status, 403, "{host}");
     }
@@ -257,7 +257,7 @@ async fn a_foreign_host_is_refused() {
 }
 
 #[tokio::test]
-async fn a_foreign_origin_is_refused() {
+async fn foreign_origin_is_refused() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let port = server.port();
@@ -281,7 +281,7 @@ async fn a_foreign_origin_is_refused() {
 }
 
 #[tokio::test]
-async fn a_web_socket_carries_messages_both_ways() {
+async fn websocket_carries_messages_both_ways() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let mut page = Page::open(server.port(), &cookie).await.unwrap();
@@ -293,7 +293,7 @@ async fn a_web_socket_carries_messages_both_ways() {
 }
 
 #[tokio::test]
-async fn a_web_socket_needs_the_cookie_and_our_own_origin() {
+async fn websocket_requires_cookie_and_own_origin() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let port = server.port();
@@ -313,7 +313,7 @@ async fn a_web_socket_needs_the_cookie_and_our_own_origin() {
 }
 
 #[tokio::test]
-async fn front_without_an_upgrade_says_what_it_is_for() {
+async fn front_without_an_upgrade_gets_426() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let own = format!("http://127.0.0.1:{}", server.port());
@@ -322,7 +322,7 @@ async fn front_without_an_upgrade_says_what_it_is_for() {
 }
 
 #[tokio::test]
-async fn one_page_too_many_is_refused() {
+async fn page_over_the_limit_gets_503() {
     let mut config = Config::default();
     config.limits.pages = 1;
     let server = PageServer::bind(config, echo).await.unwrap();
@@ -340,7 +340,7 @@ async fn one_page_too_many_is_refused() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_long_ends_the_conversation() {
+async fn oversized_message_closes_the_websocket() {
     let mut config = Config::default();
     config.limits.message_bytes = 1000;
     let server = PageServer::bind(config, echo).await.unwrap();
@@ -351,10 +351,10 @@ async fn a_message_that_is_too_long_ends_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_quiet_page_is_asked_whether_it_is_there_and_let_go_if_not() {
+async fn page_without_a_pong_is_disconnected() {
     let mut config = Config::default();
     config.timing.ping = Duration::from_millis(20);
-    config.timing.silence = Duration::from_millis(150);
+    config.timing.idle = Duration::from_millis(150);
     let server = PageServer::bind(config, echo).await.unwrap();
     let cookie = log_in(&server).await;
     // One that reads (and so answers pings) stays.
@@ -369,7 +369,7 @@ async fn a_quiet_page_is_asked_whether_it_is_there_and_let_go_if_not() {
 }
 
 #[tokio::test]
-async fn a_page_that_does_not_read_is_bounded_and_let_go() {
+async fn stalled_page_is_disconnected() {
     /// Tells how many messages were taken when the conversation ends, in whichever way.
     struct Taken(usize, tokio::sync::mpsc::UnboundedSender<usize>);
     impl Drop for Taken {
@@ -398,7 +398,7 @@ async fn a_page_that_does_not_read_is_bounded_and_let_go() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_told_so() {
+async fn connection_over_the_limit_gets_503() {
     let mut config = Config::default();
     config.limits.connections = 1;
     let server = PageServer::bind(config, echo).await.unwrap();
@@ -410,7 +410,7 @@ async fn one_connection_too_many_is_told_so() {
 }
 
 #[tokio::test]
-async fn shutdown_tells_pages_and_closes_the_port() {
+async fn shutdown_closes_websockets_and_the_port() {
     let server = server().await;
     let port = server.port();
     let cookie = log_in(&server).await;
@@ -421,9 +421,9 @@ async fn shutdown_tells_pages_and_closes_the_port() {
 }
 
 #[tokio::test]
-async fn debug_output_hides_the_secrets() {
+async fn debug_output_hides_secrets() {
     let server = server().await;
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     let shown = format!("{server:?} {:?}", server.login_links());
     assert!(!shown.contains(key(&link)), "{shown}");
 }

@@ -67,6 +67,10 @@ impl<C: Connect> HttpClient<C> {
         }
     }
 
+    pub fn connector(&self) -> &C {
+        &self.connector
+    }
+
     /// Connects ahead of the first request.
     pub async fn warm_up(&self) -> Result<(), HttpError<C::Error>> {
         let connection = self.open().await?;
@@ -75,7 +79,8 @@ impl<C: Connect> HttpClient<C> {
     }
 
     /// Sends a request and waits for the head of its response.
-    pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<HttpResponse, HttpError<C::Error>> {
+    pub async fn send(&self, request: Request<Bytes>) -> Result<HttpResponse, HttpError<C::Error>> {
+        let mut request = request.map(Full::new);
         loop {
             let (mut connection, is_new) = match self.take_idle().await {
                 Some(connection) => (connection, false),
@@ -241,8 +246,8 @@ mod tests {
         (client, seen)
     }
 
-    fn get(path: &str) -> Request<Full<Bytes>> {
-        Request::get(path).body(Full::default()).unwrap()
+    fn get(path: &str) -> Request<Bytes> {
+        Request::get(path).body(Bytes::new()).unwrap()
     }
 
     async fn read(client: &HttpClient<ToPort>, path: &str) -> Result<Bytes, String> {

@@ -4,6 +4,7 @@
 //! - [`pending`]: the calls that wait for a response.
 //! - [`lines`] and [`content_length`]: the two framings, both with a limit on the size of a message.
 //! - [`outgoing`]: the bounded queue in front of a writer.
+//! - [`sender`]: requests, notifications and responses on a connection where both sides send requests.
 //! - [`sse`]: server-sent events.
 //! - [`http`]: an HTTP/1 client for one server on this machine. It never sends a request twice.
 //!
@@ -15,4 +16,5 @@ pub mod lines;
 pub mod outgoing;
 pub mod pending;
 pub mod rpc;
+pub mod sender;
 pub mod sse;

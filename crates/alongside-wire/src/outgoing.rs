@@ -53,6 +53,8 @@ pub enum SendError {
     Overflow,
     #[error("the connection is closed")]
     Closed,
+    #[error("the message cannot be serialized")]
+    Unserializable,
 }
 
 /// Why a writer ended.

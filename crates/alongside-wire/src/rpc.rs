@@ -25,7 +25,9 @@ pub use error::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, InvalidMessage, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
 };
 pub use typed::{parse_call, parse_params};
-pub use write::{error_response, notification, request, response};
+pub use write::{error_response, notification, request, response, write_call};
+
+const NEITHER_CALL_NOR_RESPONSE: &str = "a message must have a `method`, or an `id` and a result or error";
 
 /// One message, classified.
 #[derive(Clone, Debug)]
@@ -54,6 +56,7 @@ pub struct Notification<'a> {
 
 #[derive(Clone, Debug)]
 pub struct Response<'a> {
+    /// `null` in an error about a request whose id could not be read.
     pub id: &'a RawValue,
     /// A missing result is `null`.
     pub result: Result<&'a RawValue, RpcError>,
@@ -96,17 +99,17 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 impl<'a> Envelope<'a> {
     pub fn parse(text: &'a str) -> Result<Self, InvalidMessage<'a>> {
         let not_json =
-            |error: &serde_json::Error| InvalidMessage::new(None, PARSE_ERROR, format!("Invalid JSON: {error}."));
+            |error: &serde_json::Error| InvalidMessage::new(None, PARSE_ERROR, format!("invalid JSON: {error}"));
         // Serde would also read an array into the fields of a structure.
         if !text.trim_ascii_start().starts_with('{') {
             return Err(match serde_json::from_str::<&RawValue>(text) {
-                Ok(_) => InvalidMessage::new(None, INVALID_REQUEST, "A message must be a JSON object."),
+                Ok(_) => InvalidMessage::new(None, INVALID_REQUEST, "a message must be a JSON object"),
                 Err(error) => not_json(&error),
             });
         }
         serde_json::from_str(text).map_err(|error| {
             if error.is_data() {
-                InvalidMessage::new(None, INVALID_REQUEST, format!("Invalid JSON-RPC message: {error}."))
+                InvalidMessage::new(None, INVALID_REQUEST, format!("invalid JSON-RPC message: {error}"))
             } else {
                 not_json(&error)
             }
@@ -117,11 +120,7 @@ impl<'a> Envelope<'a> {
     pub fn parse_bytes(bytes: &'a [u8]) -> Result<Self, InvalidMessage<'a>> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(text),
-            Err(_) => Err(InvalidMessage::new(
-                None,
-                PARSE_ERROR,
-                "The message is not valid UTF-8.",
-            )),
+            Err(_) => Err(InvalidMessage::new(None, PARSE_ERROR, "the message is not valid UTF-8")),
         }
     }
 
@@ -134,12 +133,17 @@ impl<'a> Envelope<'a> {
         self.method.as_deref()
     }
 
+    /// Whether there is a result or an error.
+    pub fn is_response(&self) -> bool {
+        self.result.is_some() || self.error.is_some()
+    }
+
     /// Insists on `"jsonrpc": "2.0"`.
     pub fn require_version(self) -> Result<Self, InvalidMessage<'a>> {
         if self.jsonrpc.as_deref() == Some("2.0") {
             Ok(self)
         } else {
-            Err(self.invalid("`jsonrpc` must be \"2.0\"."))
+            Err(self.invalid("`jsonrpc` must be \"2.0\""))
         }
     }
 
@@ -147,7 +151,7 @@ impl<'a> Envelope<'a> {
     pub fn into_message(self) -> Result<Message<'a>, InvalidMessage<'a>> {
         let id = self.id();
         if id.is_some_and(|id| !is_id(id)) {
-            return Err(self.invalid("`id` must be a string or a number."));
+            return Err(self.invalid("`id` must be a string or a number"));
         }
         let params = self.params;
         match (id, self.method) {
@@ -160,11 +164,14 @@ impl<'a> Envelope<'a> {
                 };
                 Ok(Message::Response(Response { id, result }))
             }
-            (None, None) => Err(InvalidMessage::new(
-                None,
-                INVALID_REQUEST,
-                "A message must have a `method`, or an `id` and a result or error.",
-            )),
+            (None, None) => match self.error {
+                // The response to a request whose id could not be read.
+                Some(error) => Ok(Message::Response(Response {
+                    id: RawValue::NULL,
+                    result: Err(RpcError::read(error)),
+                })),
+                None => Err(InvalidMessage::new(None, INVALID_REQUEST, NEITHER_CALL_NOR_RESPONSE)),
+            },
         }
     }
 
@@ -172,10 +179,11 @@ impl<'a> Envelope<'a> {
     pub fn into_strict_message(self) -> Result<Message<'a>, InvalidMessage<'a>> {
         let envelope = self.require_version()?;
         if envelope.id.is_some_and(|id| !is_id(id)) {
-            return Err(envelope.invalid("`id` must be a string or a number."));
+            return Err(envelope.invalid("`id` must be a string or a number"));
         }
-        if envelope.method.is_none() && envelope.result.is_some() == envelope.error.is_some() {
-            return Err(envelope.invalid("A message must have a `method`, or an `id` and a result or error."));
+        let is_response = envelope.id.is_some() && envelope.result.is_some() != envelope.error.is_some();
+        if envelope.method.is_none() && !is_response {
+            return Err(envelope.invalid(NEITHER_CALL_NOR_RESPONSE));
         }
         envelope.into_message()
     }
@@ -209,9 +217,9 @@ impl<'a> Payload<'a> {
             return Message::parse_strict(text).map(Self::One);
         }
         let messages: Vec<&RawValue> = serde_json::from_str(text)
-            .map_err(|error| InvalidMessage::new(None, PARSE_ERROR, format!("Invalid JSON: {error}.")))?;
+            .map_err(|error| InvalidMessage::new(None, PARSE_ERROR, format!("invalid JSON: {error}")))?;
         if messages.is_empty() {
-            return Err(InvalidMessage::new(None, INVALID_REQUEST, "The batch is empty."));
+            return Err(InvalidMessage::new(None, INVALID_REQUEST, "the batch is empty"));
         }
         Ok(Self::Batch(
             messages

@@ -1,7 +1,6 @@
 //! `alongside` puts any terminal coding agent alongside any editor.
 //!
-//! This crate is the binary: the command line, the wiring of the other crates, and exit codes. `companion` is the running
-//! companion; `commands` has a file for each command.
+//! This crate is the binary: command-line parsing, output and exit codes. `commands` has one file per command.
 
 mod command_line;
 mod commands;
@@ -31,7 +30,7 @@ fn main() -> ExitCode {
         .context("cannot start the async runtime")
         .and_then(|runtime| {
             let result = runtime.block_on(commands::run(command_line));
-            // A thread that waits for standard input would keep the process alive.
+            // A thread that reads stdin would keep the process alive.
             runtime.shutdown_background();
             result
         });
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Logs go to standard error: standard output belongs to answers and protocols. `ALONGSIDE_LOG` says what is logged, as in
+/// Logs go to stderr, because stdout carries results and protocols. `ALONGSIDE_LOG` sets the filter, as in
 /// `alongside_mcp=trace,info`.
 fn start_logging(verbose: bool) {
     let default = Targets::new().with_default(if verbose {
@@ -49,11 +48,11 @@ fn start_logging(verbose: bool) {
     } else {
         LevelFilter::ERROR
     });
-    let asked = std::env::var("ALONGSIDE_LOG").ok().and_then(|text| text.parse().ok());
+    let configured = std::env::var("ALONGSIDE_LOG").ok().and_then(|text| text.parse().ok());
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false);
     tracing_subscriber::registry()
-        .with(layer.with_filter(asked.unwrap_or(default)))
+        .with(layer.with_filter(configured.unwrap_or(default)))
         .init();
 }

@@ -1,16 +1,15 @@
-//! The signals that mean: end.
+//! The signals that stop a companion.
 //!
-//! They are registered before anything is announced: one that comes too early would end the process by itself and leave
-//! the discovery files behind.
+//! They are registered before anything is announced: an earlier one would kill the process and leave the discovery files
+//! behind.
 
-/// The registered signals.
 #[cfg(unix)]
-pub(crate) struct EndSignals {
+pub(crate) struct ShutdownSignals {
     signals: [tokio::signal::unix::Signal; 3],
 }
 
 #[cfg(unix)]
-impl EndSignals {
+impl ShutdownSignals {
     pub(crate) fn register() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
@@ -34,9 +33,8 @@ impl EndSignals {
     }
 }
 
-/// The registered signals.
 #[cfg(windows)]
-pub(crate) struct EndSignals {
+pub(crate) struct ShutdownSignals {
     signals: (
         tokio::signal::windows::CtrlC,
         tokio::signal::windows::CtrlClose,
@@ -45,7 +43,7 @@ pub(crate) struct EndSignals {
 }
 
 #[cfg(windows)]
-impl EndSignals {
+impl ShutdownSignals {
     pub(crate) fn register() -> std::io::Result<Self> {
         use tokio::signal::windows::{ctrl_c, ctrl_close, ctrl_shutdown};
 

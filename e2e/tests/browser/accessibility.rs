@@ -1,4 +1,4 @@
-//! The main states of the page, looked at by axe-core; a picture of each is kept under `e2e/artifacts/`.
+//! axe-core runs on the main states of the page; screenshots are saved in `e2e/artifacts/`.
 
 use std::fs;
 
@@ -6,14 +6,13 @@ use alongside_e2e::{Companion, Sandbox};
 use serde_json::{Value, json};
 
 use crate::browser::{Scenario, artifacts};
-use crate::pretend_agent::PretendAgent;
+use crate::sdk_agent::SdkAgent;
 
-/// A file as it could be in anybody's project, and what an agent might make of it.
 const BASE: &str = include_str!("samples/base.rs.txt");
 const PROPOSAL: &str = include_str!("samples/proposal.rs.txt");
 
 #[test]
-fn axe_finds_no_serious_fault_in_any_main_state() {
+fn main_states_have_no_serious_axe_violation() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("src/retry.rs", BASE);
     let readme = sandbox.write("README.md", "# fetch\n\nFetches pages, politely.\n");
@@ -32,7 +31,7 @@ fn axe_finds_no_serious_fault_in_any_main_state() {
         "attempts",
     ];
     companion.json(&place);
-    let mut agent = PretendAgent::connect(&companion);
+    let mut agent = SdkAgent::connect(&companion);
     let edit = json!({"file": "retry.rs", "reject": 0, "after": "attempts: 5,", "text": " // three were too few"});
     let mut scenario = Scenario::start(&sandbox, &companion, "states", json!({"edit": edit}));
     scenario.wait_until("empty");
@@ -41,15 +40,15 @@ fn axe_finds_no_serious_fault_in_any_main_state() {
         &readme,
         "# fetch\n\nFetches pages, politely: it waits longer after each failure.\n",
     );
-    scenario.go_on();
+    scenario.resume();
     let result = scenario.finish().without_complaints();
 
     assert_eq!(result["cutOff"], json!([]), "the header fits on a phone");
     let faults = &result["faults"];
     let path = artifacts().join("axe.json");
-    fs::write(path, format!("{faults:#}")).expect("keep what axe found");
+    fs::write(path, format!("{faults:#}")).expect("save the axe results");
     let states = faults.as_object().expect("faults by state");
-    assert!(states.len() >= 12, "only {} states were looked at", states.len());
+    assert!(states.len() >= 12, "only {} states were checked", states.len());
     let serious: Vec<(&String, &Value)> = states
         .iter()
         .flat_map(|(state, faults)| faults.as_array().into_iter().flatten().map(move |fault| (state, fault)))

@@ -1,18 +1,18 @@
-//! A change that arrives must not get in the way of a person who is doing something else.
+//! A new change must not disturb what the user is doing.
 
 use alongside_e2e::{Companion, Sandbox};
 use serde_json::json;
 
 use crate::browser::Scenario;
-use crate::pretend_agent::PretendAgent;
+use crate::sdk_agent::SdkAgent;
 
 #[test]
-fn a_second_change_moves_nothing_and_takes_no_focus_and_both_can_be_decided() {
+fn second_change_moves_nothing_and_takes_no_focus() {
     let sandbox = Sandbox::new();
     let first = sandbox.write("first.txt", "one\ntwo\nthree\n");
     let second = sandbox.write("second.txt", "four\nfive\n");
     let companion = Companion::start(&sandbox);
-    let mut agent = PretendAgent::connect(&companion);
+    let mut agent = SdkAgent::connect(&companion);
     agent.propose(&first, "one\n2\nthree\n");
     let details = json!({
         "first": "first.txt",
@@ -22,7 +22,7 @@ fn a_second_change_moves_nothing_and_takes_no_focus_and_both_can_be_decided() {
     let mut scenario = Scenario::start(&sandbox, &companion, "second-review", details);
     scenario.wait_until("edited");
     agent.propose(&second, "4\nfive\n");
-    scenario.go_on();
+    scenario.resume();
     let result = scenario.finish().without_complaints();
 
     assert_eq!(result["before"], result["after"], "something moved");
@@ -33,21 +33,21 @@ fn a_second_change_moves_nothing_and_takes_no_focus_and_both_can_be_decided() {
 }
 
 #[test]
-fn a_key_pressed_within_400_ms_of_a_change_appearing_decides_nothing() {
+fn key_within_400_ms_of_a_new_change_is_ignored() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("file.txt", "one\ntwo\nthree\n");
     let companion = Companion::start(&sandbox);
-    let mut agent = PretendAgent::connect(&companion);
+    let mut agent = SdkAgent::connect(&companion);
     let mut scenario = Scenario::start(&sandbox, &companion, "arming", json!({}));
     scenario.wait_until("listening");
     agent.propose(&file, "one\n2\nthree\n");
-    scenario.go_on();
+    scenario.resume();
     scenario.wait_until("armed");
-    assert_eq!(companion.reviews().len(), 1, "a key that came too early decided");
-    scenario.go_on();
+    assert_eq!(companion.reviews().len(), 1, "a key pressed too early decided");
+    scenario.resume();
     let result = scenario.finish().without_complaints();
     let pressed = result["pressed"].as_array().expect("a list of times");
     assert!(!pressed.is_empty(), "no key was pressed: {result}");
-    assert_eq!(result["states"], json!(["accepted"]), "a part was decided");
+    assert_eq!(result["states"], json!(["accepted"]), "a hunk was decided");
     assert_eq!(agent.accepted_text(&file), "one\n2\nthree\n");
 }

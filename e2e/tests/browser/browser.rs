@@ -1,4 +1,4 @@
-//! A real browser that plays a scenario of `e2e/browser/`.
+//! Runs a scenario of `e2e/browser/` in a real browser.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,28 +11,26 @@ use std::time::Duration;
 use alongside_e2e::{Companion, Sandbox, node};
 use serde_json::{Value, json};
 
-/// A scenario waits a minute for each of its steps and says itself which one failed; this is for one that says nothing.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// A scenario has its own timeout for each step and reports which one failed; this is for one that hangs.
+const SCENARIO_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// A scenario that is being played. Dropping it ends the browser.
+/// A running scenario. Dropping it closes the browser.
 pub(crate) struct Scenario {
     name: String,
     child: Child,
-    /// `None` once the scenario has been told that nobody will speak to it any more.
+    /// `None` once its input is closed.
     input: Option<ChildStdin>,
     events: Receiver<Value>,
 }
 
-/// How a scenario went.
 pub(crate) struct Played {
-    /// What the scenario returned.
     pub(crate) result: Value,
-    /// What the browser complained about: errors, dialogs and violations of the content security policy.
+    /// Errors, dialogs and content security policy violations in the browser.
     pub(crate) complaints: Value,
 }
 
 impl Scenario {
-    /// Opens a browser and lets it play a scenario that begins with the page of this companion.
+    /// Opens a browser and runs a scenario with a login link to this companion's page.
     pub(crate) fn start(sandbox: &Sandbox, companion: &Companion<'_>, name: &str, details: Value) -> Self {
         let mut details = details;
         details["url"] = login_link(companion);
@@ -66,35 +64,34 @@ impl Scenario {
         }
     }
 
-    /// Waits until the scenario has reached a point, and gives what it says there. It waits there in its turn.
+    /// Waits until the scenario reaches a point and pauses there, and returns the details it reports.
     pub(crate) fn wait_until(&self, point: &str) -> Value {
         let event = self.next();
         assert_eq!(
             (event["event"].as_str(), event["point"].as_str()),
             (Some("reached"), Some(point)),
-            "the scenario {} went elsewhere: {event:#}",
+            "unexpected event from scenario {}: {event:#}",
             self.name
         );
         event["details"].clone()
     }
 
-    /// Lets a scenario go on that waits at a point.
-    pub(crate) fn go_on(&mut self) {
-        self.go_on_with(&Value::Null);
+    /// Resumes a paused scenario.
+    pub(crate) fn resume(&mut self) {
+        self.resume_with(&Value::Null);
     }
 
-    /// Lets a scenario go on that waits at a point, with something that it needs to know.
-    pub(crate) fn go_on_with(&mut self, message: &Value) {
-        let input = self.input.as_mut().expect("the scenario still listens");
-        writeln!(input, "{message}").expect("speak to the scenario");
+    /// Resumes a paused scenario with a message.
+    pub(crate) fn resume_with(&mut self, message: &Value) {
+        let input = self.input.as_mut().expect("the scenario is running");
+        writeln!(input, "{message}").expect("write to the scenario");
     }
 
-    /// Waits for the end of the scenario.
     pub(crate) fn finish(self) -> Played {
         let mut event = self.next();
         assert_eq!(
             event["event"], "done",
-            "the scenario {} is not over: {event:#}",
+            "scenario {} has not ended: {event:#}",
             self.name
         );
         Played {
@@ -104,11 +101,11 @@ impl Scenario {
     }
 
     fn next(&self) -> Value {
-        let event = self.events.recv_timeout(PATIENCE);
-        let event = event.unwrap_or_else(|error| panic!("the scenario {} says nothing more: {error}", self.name));
+        let event = self.events.recv_timeout(SCENARIO_TIMEOUT);
+        let event = event.unwrap_or_else(|error| panic!("no event from scenario {}: {error}", self.name));
         assert!(
             event["event"] != "failed",
-            "the scenario {} failed: {}\nthe browser complained: {:#}\nsee {}",
+            "scenario {} failed: {}\nthe browser reported: {:#}\nsee {}",
             self.name,
             event["message"].as_str().unwrap_or_default(),
             event["complaints"],
@@ -119,34 +116,34 @@ impl Scenario {
 }
 
 impl Played {
-    /// Checks that the browser had nothing to complain about, and gives the result.
+    /// Asserts that the browser reported nothing, and returns the result.
     pub(crate) fn without_complaints(self) -> Value {
         let nothing = json!({"errors": [], "dialogs": [], "violations": []});
-        assert_eq!(self.complaints, nothing, "the browser complained");
+        assert_eq!(self.complaints, nothing, "the browser reported problems");
         self.result
     }
 }
 
 impl Drop for Scenario {
     fn drop(&mut self) {
-        // The end of its input lets a scenario that waits close its browser; the browser would outlive a killed one.
+        // Closing its input lets a paused scenario close its browser; after a kill the browser would keep running.
         self.input = None;
         let _ = self.child.wait();
     }
 }
 
-/// A link that logs a browser in, once.
+/// A one-time login link.
 pub(crate) fn login_link(companion: &Companion<'_>) -> Value {
     companion.json(&["page"])["url"].clone()
 }
 
-/// Tells the person who runs the tests a figure, also when the test passes.
+/// Prints figures even if the test passes.
 pub(crate) fn report(what: &str, figures: &Value) {
-    // Not `eprintln`, which is kept back unless the test fails.
+    // Not `eprintln`, which the test harness captures.
     let _ = writeln!(io::stderr(), "\n{what}: {figures}");
 }
 
-/// Where screenshots of the running test go.
+/// Directory for screenshots of the running test.
 pub(crate) fn artifacts() -> PathBuf {
     let test = thread::current().name().unwrap_or("unnamed").replace("::", "-");
     e2e_directory().join("artifacts").join(test)
@@ -156,12 +153,11 @@ fn e2e_directory() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
 }
 
-/// Debian's Chromium, wherever the path has it.
 fn chromium() -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path).map(|directory| directory.join("chromium"));
     found
         .into_iter()
         .find(|program: &PathBuf| Path::is_file(program))
-        .expect("there is no chromium: run these tests with `cargo xtask test`")
+        .expect("chromium is not in PATH; run these tests with `cargo xtask test`")
 }

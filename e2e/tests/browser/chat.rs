@@ -1,4 +1,4 @@
-//! The chat in a real browser: with the real `qwen serve`, with a real `qwen --acp`, and with a model that does as it is told.
+//! The chat in a real browser, with real `qwen serve` and `qwen --acp` processes and a scripted model.
 
 use std::fs;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::browser::{Scenario, artifacts, login_link};
 
-/// What nobody but the companion and the daemon may know.
+/// Must not reach the page.
 const TOKEN: &str = "s3cret-token-of-the-daemon";
 
-/// Tells the companion of a sandbox where the daemon is.
+/// Configures the daemon in the settings of a sandbox.
 fn use_daemon(sandbox: &Sandbox, port: u16) {
     let directory = sandbox.path("home/.config/alongside");
-    fs::create_dir_all(&directory).expect("create the directory of the settings");
+    fs::create_dir_all(&directory).expect("create the settings directory");
     let settings = format!("[daemon]\nenabled = true\nurl = 'http://127.0.0.1:{port}'\ntoken = '{TOKEN}'\n");
     fs::write(directory.join("config.toml"), settings).expect("write the settings");
 }
@@ -35,7 +35,7 @@ fn texts(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() {
+fn daemon_chat_works_and_no_secret_reaches_the_page() {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
@@ -58,18 +58,18 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
     let asked = scenario.wait_until("asked");
     let field = |name: &str| asked[name].as_str().unwrap_or_default();
     daemon.vote(TOKEN, field("request"), field("option"));
-    scenario.go_on();
+    scenario.resume();
     scenario.wait_until("answered elsewhere");
     for file in &files {
         let written = eventually(PATIENCE, || fs::read_to_string(file).ok());
         assert_eq!(written.as_deref(), Some("by the agent\n"), "{}", file.display());
     }
     let mark = model.mark();
-    scenario.go_on();
+    scenario.resume();
     scenario.wait_until("before death");
     assert!(model.told_since(mark).contains("Blue"), "the answer reached the model");
     daemon.kill_agent();
-    scenario.go_on();
+    scenario.resume();
     let result = scenario.finish().without_complaints();
 
     let told = &result["told"];
@@ -81,7 +81,7 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
     assert_eq!(text("counted").trim(), words(60).trim());
     assert_eq!(text("cancelled"), "Cancelled.");
     assert_eq!(text("kept"), "kept");
-    assert_eq!(text("focus"), "prompt", "the focus is not taken");
+    assert_eq!(text("focus"), "prompt", "the focus stays");
     let kinds: Vec<&str> = told["offered"]
         .as_array()
         .into_iter()
@@ -99,7 +99,7 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
     assert_ne!(told["model"], told["otherModel"]);
     assert_eq!(
         told["after"]["said"], told["before"]["said"],
-        "what was said is there after reopening"
+        "the messages are there after reopening"
     );
 
     // Every byte that the browser got.
@@ -128,7 +128,7 @@ fn a_conversation_with_a_daemon_is_led_from_the_page_and_no_secret_reaches_it() 
 }
 
 #[test]
-fn cutting_the_page_or_the_daemon_off_loses_no_word_and_doubles_none() {
+fn cut_connections_neither_lose_nor_double_words() {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
@@ -139,11 +139,14 @@ fn cutting_the_page_or_the_daemon_off_loses_no_word_and_doubles_none() {
     let mut scenario = Scenario::start(&sandbox, &companion, "chat-cuts", json!({"prompts": {"count": prompt}}));
     scenario.wait_until("cut the daemon");
     proxy.cut();
-    scenario.go_on();
+    scenario.resume();
     let result = scenario.finish().without_complaints();
     assert_eq!(result["typed"], "half a thought");
-    assert_eq!(result["reloaded"], "half a thought", "what is typed survives a reload");
-    assert_eq!(result["place"], "chat");
+    assert_eq!(
+        result["reloaded"], "half a thought",
+        "the unsent message survives a reload"
+    );
+    assert_eq!(result["view"], "chat");
     assert_eq!(texts(&result["said"]), [prompt]);
     assert_eq!(texts(&result["answers"]).concat().trim(), words(1000).trim());
 }
@@ -153,14 +156,14 @@ const MARKDOWN: &str = "## What I would do\n\nGive the policy a **deadline**:\n\
 const HOSTILE: &str = "<script>document.title='taken'; alert(1)</script>\n\n<img src=x onerror=\"document.title='taken'\">\n\nAn <b>inline</b> tag, [a](javascript:alert(1)), [b](data:text/html,<script>alert(1)</script>), [c](https://bank.example@evil.example/), [d](https://example.com/x).\n\n![spy](https://evil.example/pixel.png)\n\nif (level != \"user\u{202e} \u{2066}// Check if admin\u{2069} \u{2066}\")\n\n```html\n<script>document.title='taken'</script>\n```\n\n<iframe src=\"javascript:alert(1)\"></iframe>\n\n<svg onload=alert(1)>\n\nthe last line";
 
 #[test]
-fn what_a_child_writes_is_reviewed_on_the_same_page_and_a_hostile_answer_is_only_text() {
+fn local_agent_writes_are_reviewed_and_hostile_answer_is_text() {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let companion = Companion::start_with_variables(&sandbox, Cli::Qwen.model_variables(&model));
     let file = sandbox.file("written.txt");
     let prompts = json!({
         "markdown": Prompt::Say(MARKDOWN).to_string(),
-        "write": Prompt::WriteFile(&file.to_string_lossy(), "by the child\n").to_string(),
+        "write": Prompt::WriteFile(&file.to_string_lossy(), "by the agent\n").to_string(),
         "hostile": Prompt::Say(HOSTILE).to_string(),
         "huge": Prompt::Code(3000).to_string(),
     });
@@ -170,17 +173,14 @@ fn what_a_child_writes_is_reviewed_on_the_same_page_and_a_hostile_answer_is_only
     let locality = told["locality"].as_str().unwrap_or_default();
     assert!(locality.contains("File writes go through review."), "{locality}");
     let written = fs::read_to_string(&file).expect("read the file");
-    assert_eq!(
-        written, "by the child and by me\n",
-        "what the person made of it was written"
-    );
+    assert_eq!(written, "by the agent and by me\n", "the edited text was written");
 
     let hostile = &told["hostile"];
     assert!(
         !hostile["title"].as_str().unwrap_or_default().contains("taken"),
         "{hostile:#}"
     );
-    assert_eq!(hostile["elements"], 0, "nothing of an answer is markup");
+    assert_eq!(hostile["elements"], 0, "no markup in an answer");
     let links = texts(&hostile["links"]);
     assert_eq!(
         links,
@@ -190,15 +190,15 @@ fn what_a_child_writes_is_reviewed_on_the_same_page_and_a_hostile_answer_is_only
         ]
     );
     assert_eq!(texts(&hostile["refused"]).len(), 3, "{hostile:#}");
-    assert_eq!(hostile["directions"], 4, "what turns the text around has a mark");
+    assert_eq!(hostile["directions"], 4, "directional characters are marked");
     assert_eq!(told["code"], 3000 * 43 - 1);
-    assert_eq!(result["elsewhere"], json!([]), "nothing was asked of anybody else");
+    assert_eq!(result["elsewhere"], json!([]), "no request to another host");
 
     let faults = &result["faults"];
     let path = artifacts().join("axe.json");
-    fs::write(path, format!("{faults:#}")).expect("keep what axe found");
+    fs::write(path, format!("{faults:#}")).expect("save the axe results");
     let states = faults.as_object().expect("faults by state");
-    assert!(states.len() >= 8, "only {} states were looked at", states.len());
+    assert!(states.len() >= 8, "only {} states were checked", states.len());
     let serious: Vec<(&String, &Value)> = states
         .iter()
         .flat_map(|(state, faults)| faults.as_array().into_iter().flatten().map(move |fault| (state, fault)))

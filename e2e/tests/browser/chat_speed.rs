@@ -1,4 +1,4 @@
-//! How fast the first word of an answer is on the page. The figures are told, not judged: they depend on the machine.
+//! Latency of the first word of an answer. Reported, not asserted: it depends on the machine.
 
 use std::fs;
 
@@ -10,11 +10,11 @@ use crate::browser::{Scenario, report};
 const TURNS: u64 = 60;
 
 #[test]
-fn the_first_word_of_an_answer_is_on_the_page_at_once() {
+fn first_word_latency() {
     let sandbox = Sandbox::new();
     let daemon = ScriptedDaemon::start(&sandbox.workspace());
     let directory = sandbox.path("home/.config/alongside");
-    fs::create_dir_all(&directory).expect("create the directory of the settings");
+    fs::create_dir_all(&directory).expect("create the settings directory");
     let settings = format!("[daemon]\nenabled = true\nurl = 'http://127.0.0.1:{}'\n", daemon.port);
     fs::write(directory.join("config.toml"), settings).expect("write the settings");
     let companion = Companion::start(&sandbox);

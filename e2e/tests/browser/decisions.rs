@@ -1,4 +1,4 @@
-//! What is decided on the page is what the agent writes.
+//! The agent writes what was decided on the page.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ outlook:
   See you on Monday.
 ";
 
-/// Three parts: a line replaced, a line added, a line replaced.
+/// Three hunks: a line replaced, a line added, a line replaced.
 const PROPOSAL: &str = "\
 title: monthly report
 
@@ -47,7 +47,7 @@ outlook:
   See you next month.
 ";
 
-/// The first part, not the second, and the third edited.
+/// The first hunk accepted, the second rejected, the third edited.
 const DECIDED: &str = "\
 title: monthly report
 
@@ -65,16 +65,16 @@ outlook:
   See you next month. Or later, perhaps.
 ";
 
-for_both_command_lines!(two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not);
-fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejected_change_is_not(cli: Cli) {
+for_both_command_lines!(agent_writes_decided_hunks_and_no_rejected_change);
+fn agent_writes_decided_hunks_and_no_rejected_change(cli: Cli) {
     let sandbox = Sandbox::new();
     let report = sandbox.file("report.yaml");
     let model = FakeModel::start();
     let companion = Companion::start(&sandbox);
     let agent = Agent::start(&sandbox, cli, &model);
     agent.wait_until_connected();
-    // The agent makes the file itself: Qwen Code changes no file that it has not seen.
-    propose(&agent, &report, BASE);
+    // The agent creates the file itself: Qwen Code does not change a file that it has not read.
+    propose(&agent, &companion, &report, BASE);
     companion.json(&["diff", "accept", &report.to_string_lossy()]);
     assert_file(&agent, &report, BASE);
     agent.wait_until_idle();
@@ -82,15 +82,15 @@ fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejecte
     let edit = json!({"after": "See you next month.", "text": " Or later, perhaps."});
     let mut scenario = Scenario::start(&sandbox, &companion, "decide", json!({"edit": edit}));
     scenario.wait_until("listening");
-    propose(&agent, &report, PROPOSAL);
-    scenario.go_on();
+    propose(&agent, &companion, &report, PROPOSAL);
+    scenario.resume();
 
     scenario.wait_until("accepted");
     assert_file(&agent, &report, DECIDED);
     agent.wait_until_idle();
     let unwanted = sandbox.file("unwanted.txt");
-    propose(&agent, &unwanted, "unwanted");
-    scenario.go_on();
+    propose(&agent, &companion, &unwanted, "unwanted");
+    scenario.resume();
     let result = scenario.finish().without_complaints();
     agent.wait_until_idle();
     assert!(
@@ -102,9 +102,13 @@ fn two_of_three_parts_and_an_edited_line_are_what_the_agent_writes_and_a_rejecte
     assert_eq!(result["decided"], json!(["accepted", "rejected", "edited"]));
 }
 
-fn propose(agent: &Agent, path: &Path, text: &str) {
+/// Lets the agent propose a change, and waits until it is pending.
+fn propose(agent: &Agent, companion: &Companion<'_>, path: &Path, text: &str) {
     agent.prompt(&Prompt::WriteFile(&path.to_string_lossy(), text).to_string());
     agent.wait_for_question();
+    // The agent may ask in its terminal before its request reaches the companion.
+    let pending = eventually(PATIENCE, || (!companion.reviews().is_empty()).then_some(()));
+    assert!(pending.is_some(), "no pending change to {}", path.display());
 }
 
 fn assert_file(agent: &Agent, path: &Path, expected: &str) {

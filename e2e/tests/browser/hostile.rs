@@ -1,10 +1,10 @@
-//! A proposal is text, whatever is in it.
+//! A proposal is only ever shown as text.
 
 use alongside_e2e::{Companion, Sandbox};
 use serde_json::{Value, json};
 
 use crate::browser::{Scenario, report};
-use crate::pretend_agent::PretendAgent;
+use crate::sdk_agent::SdkAgent;
 
 const MARKUP: &str = "\
 <script>window.hacked = 'script'</script>
@@ -18,27 +18,27 @@ zero\u{200b}width and \u{1b}[31mred\u{1b}[0m
 ";
 
 #[test]
-fn no_script_of_a_hostile_change_runs_and_five_megabytes_on_one_line_stay_responsive() {
+fn hostile_change_is_text_and_long_line_stays_responsive() {
     let sandbox = Sandbox::new();
     let companion = Companion::start(&sandbox);
-    let mut agent = PretendAgent::connect_as(&companion, "<img src=x onerror=\"window.hacked='agent'\">\u{202e}");
+    let mut agent = SdkAgent::connect_as(&companion, "<img src=x onerror=\"window.hacked='agent'\">\u{202e}");
     let odd = sandbox.file("<img src=x onerror=window.hacked='path'>\u{202e}txt.exe");
     let long = sandbox.write("long.min.js", "let a = 0;");
     let line = "let b=\"<script>window.hacked='long'</script>\";".repeat(5 * 1024 * 1024 / 46);
     let mut scenario = Scenario::start(&sandbox, &companion, "hostile", json!({"long": "/* first */ "}));
     scenario.wait_until("listening");
     agent.propose(&odd, MARKUP);
-    scenario.go_on();
+    scenario.resume();
     scenario.wait_until("markup");
     assert!(
         agent.accepted_text(&odd) == MARKUP,
         "the accepted text is not the proposal"
     );
     agent.propose(&long, &line);
-    scenario.go_on();
+    scenario.resume();
     scenario.wait_until("long");
-    scenario.go_on();
-    // No dialog, no error, and nothing that the content security policy had to stop: it is only the second line.
+    scenario.resume();
+    // No dialog, no error, and no policy violation: the policy is only the second line of defense.
     let result = scenario.finish().without_complaints();
     let accepted = agent.accepted_text(&long);
     assert!(accepted == format!("/* first */ {line}"), "not the edited text");
@@ -50,13 +50,16 @@ fn no_script_of_a_hostile_change_runs_and_five_megabytes_on_one_line_stay_respon
     }
     let markup = &result["markup"];
     let lines: Vec<&str> = MARKUP.split('\n').collect();
-    assert_eq!(markup["lines"][0], lines[0], "shown as it is");
+    assert_eq!(markup["lines"][0], lines[0], "shown verbatim");
     let marks = json!(["RLO", "LRI", "PDI", "LRI", "ZWSP", "ESC", "ESC"]);
-    assert_eq!(markup["marks"], marks, "what cannot be seen has a mark");
+    assert_eq!(markup["marks"], marks, "invisible characters are marked");
     for place in ["heading", "row", "agent"] {
         let text = markup[place].as_str().unwrap_or_default();
         assert!(text.contains("<img src=x"), "{place}: {text:?}");
-        assert!(!text.contains('\u{202e}'), "{place} can be turned around: {text:?}");
+        assert!(
+            !text.contains('\u{202e}'),
+            "{place} contains a directional character: {text:?}"
+        );
     }
     report("5 MB on one line, in ms", &result["long"]["took"]);
 }

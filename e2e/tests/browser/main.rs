@@ -1,6 +1,6 @@
-//! The review page in a real browser, with the companion and the agents that propose the changes.
+//! The page in a real browser, with a real companion and agents.
 //!
-//! What a person does is in the scenarios of `e2e/browser/`; what must come of it is here.
+//! User actions are in the scenarios in `e2e/browser/`; the assertions are here.
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
 mod accessibility;
@@ -10,8 +10,8 @@ mod chat;
 mod chat_speed;
 mod decisions;
 mod hostile;
-mod pretend_agent;
 mod recovery;
+mod sdk_agent;
 mod security;
 mod speed;
 mod two_pages;

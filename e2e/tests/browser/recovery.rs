@@ -1,4 +1,4 @@
-//! The connection between the page and the companion ends, and nothing of the person's work is lost.
+//! The page loses its connection to the companion, and no edit is lost.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox,
 use serde_json::json;
 
 use crate::browser::Scenario;
-use crate::pretend_agent::PretendAgent;
+use crate::sdk_agent::SdkAgent;
 
 #[test]
-fn the_page_recovers_by_itself_from_the_sudden_death_of_the_companion_and_the_draft_is_decided() {
+fn page_recovers_after_the_companion_crashes() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("survivor.txt", "one\ntwo\nthree\nfour\nfive\n");
     let model = FakeModel::start();
@@ -21,24 +21,24 @@ fn the_page_recovers_by_itself_from_the_sudden_death_of_the_companion_and_the_dr
     let edit = json!({
         "after": "5",
         "before": ", before the crash",
-        "meanwhile": ", meanwhile",
+        "offline": ", offline",
         "afterwards": ", afterwards",
     });
     let mut scenario = Scenario::start(&sandbox, &companion, "crash", json!({"edit": edit}));
     scenario.wait_until("half-edited");
     companion.kill();
-    scenario.go_on();
+    scenario.resume();
     scenario.wait_until("lost");
     companion.restart();
-    scenario.go_on();
+    scenario.resume();
     let result = scenario.finish().without_complaints();
 
     let banner = result["banner"].as_str().unwrap_or_default();
     assert!(banner.contains("Disconnected from the companion."), "{banner:?}");
-    assert_eq!(result["offline"][4], "5, before the crash, meanwhile");
-    assert_eq!(result["online"][4], "5, before the crash, meanwhile, afterwards");
+    assert_eq!(result["offline"][4], "5, before the crash, offline");
+    assert_eq!(result["online"][4], "5, before the crash, offline, afterwards");
     assert_eq!(result["states"], json!(["rejected", "edited"]));
-    let expected = "one\ntwo\nthree\nfour\n5, before the crash, meanwhile, afterwards\n";
+    let expected = "one\ntwo\nthree\nfour\n5, before the crash, offline, afterwards\n";
     let written = eventually(PATIENCE, || (fs::read_to_string(&file).ok()? == expected).then_some(()));
     if written.is_none() {
         agent.terminal.fail("the draft that survived was not written");
@@ -46,13 +46,13 @@ fn the_page_recovers_by_itself_from_the_sudden_death_of_the_companion_and_the_dr
 }
 
 #[test]
-fn a_lost_connection_is_shown_and_recovers_with_what_was_typed_meanwhile() {
+fn lost_connection_is_shown_and_keeps_offline_edits() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("file.txt", "one\ntwo\n");
     let companion = Companion::start(&sandbox);
-    let mut agent = PretendAgent::connect(&companion);
+    let mut agent = SdkAgent::connect(&companion);
     agent.propose(&file, "one\n2\n");
-    let edit = json!({"after": "2", "before": ", before", "meanwhile": ", meanwhile"});
+    let edit = json!({"after": "2", "before": ", before", "offline": ", offline"});
     let mut scenario = Scenario::start(&sandbox, &companion, "lost-connection", json!({"edit": edit}));
     scenario.wait_until("lost");
     assert_eq!(
@@ -60,12 +60,12 @@ fn a_lost_connection_is_shown_and_recovers_with_what_was_typed_meanwhile() {
         1,
         "nothing can be decided without a connection"
     );
-    scenario.go_on();
+    scenario.resume();
     let result = scenario.finish().without_complaints();
 
     let banner = result["banner"].as_str().unwrap_or_default();
     assert!(banner.contains("Disconnected from the companion."), "{banner:?}");
     assert!(!result["refusal"].as_str().unwrap_or_default().is_empty(), "{result:#}");
-    assert_eq!(result["lines"][1], "2, before, meanwhile");
-    assert_eq!(agent.accepted_text(&file), "one\n2, before, meanwhile\n");
+    assert_eq!(result["lines"][1], "2, before, offline");
+    assert_eq!(agent.accepted_text(&file), "one\n2, before, offline\n");
 }

@@ -1,4 +1,4 @@
-//! Only a browser that followed a login link gets in, and only the page itself may speak from there.
+//! Only a browser that opened a login link is allowed, and only from the page itself.
 
 use alongside_e2e::{Companion, Sandbox};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::browser::Scenario;
 
 #[test]
-fn only_a_browser_with_the_cookie_of_a_login_link_gets_in_and_no_foreign_page_speaks_with_its_cookie() {
+fn only_the_logged_in_page_is_allowed() {
     let sandbox = Sandbox::new();
     let companion = Companion::start(&sandbox);
     let result = Scenario::start(&sandbox, &companion, "security", json!({}))
@@ -16,7 +16,7 @@ fn only_a_browser_with_the_cookie_of_a_login_link_gets_in_and_no_foreign_page_sp
     let expected = json!({
         "page without cookie": 401,
         "script without cookie": 401,
-        "a key that never was": 403,
+        "unknown key": 403,
         "used link": 403,
         "page": 200,
         "foreign host": 403,
@@ -28,9 +28,9 @@ fn only_a_browser_with_the_cookie_of_a_login_link_gets_in_and_no_foreign_page_sp
         "socket of the null origin": 403,
     });
     assert_eq!(result["status"], expected);
-    assert_eq!(result["usedLink"], "This link does not work");
+    assert_eq!(result["usedLink"], "This link is no longer valid");
     let refusal = result["bodies"]["page without cookie"].as_str().unwrap_or_default();
-    assert!(refusal.contains("alongside page"), "it says what to do: {refusal}");
+    assert!(refusal.contains("alongside page"), "no next step: {refusal}");
     assert_eq!(
         result["fromForeignPage"],
         json!({"socket": "refused", "read": "refused"})

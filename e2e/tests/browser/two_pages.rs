@@ -4,14 +4,14 @@ use alongside_e2e::{Companion, Sandbox};
 use serde_json::json;
 
 use crate::browser::{Scenario, login_link};
-use crate::pretend_agent::PretendAgent;
+use crate::sdk_agent::SdkAgent;
 
 #[test]
-fn edits_and_parts_show_in_both_pages_and_the_first_decision_wins_and_the_other_page_says_so() {
+fn edits_show_in_both_pages_and_first_decision_wins() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("file.txt", "one\ntwo\nthree\nfour\nfive\n");
     let companion = Companion::start(&sandbox);
-    let mut agent = PretendAgent::connect(&companion);
+    let mut agent = SdkAgent::connect(&companion);
     agent.propose(&file, "1\ntwo\nthree\nfour\n5\n");
     let details = json!({
         "otherUrl": login_link(&companion),

@@ -1,12 +1,12 @@
-// What a person may answer: exactly what the agent offers, and where it asks questions, the answers to them.
+// The form for a permission request: the options that the agent offers, and its questions.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../words";
+import { plain } from "../format";
 import type { Decision, PermissionOption, Question } from "./protocol";
 import type { Approval } from "./transcript";
 
-/** A key that was meant for something else answers nothing. */
-const ARMING = 400;
+/** Answers right after a request appears are ignored: the key was meant for something else. In milliseconds. */
+const ARM_DELAY = 400;
 
 const isNo = (option: PermissionOption) => option.kind.startsWith("reject") || option.optionId === "cancel";
 
@@ -18,15 +18,14 @@ export class AnswerForm {
   private armed = false;
   private sent = false;
 
-  /** @param answer sends the decision; it fails with a sentence. */
+  /** @param answer sends the decision and returns a problem, if any. */
   constructor(
     readonly approval: Approval,
-    appeared: number,
     private readonly answer: (decision: Decision) => Promise<string | null>,
   ) {
     const { request } = approval;
     this.questions = request.questions.map((question, index) => new QuestionField(question, `${request.requestId}-${index}`));
-    // What is offered first may be more than is needed now.
+    // The first option may allow more than this one call.
     const usual = request.options.findIndex(({ kind }) => kind === "allow_once");
     this.buttons = request.options.map((option, index) =>
       element(
@@ -58,15 +57,18 @@ export class AnswerForm {
       this.note,
     );
     this.update(approval);
-    this.arm(appeared);
+    this.showArming();
+    window.setTimeout(() => {
+      this.armed = true;
+      this.showArming();
+    }, ARM_DELAY);
   }
 
-  /** Votes that came meanwhile. */
   update({ votes }: Approval): void {
     if (votes) this.note.textContent = `${votes.received} of ${votes.received + votes.needed} required votes received.`;
   }
 
-  /** Whether this page has answered. */
+  /** Whether it was answered on this page. */
   get isSent(): boolean {
     return this.sent;
   }
@@ -79,7 +81,7 @@ export class AnswerForm {
     (this.element.querySelector<HTMLElement>("input, button") ?? this.element).focus();
   }
 
-  /** Chooses an offered option, by its place. */
+  /** Chooses an option by its index. */
   async choose(index: number): Promise<void> {
     const option = this.approval.request.options[index];
     if (!option || !this.armed || this.sent) return;
@@ -102,20 +104,13 @@ export class AnswerForm {
     this.note.textContent = problem;
   }
 
-  private arm(appeared: number): void {
-    const left = appeared + ARMING - performance.now();
-    this.armed = left <= 0;
-    this.showArming();
-    if (!this.armed) window.setTimeout(() => this.arm(appeared), left);
-  }
-
   private showArming(): void {
     this.element.dataset["armed"] = String(this.armed);
     for (const button of this.buttons) button.setAttribute("aria-disabled", String(!this.armed || this.sent));
   }
 }
 
-/** One question: what may be chosen, and something else. */
+/** One question: its choices, and a field for another answer. */
 class QuestionField {
   readonly element: HTMLElement;
   readonly key: string;
@@ -132,7 +127,7 @@ class QuestionField {
       "data-testid": "question-other",
       "aria-label": question.choices.length > 0 ? "Other" : plain(question.question),
       placeholder: question.choices.length > 0 ? "Other\u2026" : "Your answer\u2026",
-      // One answer or the other.
+      // Either a choice or another answer.
       oninput: () => {
         if (!question.multiple && this.other.value.trim() !== "") for (const box of this.boxes) box.checked = false;
       },
@@ -161,7 +156,7 @@ class QuestionField {
             "span",
             {},
             element("span", {}, plain(choice.label)),
-            choice.description ? element("span", { class: "because" }, plain(choice.description)) : null,
+            choice.description ? element("span", { class: "detail" }, plain(choice.description)) : null,
           ),
         );
         return label;
@@ -181,7 +176,7 @@ class QuestionField {
   }
 }
 
-/** How an approval ended, in words. `here` is whether it was answered on this very page. */
+/** How an approval ended. `here` is whether it was answered on this page. */
 export function outcomeOf({ request, closed }: Approval, here: boolean): string {
   if (!closed) return "";
   const name = request.options.find((option) => option.optionId === closed.optionId)?.name ?? closed.optionId;
@@ -190,7 +185,7 @@ export function outcomeOf({ request, closed }: Approval, here: boolean): string 
   return name ? `Answered elsewhere: ${plain(name)}` : "No longer open: answered elsewhere or cancelled.";
 }
 
-/** Puts the outcome in the place of the form, without the page jumping. */
+/** Replaces the form with the outcome. */
 export function showOutcome(place: HTMLElement, approval: Approval, here: boolean): void {
   replaceChildren(
     place,

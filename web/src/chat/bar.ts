@@ -1,9 +1,9 @@
-// What is always in sight: whom one speaks with and where it runs, the model and the mode, and how full the context is.
+// The chat's bar with the agent and its session, and the model, mode and context usage below the message box.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../words";
+import { plain } from "../format";
 import { Memo } from "./memo";
-import type { ChatAgent, ChatStanding, Choices } from "./protocol";
+import type { ChatAgent, ChatConnection, Choices } from "./protocol";
 import type { Transcript } from "./transcript";
 
 export interface BarListener {
@@ -25,7 +25,7 @@ const PHASES = {
 
 export class Bar {
   readonly element: HTMLElement;
-  /** The model, the mode and the meter, which belong beside the text. */
+  /** Model, mode and context usage, for below the message box. */
   readonly choices: HTMLElement;
   private readonly memo = new Memo();
   private readonly dot = element("span", { class: "dot", "aria-hidden": "true" });
@@ -34,8 +34,8 @@ export class Bar {
   private readonly title: HTMLButtonElement;
   private readonly sessions: HTMLButtonElement;
   private readonly fresh: HTMLButtonElement;
-  private readonly model: Choice;
-  private readonly mode: Choice;
+  private readonly model: Dropdown;
+  private readonly mode: Dropdown;
   private readonly meter = element("span", { class: "meter", "data-testid": "meter", hidden: true });
 
   constructor(listener: BarListener) {
@@ -78,18 +78,18 @@ export class Bar {
       this.sessions,
       this.fresh,
     );
-    this.model = new Choice("Model", "model", (id) => listener.setModel(id));
-    this.mode = new Choice("Mode", "mode", (id) => listener.setMode(id));
+    this.model = new Dropdown("Model", "model", (id) => listener.setModel(id));
+    this.mode = new Dropdown("Mode", "mode", (id) => listener.setMode(id));
     this.choices = element("div", { class: "choices" }, this.mode.element, this.model.element, this.meter);
   }
 
-  show(shown: Transcript, standing: ChatStanding, agents: readonly ChatAgent[]): void {
+  show(shown: Transcript, connection: ChatConnection, agents: readonly ChatAgent[]): void {
     const { session, title, models, modes, context, tokens } = shown;
-    if (!this.memo.isNew(session, title, models, modes, context, tokens, standing, agents)) return;
-    const { phase } = standing;
+    if (!this.memo.isNew(session, title, models, modes, context, tokens, connection, agents)) return;
+    const { phase } = connection;
     const connected = phase === "connected" || phase === "interrupted";
     const abilities = shown.session?.abilities;
-    const chosen = agents.find(({ id }) => id === standing.agent)?.name;
+    const chosen = agents.find(({ id }) => id === connection.agent)?.name;
     this.agent.textContent = plain((connected && shown.session?.agent) || chosen || "Choose an agent");
     this.phase.textContent = PHASES[phase];
     this.dot.className = `dot ${phase === "connected" ? "good" : phase === "over" ? "bad" : phase === "idle" ? "" : "waiting"}`;
@@ -108,15 +108,15 @@ export class Bar {
   private showMeter({ context, tokens }: Transcript, connected: boolean): void {
     this.meter.hidden = !connected || (!context && !tokens);
     if (this.meter.hidden) return;
-    const told = tokens ? `last answer: ${short(tokens.inputTokens)} in, ${short(tokens.outputTokens)} out` : "";
+    const lastAnswer = tokens ? `last answer: ${formatTokens(tokens.inputTokens)} in, ${formatTokens(tokens.outputTokens)} out` : "";
     if (!context || context.size === 0) {
-      replaceChildren(this.meter, told);
+      replaceChildren(this.meter, lastAnswer);
       return;
     }
     const part = Math.min(1, context.used / context.size);
     const fill = element("span");
     fill.style.width = `${Math.round(part * 100)}%`;
-    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} context tokens used`, told]
+    this.meter.title = [`${context.used.toLocaleString("en")} of ${context.size.toLocaleString("en")} context tokens used`, lastAnswer]
       .filter(Boolean)
       .join("; ");
     replaceChildren(
@@ -133,12 +133,12 @@ export class Bar {
         },
         fill,
       ),
-      `${short(context.used)} / ${short(context.size)}`,
+      `${formatTokens(context.used)} / ${formatTokens(context.size)}`,
     );
   }
 }
 
-function short(number: number): string {
+function formatTokens(number: number): string {
   return number < 1000
     ? String(number)
     : number < 1_000_000
@@ -146,8 +146,8 @@ function short(number: number): string {
       : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
-/** One of several, the one in force always in sight; it changes when the agent says so, not when it is clicked. */
-class Choice {
+/** Shows the active model or mode. It changes when the agent confirms, not on the click. */
+class Dropdown {
   readonly element: HTMLElement;
   private readonly select: HTMLSelectElement;
   private shown: Choices | null = null;

@@ -1,14 +1,14 @@
-// The chat: follows the conversation, shows it, and does what the person asks.
+// The chat: follows the conversation, shows it and sends commands.
 
-import type { Connection } from "../connection";
+import { type Connection, RequestError } from "../connection";
 import { askText, confirmation } from "../dialogs";
 import { announce, byId, element } from "../dom";
+import { plain } from "../format";
 import type { Panels } from "../panels";
-import { Refusal, type ShownContext } from "../protocol";
-import { plain } from "../words";
 import { outcomeOf } from "./answer-form";
 import { Bar } from "./bar";
 import { Composer, selectionOf } from "./composer";
+import { ConnectionView } from "./connection-view";
 import { Follower } from "./follower";
 import { LogView } from "./log-view";
 import { Memo } from "./memo";
@@ -18,28 +18,26 @@ import type {
   AgentEvent,
   AgentReply,
   ChatAgent,
+  ChatConnection,
   ChatEvent,
-  ChatStanding,
   ChatState,
   ContentBlock,
   Decision,
   Writes,
 } from "./protocol";
 import { SessionPages, sessionPanel } from "./session-panel";
-import { Standing } from "./standing";
 import { StatusView } from "./status-view";
 import { openApprovals, type Transcript } from "./transcript";
 
-/** While words stream in, drawing waits at most this long, in milliseconds… */
+/** While an answer streams, drawing is delayed by at most this, in milliseconds… */
 const FRAME = 16;
-/** …and no longer than this many times what the last drawing took: a quick page shows each word at once. */
+/** …and by at most this many times the duration of the last drawing, so that a fast page shows each word immediately. */
 const REST = 2;
 
 export interface ChatSurroundings {
   folders(): readonly string[];
   isShown(): boolean;
   toReviews(): void;
-  /** Whether there is a chat, and how many approvals wait. */
   exists(exists: boolean): void;
   waits(count: number): void;
 }
@@ -47,10 +45,10 @@ export interface ChatSurroundings {
 export class Chat {
   private readonly follower = new Follower();
   private agents: readonly ChatAgent[] = [];
-  private standing: ChatStanding = { agent: null, phase: "idle", writes: "review" };
+  private agentConnection: ChatConnection = { agent: null, phase: "idle", writes: "review" };
   private readonly bar: Bar;
   private readonly log: LogView;
-  private readonly place: Standing;
+  private readonly connectionView: ConnectionView;
   private readonly status: StatusView;
   private readonly composer: Composer;
   private readonly markMemo = new Memo();
@@ -60,9 +58,9 @@ export class Chat {
   private cost = 0;
   private timer = 0;
   private due = false;
-  /** The next task, which no timer is as quick for. */
+  /** Schedules the next task; timers are slower. */
   private readonly now = new MessageChannel();
-  /** What was sent when the connection was lost: nobody knows yet whether it arrived. */
+  /** The message that was being sent when the connection was lost; it may have arrived. */
   private uncertain: { readonly text: string; readonly known: ReadonlySet<string> } | null = null;
 
   constructor(
@@ -81,10 +79,9 @@ export class Chat {
     this.log = new LogView({
       connection,
       folders: () => around.folders(),
-      appeared: () => performance.now(),
       answer: (requestId, decision) => this.answer(requestId, decision),
     });
-    this.place = new Standing({
+    this.connectionView = new ConnectionView({
       connect: (agent) => void this.connect(agent),
       reopen: (sessionId) => void this.command({ type: "loadSession", sessionId }),
       newSession: () => void this.command({ type: "newSession" }),
@@ -107,11 +104,11 @@ export class Chat {
       suggestion: () => this.shown.suggestion,
     });
     const foot = element("div", { class: "chat-foot" }, this.status.element, this.composer.element, this.bar.choices);
-    byId("chat").append(this.bar.element, this.place.banner, this.log.element, this.place.over, foot);
-    this.log.element.prepend(this.place.empty);
+    byId("chat").append(this.bar.element, this.connectionView.banner, this.log.element, this.connectionView.over, foot);
+    this.log.element.prepend(this.connectionView.empty);
     this.now.port1.onmessage = () => this.due && this.draw();
-    connection.on("chat/event", (news) => this.news(news));
-    connection.on("chat/changed", (standing) => this.changed(standing));
+    connection.on("chat/event", (event) => this.onEvent(event));
+    connection.on("chat/changed", (agentConnection) => this.onChanged(agentConnection));
     this.draw();
   }
 
@@ -119,31 +116,31 @@ export class Chat {
     return this.follower.shown;
   }
 
-  /** Asks for all that is shown: after the connection was away, or after something was missed. */
+  /** Fetches the whole state, after a reconnect or a missed event. */
   async catchUp(): Promise<void> {
     const waited = openApprovals(this.shown);
-    this.follower.ask();
+    this.follower.startFetch();
     let state: ChatState;
     try {
-      state = await this.connection.request<ChatState>("chat/state");
+      state = await this.connection.request("chat/state");
     } catch (error) {
-      this.follower.failed();
-      if (!(error instanceof Refusal)) throw error;
+      this.follower.fetchFailed();
+      if (!(error instanceof RequestError)) throw error;
       if (error.kind !== "offline") this.around.exists(false);
       return;
     }
     this.agents = state.agents;
-    this.standing = { agent: state.agent, phase: state.phase, writes: state.writes };
-    const fits = this.follower.whole(state);
+    this.agentConnection = { agent: state.agent, phase: state.phase, writes: state.writes };
+    const fits = this.follower.applyState(state);
     this.around.exists(true);
     this.settle();
     const open = new Set(openApprovals(this.shown).map(({ request }) => request.requestId));
-    if (waited.some(({ request }) => !open.has(request.requestId))) this.tell("The agent\u2019s request has already been answered.");
+    if (waited.some(({ request }) => !open.has(request.requestId))) this.notify("The agent\u2019s request has already been answered.");
     this.draw();
     if (!fits) await this.catchUp();
   }
 
-  /** The place was chosen; the focus is the person's. */
+  /** The user switched to the chat. */
   entered(): void {
     this.draw();
     this.composer.field.focus({ preventScroll: true });
@@ -156,64 +153,63 @@ export class Chat {
 
   // Keys
 
-  /** What Escape means here. */
   escape(): void {
     if (this.shown.turn) this.cancel();
     else if (document.activeElement === this.composer.field) this.log.scroller.focus({ preventScroll: true });
   }
 
-  say(): void {
+  focusMessageBox(): void {
     this.composer.field.focus();
   }
 
   async attach(): Promise<void> {
     try {
-      const { context } = await this.connection.request<ShownContext>("context/show");
+      const { context } = await this.connection.request("context/show");
       const selection = selectionOf(context.workspaceState?.openFiles ?? []);
       if (selection) {
         this.composer.attach(selection);
         announce("Selection attached to your next message.");
       } else {
-        this.tell("Nothing is selected in your editor.");
+        this.notify("Nothing is selected in your editor.");
       }
     } catch (error) {
-      this.tell((error as Error).message);
+      this.notify((error as Error).message);
     }
   }
 
-  /** Gives an offered answer, by its place: of the form with the focus, else of the oldest. */
+  /** Chooses an option by its index, in the form with the focus or else in the oldest. */
   choose(option: number): void {
     const { forms } = this.log;
     void (forms.find((form) => form.hasFocus) ?? forms[0])?.choose(option);
   }
 
-  // What is heard
+  // Notifications
 
-  private news(news: ChatEvent): void {
-    const was = this.follower.take(news);
-    if (was === "gap") void this.catchUp().catch((error: unknown) => console.warn(error));
-    if (was !== "taken") return;
-    this.announce(news.event);
+  private onEvent(event: ChatEvent): void {
+    const result = this.follower.apply(event);
+    if (result === "gap") void this.catchUp().catch((error: unknown) => console.warn(error));
+    if (result !== "applied") return;
+    this.announce(event.event);
     this.drawSoon();
   }
 
-  private changed(standing: ChatStanding): void {
-    this.standing = standing;
+  private onChanged(agentConnection: ChatConnection): void {
+    this.agentConnection = agentConnection;
     this.drawSoon();
     this.panels.refreshOther("agent");
   }
 
-  /** A short sentence about what matters, not each word. */
+  /** Announces what matters in one sentence, not each word. */
   private announce(event: AgentEvent): void {
-    if (this.shown.telling || !this.around.isShown()) return;
+    if (this.shown.replaying || !this.around.isShown()) return;
     if (event.type === "approvalOpened")
       announce(
         `${plain(this.shown.session?.agent ?? "The agent")} asks: ${plain(event.request.questions[0]?.question ?? event.request.toolCall.title)}`,
       );
     else if (event.type === "turnEnded") {
       const last = this.shown.items.findLast((item) => item.kind === "answer" || item.kind === "notice" || item.kind === "user");
-      const said = last?.kind === "answer" ? last.text : last?.kind === "notice" ? last.message : "Done.";
-      announce(said.length > 400 ? `${plain(said.slice(0, 400))}\u2026` : plain(said));
+      const message = last?.kind === "answer" ? last.text : last?.kind === "notice" ? last.message : "Done.";
+      announce(message.length > 400 ? `${plain(message.slice(0, 400))}\u2026` : plain(message));
     } else if (event.type === "approvalClosed" && !event.own) {
       const closed = this.shown.items.find((item) => item.kind === "tool" && item.approval?.request.requestId === event.requestId);
       if (closed?.kind === "tool" && closed.approval) announce(outcomeOf(closed.approval, false));
@@ -221,9 +217,9 @@ export class Chat {
     else if (event.type === "notice") announce(plain(event.message));
   }
 
-  // What is shown
+  // Drawing
 
-  /** At once, but together with what has arrived with it; a little later if it was drawn just now. */
+  /** Draws in the next task, or a little later if the last drawing was recent. */
   private drawSoon(): void {
     if (this.due) return;
     this.due = true;
@@ -236,7 +232,7 @@ export class Chat {
     window.clearTimeout(this.timer);
     this.due = false;
     const started = performance.now();
-    const { shown, standing } = this;
+    const { shown, agentConnection } = this;
     const waiting = openApprovals(shown).length;
     if (this.markMemo.isNew(waiting, shown.turn !== null)) {
       this.around.waits(waiting);
@@ -245,70 +241,70 @@ export class Chat {
       mark.textContent = waiting > 0 ? "asks" : "";
     }
     if (this.around.isShown()) {
-      this.bar.show(shown, standing, this.agents);
-      this.place.show(shown, standing, this.agents);
+      this.bar.show(shown, agentConnection, this.agents);
+      this.connectionView.show(shown, agentConnection, this.agents);
       this.log.show(shown.items);
       this.status.show(shown, this.reviews);
-      const canSend = standing.phase === "connected" || standing.phase === "interrupted";
+      const canSend = agentConnection.phase === "connected" || agentConnection.phase === "interrupted";
       if (this.turnMemo.isNew(shown.turn, canSend)) this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, canSend);
     }
     this.drawn = performance.now();
     this.cost = this.drawn - started;
   }
 
-  private tell(sentence: string): void {
-    this.status.say(sentence);
+  private notify(sentence: string): void {
+    this.status.showProblem(sentence);
     announce(sentence);
   }
 
-  // What is asked for
+  // Commands
 
-  /** Does it; `null` if it did not work, which is told. */
+  /** Shows a failure and returns `null`. */
   private async command(command: AgentCommand): Promise<AgentReply | null> {
-    this.status.say("");
+    this.status.showProblem("");
     try {
-      return await this.connection.request<AgentReply>("chat/command", { command });
+      return await this.connection.request("chat/command", { command });
     } catch (error) {
-      this.tell(sentenceOf(error));
+      this.notify(sentenceOf(error));
       return null;
     }
   }
 
   private async send(blocks: readonly ContentBlock[], text: string): Promise<boolean> {
-    const { phase } = this.standing;
+    const { phase } = this.agentConnection;
     if (phase !== "connected" && phase !== "interrupted") {
-      this.tell("No agent is connected. Your message is kept.");
+      this.notify("No agent is connected. Your message is kept.");
       return false;
     }
     this.log.toEnd();
     this.uncertain = { text, known: new Set(promptIds(this.shown)) };
     try {
-      await this.connection.request<AgentReply>("chat/command", { command: { type: "prompt", blocks } });
+      await this.connection.request("chat/command", { command: { type: "prompt", blocks } });
       this.uncertain = null;
-      this.status.say("");
+      this.status.showProblem("");
       return true;
     } catch (error) {
-      if (!(error instanceof Refusal && error.kind === "offline")) this.uncertain = null;
-      this.tell(`Not sent: ${sentenceOf(error)} Your message is kept.`);
+      if (!(error instanceof RequestError && error.kind === "offline")) this.uncertain = null;
+      this.notify(`Not sent: ${sentenceOf(error)} Your message is kept.`);
       return false;
     }
   }
 
-  /** After the connection was away: if what was sent last has arrived, it must not be sent again. */
+  /** After a reconnect: if the last message did arrive, clear the box so that it is not sent twice. */
   private settle(): void {
     const { uncertain } = this;
     this.uncertain = null;
     if (!uncertain) return;
     const arrived = [...this.shown.items, ...this.shown.queue].some(
-      (said) =>
-        "promptId" in said &&
-        said.promptId !== null &&
-        !uncertain.known.has(said.promptId) &&
-        "text" in said &&
-        said.text === uncertain.text,
+      (message) =>
+        "promptId" in message &&
+        message.promptId !== null &&
+        !uncertain.known.has(message.promptId) &&
+        "text" in message &&
+        message.text === uncertain.text,
     );
     if (arrived) this.composer.clear();
-    this.status.say(arrived ? "" : "Your message was not delivered; it is kept.");
+    this.status.showProblem(arrived ? "" : "Your message was not delivered; it is kept.");
   }
 
   private cancel(): void {
@@ -317,7 +313,7 @@ export class Chat {
 
   private async answer(requestId: string, decision: Decision): Promise<string | null> {
     try {
-      const reply = await this.connection.request<AgentReply>("chat/command", { command: { type: "answer", requestId, decision } });
+      const reply = await this.connection.request("chat/command", { command: { type: "answer", requestId, decision } });
       return reply.type === "tooLate" ? "Already answered elsewhere." : null;
     } catch (error) {
       return sentenceOf(error);
@@ -327,24 +323,24 @@ export class Chat {
   private async connect(agent: ChatAgent): Promise<void> {
     this.panels.close();
     try {
-      this.status.say("");
+      this.status.showProblem("");
       await this.connection.request("chat/connect", { agent: agent.id });
     } catch (error) {
-      this.tell(sentenceOf(error));
+      this.notify(sentenceOf(error));
     }
   }
 
   private async setWrites(writes: Writes): Promise<void> {
-    const sentence = "The agent will change files without asking you to review them first.";
+    const sentence = "The agent will change files without isFetching you to review them first.";
     if (writes === "allow" && !(await confirmation("Allow writes without review?", sentence, "Allow writes"))) {
-      this.place.show(this.shown, this.standing, this.agents);
+      this.connectionView.show(this.shown, this.agentConnection, this.agents);
       this.panels.refreshOther("agent");
       return;
     }
     try {
       await this.connection.request("chat/writes", { writes });
     } catch (error) {
-      this.tell(sentenceOf(error));
+      this.notify(sentenceOf(error));
     }
   }
 
@@ -369,17 +365,17 @@ export class Chat {
     ];
   }
 
-  /** Files of the workspace, those that are open first. */
+  /** Workspace files, open ones first. */
   private async files(word: string): Promise<readonly string[]> {
-    const open = this.connection.request<ShownContext>("context/show").then(
+    const open = this.connection.request("context/show").then(
       ({ context }) => (context.workspaceState?.openFiles ?? []).map(({ path }) => this.relative(path)),
       () => [],
     );
-    // Signs that mean something in a pattern mean themselves here.
+    // Remove pattern characters: the word is literal.
     const escaped = word.replace(/[*?[\]{}!\\]/g, "");
-    const found = this.connection.request<AgentReply>("chat/command", { command: { type: "findFiles", pattern: `**/*${escaped}*` } }).then(
+    const found = this.connection.request("chat/command", { command: { type: "findFiles", pattern: `**/*${escaped}*` } }).then(
       (reply) => (reply.type === "files" ? reply.paths.map((path) => this.relative(path)) : []),
-      // An agent that cannot find files leaves those that are open.
+      // If the agent cannot search files, offer the open ones.
       () => [],
     );
     return [...new Set([...(await open), ...(await found)])];
@@ -404,7 +400,7 @@ export class Chat {
       fill: () => {
         const pages = new SessionPages(async (cursor) => {
           const command: AgentCommand = { type: "listSessions", ...(cursor === undefined ? {} : { cursor }) };
-          const reply = await this.connection.request<AgentReply>("chat/command", { command });
+          const reply = await this.connection.request("chat/command", { command });
           return reply.type === "sessions" ? reply : { sessions: [] };
         });
         const open = ({ sessionId }: { sessionId: string }) => {
@@ -421,9 +417,9 @@ export class Chat {
       name: "agent",
       title: "Agent",
       fill: () =>
-        agentPanel(this.shown.session, this.standing, this.agents, {
+        agentPanel(this.shown.session, this.agentConnection, this.agents, {
           connect: (agent) => void this.connect(agent),
-          disconnect: () => void this.connection.request("chat/disconnect").catch((error: unknown) => this.tell(sentenceOf(error))),
+          disconnect: () => void this.connection.request("chat/disconnect").catch((error: unknown) => this.notify(sentenceOf(error))),
           setWrites: (writes) => void this.setWrites(writes),
         }),
     });
@@ -431,11 +427,11 @@ export class Chat {
 }
 
 function promptIds({ items, queue }: Transcript): string[] {
-  return [...items, ...queue].flatMap((said) => ("promptId" in said && said.promptId !== null ? [said.promptId] : []));
+  return [...items, ...queue].flatMap((message) => ("promptId" in message && message.promptId !== null ? [message.promptId] : []));
 }
 
 function sentenceOf(error: unknown): string {
   const sentence = error instanceof Error ? error.message : String(error);
   const whole = /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
-  return error instanceof Refusal && error.hint ? `${whole} ${error.hint}` : whole;
+  return error instanceof RequestError && error.hint ? `${whole} ${error.hint}` : whole;
 }

@@ -1,19 +1,19 @@
-// A block of code: its language, a button that copies it, and colours that come when there is time for them.
+// A code block with its language and a copy button, highlighted when the page is idle.
 
 import type { LanguageSupport } from "@codemirror/language";
 import { classHighlighter, highlightTree } from "@lezer/highlight";
 import { announce, element } from "../dom";
 import { languageNamed } from "../editor/languages";
 import { appendVisibly } from "../editor/special";
-import { plain } from "../words";
+import { plain } from "../format";
 
-/** Longer code is shown without colours. */
-const LONGEST_COLOURED = 60_000;
-/** So many lines are laid out together; those that nobody sees are not laid out at all. */
+/** Longer code is not highlighted. */
+const MAX_HIGHLIGHTED_CHARS = 60_000;
+/** Lines per chunk; chunks outside of the viewport are not laid out. */
 const LINES_TOGETHER = 400;
-/** The height of a line, as in the style sheet. */
+/** As in styles/markdown.css. */
 const LINE_HEIGHT = 20;
-/** While code is being written, colours come at most this often, in milliseconds. */
+/** Minimum time between two highlightings while code streams, in milliseconds. */
 const PAUSE = 160;
 
 export class CodeView {
@@ -42,14 +42,14 @@ export class CodeView {
       "figure",
       { class: "code", "data-testid": "code", "data-language": name || null },
       element("figcaption", {}, element("span", {}, plain(name) || "text"), copy),
-      // It can be scrolled, so it can have the focus.
+      // Scrollable, so it must be focusable.
       element("pre", { tabindex: "0", "aria-label": name ? `Code, ${plain(name)}` : "Code" }, this.code),
     );
     this.update(text);
     if (name) void this.load(name);
   }
 
-  /** The code as it is by now. */
+  /** Shows the code so far. */
   update(text: string): void {
     if (text === this.text) return;
     if (this.text === "" || !text.startsWith(this.text)) {
@@ -59,10 +59,10 @@ export class CodeView {
     }
     this.append(text.slice(this.text.length));
     this.text = text;
-    this.colourSoon();
+    this.highlightSoon();
   }
 
-  /** Adds to the end. Very long code is in pieces, so that a word more does not lay out all of it again. */
+  /** Appends. Long code is split into chunks, so that appending does not lay out all of it again. */
   private append(text: string): void {
     for (let start = 0; start < text.length; ) {
       if (!this.last || this.last.lines >= LINES_TOGETHER) {
@@ -86,18 +86,18 @@ export class CodeView {
 
   private async load(name: string): Promise<void> {
     this.language = (await languageNamed(name)) as LanguageSupport | null;
-    this.colour();
+    this.highlight();
   }
 
-  private colourSoon(): void {
-    if (!this.language || this.timer !== 0 || this.text.length > LONGEST_COLOURED) return;
-    this.timer = window.setTimeout(() => this.colour(), Math.max(PAUSE, this.cost * 8));
+  private highlightSoon(): void {
+    if (!this.language || this.timer !== 0 || this.text.length > MAX_HIGHLIGHTED_CHARS) return;
+    this.timer = window.setTimeout(() => this.highlight(), Math.max(PAUSE, this.cost * 8));
   }
 
-  private colour(): void {
+  private highlight(): void {
     window.clearTimeout(this.timer);
     this.timer = 0;
-    if (!this.language || this.text.length > LONGEST_COLOURED) return;
+    if (!this.language || this.text.length > MAX_HIGHLIGHTED_CHARS) return;
     const started = performance.now();
     const { text } = this;
     const made = document.createDocumentFragment();

@@ -1,16 +1,15 @@
-// The list below what is being typed: commands after a slash, files after an at sign.
+// The completion list: commands after `/`, files after `@`.
 
 import { announce, element, replaceChildren } from "../dom";
-import { count, plain } from "../words";
+import { count, plain } from "../format";
 
 export interface Suggestion {
-  /** What is put into the text. */
   readonly insert: string;
   readonly label: string;
   readonly about: string;
 }
 
-/** What is being completed: from `from` to the cursor. */
+/** The word being completed: `from` to the cursor. */
 export interface Wanted {
   readonly kind: "command" | "file";
   readonly from: number;
@@ -18,9 +17,9 @@ export interface Wanted {
   readonly word: string;
 }
 
-const MOST = 50;
+const MAX_SUGGESTIONS = 50;
 
-/** Which word at the cursor may be completed. */
+/** The word at the cursor, if it can be completed. */
 export function wantedAt(text: string, cursor: number): Wanted | null {
   const before = text.slice(0, cursor);
   const command = /^\/([^\s/]*)$/.exec(before);
@@ -31,7 +30,7 @@ export function wantedAt(text: string, cursor: number): Wanted | null {
   return { kind: "file", from: cursor - word.length - 1, to: cursor, word };
 }
 
-/** Those that fit, the best first: a beginning is better than a middle. */
+/** Matches, best first: a match at the start is better than one in the middle. */
 export function matching(all: readonly Suggestion[], word: string): Suggestion[] {
   const wanted = word.toLowerCase();
   const rank = ({ label }: Suggestion) => {
@@ -45,7 +44,7 @@ export function matching(all: readonly Suggestion[], word: string): Suggestion[]
     .map((suggestion, index) => ({ suggestion, index, rank: rank(suggestion) }))
     .filter(({ rank: found }) => found < 3)
     .sort((one, other) => one.rank - other.rank || one.index - other.index)
-    .slice(0, MOST)
+    .slice(0, MAX_SUGGESTIONS)
     .map(({ suggestion }) => suggestion);
 }
 
@@ -88,14 +87,14 @@ export class CompletionList {
             role: "option",
             id: `completion-${index}`,
             "data-testid": "completion-item",
-            // Before the field loses the focus.
+            // On mousedown, before the field loses the focus.
             onmousedown: (event: MouseEvent) => {
               event.preventDefault();
               this.chosen(suggestion);
             },
           },
           element("span", { class: "name" }, plain(suggestion.label)),
-          element("span", { class: "because" }, plain(suggestion.about)),
+          element("span", { class: "detail" }, plain(suggestion.about)),
         ),
       ),
     );
@@ -108,7 +107,7 @@ export class CompletionList {
     this.field.removeAttribute("aria-activedescendant");
   }
 
-  /** Whether the key was for the list. */
+  /** Returns whether the list handled the key. */
   key(event: KeyboardEvent): boolean {
     if (!this.isOpen || event.isComposing || event.altKey || event.ctrlKey || event.metaKey) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

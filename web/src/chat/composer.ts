@@ -1,16 +1,16 @@
-// Where a person says something: the text, what goes with it, and what it can be completed with.
+// The message box, with attachments and completion.
 
 import { element, replaceChildren } from "../dom";
+import { count, plain, splitPath } from "../format";
 import type { OpenFile } from "../protocol";
-import { count, plain, splitPath } from "../words";
 import { CompletionList, matching, type Suggestion, wantedAt } from "./completion";
 import type { ContentBlock } from "./protocol";
 
-const KEPT = "alongside:prompt";
-/** How long a pause in typing is before files are asked for, in milliseconds. */
+const STORAGE_KEY = "alongside:prompt";
+/** Delay after typing before files are requested, in milliseconds. */
 const PAUSE = 80;
 
-/** A selection of the editor that goes with a prompt. */
+/** An editor selection attached to a prompt. */
 export interface Attachment {
   readonly path: string;
   readonly line: number | null;
@@ -18,7 +18,7 @@ export interface Attachment {
 }
 
 export interface ComposerListener {
-  /** Says it. `true` once it has arrived. */
+  /** Returns whether the message was received. */
   send(blocks: readonly ContentBlock[], text: string): Promise<boolean>;
   stop(): void;
   commands(): readonly Suggestion[];
@@ -102,7 +102,6 @@ export class Composer {
     return this.field.value.trim() === "" && this.attachments.length === 0;
   }
 
-  /** Whether Escape has something to close here. */
   get isCompleting(): boolean {
     return this.list.isOpen;
   }
@@ -120,21 +119,20 @@ export class Composer {
     this.changed();
   }
 
-  /** Puts a text in place of an empty one. */
   fill(text: string): void {
     this.field.value = text;
     this.edited();
     this.field.focus();
   }
 
-  /** What was sent has arrived. */
+  /** The message was received. */
   clear(): void {
     this.field.value = "";
     this.attachments = [];
     this.changed();
   }
 
-  /** The text that would be said now. */
+  /** The message as it would be sent now. */
   get blocks(): readonly ContentBlock[] {
     const written = this.field.value.trim();
     const parts = [written, ...this.attachments.map((attachment) => quoted(attachment, this.listener.folders()))].filter(
@@ -151,7 +149,7 @@ export class Composer {
     this.sending = true;
     this.list.close();
     const arrived = await this.listener.send(blocks, text).finally(() => (this.sending = false));
-    // What was typed meanwhile stays.
+    // Keep what was typed since then.
     if (arrived && this.field.value === before && this.attachments === with_) this.clear();
     this.changed();
   }
@@ -213,19 +211,19 @@ export class Composer {
     this.fit();
     this.chips.hidden = this.attachments.length === 0;
     replaceChildren(this.chips, ...this.attachments.map((attachment) => this.chip(attachment)));
-    // Of this window alone, and only as long as it is there.
+    // Per tab, for as long as the tab exists.
     const kept = { text: this.field.value, attachments: this.attachments };
     try {
-      if (this.isEmpty) sessionStorage.removeItem(KEPT);
-      else sessionStorage.setItem(KEPT, JSON.stringify(kept));
+      if (this.isEmpty) sessionStorage.removeItem(STORAGE_KEY);
+      else sessionStorage.setItem(STORAGE_KEY, JSON.stringify(kept));
     } catch {
-      // There may be no room; then it is kept only here.
+      // Storage may be full; then it is kept in memory only.
     }
   }
 
   private restore(): void {
     try {
-      const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") as { text: string; attachments: Attachment[] } | null;
+      const kept = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "null") as { text: string; attachments: Attachment[] } | null;
       if (!kept) return;
       this.field.value = kept.text;
       this.attachments = kept.attachments;
@@ -235,7 +233,7 @@ export class Composer {
     queueMicrotask(() => this.changed());
   }
 
-  /** As high as its text, where the style sheet cannot do that by itself. */
+  /** Fits the height to the text in browsers without `field-sizing`. */
   private fit(): void {
     if (CSS.supports("field-sizing", "content")) return;
     this.field.style.height = "auto";
@@ -268,7 +266,7 @@ export class Composer {
   }
 }
 
-/** A selection as it is said: where it is from, and the text in a fence that nothing in it can close. */
+/** A selection as part of a prompt: its path, and the text in a fence longer than any in it. */
 function quoted({ path, line, text }: Attachment, folders: readonly string[]): string {
   const { folder, name } = splitPath(path, folders);
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((match) => match[0].length));
@@ -277,7 +275,7 @@ function quoted({ path, line, text }: Attachment, folders: readonly string[]): s
   return `Selected in ${folder}${name}${line ? ` at line ${line}` : ""}:\n${fence}${extension}\n${text}\n${fence}`;
 }
 
-/** The selection among what agents see. */
+/** The selection in the context that agents see. */
 export function selectionOf(files: readonly OpenFile[]): Attachment | null {
   const file = files.find(({ selectedText }) => selectedText !== undefined && selectedText !== "");
   return file?.selectedText === undefined ? null : { path: file.path, line: file.cursor?.line ?? null, text: file.selectedText };

@@ -1,54 +1,50 @@
-// Follows the companion's log of the conversation by epoch and number: no word is lost, and none is taken twice.
+// Follows the companion's log of the conversation by epoch and sequence number: no event is lost or applied twice.
 
-import type { AgentEvent, ChatEvent, ChatState } from "./protocol";
+import type { ChatEvent, ChatState } from "./protocol";
 import { EMPTY, fold, foldAll, type Transcript } from "./transcript";
 
 export class Follower {
   shown: Transcript = EMPTY;
   private epoch: string | null = null;
   private sequence = 0;
-  /** What came while the whole was asked for. */
+  /** Events that arrived while the state was being fetched. */
   private early: ChatEvent[] = [];
-  private asking = false;
+  private isFetching = false;
 
-  /** The whole is being asked for: from now on, news wait for it. */
-  ask(): void {
-    this.asking = true;
+  /** The state is being fetched; events are held back until it arrives. */
+  startFetch(): void {
+    this.isFetching = true;
   }
 
-  /** Asking failed; what is shown stays, and the next attempt asks for everything. */
-  failed(): void {
-    this.asking = false;
+  /** Fetching failed: the transcript stays, and the next event causes another fetch. */
+  fetchFailed(): void {
+    this.isFetching = false;
     this.early = [];
     this.epoch = null;
   }
 
-  /** Takes the whole. `false` if what came meanwhile does not fit: then it must be asked for again. */
-  whole(state: ChatState): boolean {
-    this.asking = false;
+  /** Applies the fetched state. `false` if the held events do not continue it and it must be fetched again. */
+  applyState(state: ChatState): boolean {
+    this.isFetching = false;
     this.epoch = state.epoch;
     this.sequence = state.sequence;
     this.shown = foldAll(EMPTY, state.events);
     const early = this.early;
     this.early = [];
-    return early.every((news) => this.take(news) !== "gap");
+    return early.every((event) => this.apply(event) !== "gap");
   }
 
-  /** Takes news. `gap` if something is missing before it: then the whole must be asked for. */
-  take(news: ChatEvent): "taken" | "known" | "early" | "gap" {
-    if (this.asking) {
-      this.early.push(news);
+  /** Applies an event. `gap` if earlier events are missing and the state must be fetched. */
+  apply(event: ChatEvent): "applied" | "known" | "early" | "gap" {
+    if (this.isFetching) {
+      this.early.push(event);
       return "early";
     }
-    if (news.epoch !== this.epoch) return "gap";
-    if (news.sequence <= this.sequence) return "known";
-    if (news.sequence !== this.sequence + 1) return "gap";
-    this.sequence = news.sequence;
-    this.shown = this.next(news.event);
-    return "taken";
-  }
-
-  private next(event: AgentEvent): Transcript {
-    return fold(this.shown, event);
+    if (event.epoch !== this.epoch) return "gap";
+    if (event.sequence <= this.sequence) return "known";
+    if (event.sequence !== this.sequence + 1) return "gap";
+    this.sequence = event.sequence;
+    this.shown = fold(this.shown, event.event);
+    return "applied";
   }
 }

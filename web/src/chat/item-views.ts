@@ -1,7 +1,7 @@
-// What is shown of each item of a conversation.
+// The views of the items of a conversation.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../words";
+import { plain } from "../format";
 import { CodeView } from "./code-view";
 import { MarkdownView } from "./markdown-view";
 import { appendProse } from "./prose";
@@ -21,7 +21,7 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
     case "user":
       return simple(
         item,
-        element("article", { class: "said", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }),
+        element("article", { class: "message", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }),
         showUser,
       );
     case "answer": {
@@ -34,7 +34,7 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
       const made = element("details", { class: "thinking", "data-testid": "thinking" }, element("summary", {}, "Thinking"), text);
       let shown = 0;
       return simple(item, made, (_, now) => {
-        // Nearly always only more of the same.
+        // Fast path: append.
         if (now.text.length < shown) {
           text.replaceChildren();
           shown = 0;
@@ -84,11 +84,11 @@ function simple<Kind extends Item["kind"]>(
   };
 }
 
-/** What a person said, as they said it; only blocks of code look like code. */
+/** A user message: verbatim, except that code blocks look like code. */
 function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user" }): void {
   const parts: (Node | string)[] = [];
   if (!own) parts.push(element("p", { class: "faint" }, "Sent from elsewhere"));
-  // Text, the word after the fence and the code take turns.
+  // Alternates between text, the language after the fence, and code.
   const pieces = text.split(/^```([^\n`]*)\n([\s\S]*?)\n```$/m);
   for (let index = 0; index < pieces.length; index += 3) {
     const written = (pieces[index] ?? "").replace(/^\n+|\n+$/g, "");
@@ -103,7 +103,7 @@ function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-/** Something that is not text. */
+/** A content block that is not text. */
 export function blockElement(block: ContentBlock): HTMLElement {
   if (block.type === "image" && "data" in block && typeof block.data === "string" && PICTURES.has(block.mimeType)) {
     return element("img", { class: "picture", alt: "Image", src: `data:${block.mimeType};base64,${block.data}` });

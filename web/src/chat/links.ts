@@ -1,14 +1,14 @@
-// Where a link may lead. Only to the web and to mail, never to a script or a file, and where it leads can be read.
+// Link targets. Only web and mail links are allowed, and their host is shown.
 
 const ALLOWED = new Set(["http:", "https:", "mailto:"]);
 
 export interface Target {
   readonly href: string;
-  /** What a person is shown of it. */
+  /** The host or mail address, as shown next to the link. */
   readonly shown: string;
 }
 
-/** The target of a link, if it may be followed. */
+/** The target of a link, if it is allowed. */
 export function target(written: string): Target | null {
   const text = written.trim();
   let url: URL;
@@ -18,7 +18,7 @@ export function target(written: string): Target | null {
     return null;
   }
   if (!ALLOWED.has(url.protocol)) return null;
-  // A name before the host pretends to be the host.
+  // User names in URLs are used to imitate another host.
   if (url.protocol !== "mailto:" && (url.username || url.password)) return null;
   return { href: url.href, shown: url.protocol === "mailto:" ? url.pathname : url.host };
 }

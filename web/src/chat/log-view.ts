@@ -1,4 +1,4 @@
-// The conversation: its items in order, and a place that stays at the end only while the person is at the end.
+// The conversation: its items in order. It follows the end unless the user has scrolled up.
 
 import { element } from "../dom";
 import type { AnswerForm } from "./answer-form";
@@ -6,7 +6,7 @@ import { cardOf, type ItemView, viewOf } from "./item-views";
 import type { ToolCardSurroundings } from "./tool-card";
 import type { Item } from "./transcript";
 
-/** So near to the end counts as the end. */
+/** Distance from the end that still counts as the end, in pixels. */
 const NEAR = 32;
 
 export class LogView {
@@ -17,13 +17,12 @@ export class LogView {
   private views: ItemView[] = [];
   private items: readonly Item[] = [];
   private atEnd = true;
-  /** Where it was scrolled to last. */
   private top = 0;
 
   constructor(private readonly around: ToolCardSurroundings) {
     this.scroller = element(
       "div",
-      // It is read when the person goes there; what is new is told by short sentences, not word by word.
+      // Not a live region: short announcements report news, instead of every streamed word.
       {
         class: "log",
         role: "log",
@@ -42,12 +41,13 @@ export class LogView {
     );
     this.element = element("div", { class: "log-place" }, this.scroller, this.jump);
     this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    // Follows the end after layout and before paint.
     const follow = new ResizeObserver(() => this.follow());
     follow.observe(this.list);
     follow.observe(this.scroller);
   }
 
-  /** Shows these items; those that are the same objects as before are not touched. */
+  /** Shows these items; identical objects are not drawn again. */
   show(items: readonly Item[]): void {
     if (items === this.items) return;
     let same = 0;
@@ -66,11 +66,10 @@ export class LogView {
       this.views.push(view);
       this.list.append(view.element);
     }
-    // The end is followed when the browser has laid it out anyway, before it is painted.
     this.items = items;
   }
 
-  /** What waits for an answer, oldest first. */
+  /** Open permission requests, oldest first. */
   get forms(): AnswerForm[] {
     return this.views.map((view) => cardOf(view)?.form).filter((form): form is AnswerForm => form !== null && form !== undefined);
   }
@@ -88,9 +87,9 @@ export class LogView {
 
   private scrolled(): void {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    // A place that is not shown has no height, and nobody has left its end.
+    // A hidden view has no height; that is not scrolling.
     if (clientHeight === 0) return;
-    // Only a person scrolls back; a place that became lower has not moved.
+    // Only the user scrolls up; a smaller view keeps its position.
     if (scrollHeight - scrollTop - clientHeight <= NEAR) this.atEnd = true;
     else if (scrollTop < this.top) this.atEnd = false;
     this.top = scrollTop;

@@ -1,4 +1,4 @@
-// An answer while it is being written. Only its last block can still become something else, so only that is made anew.
+// An answer while it streams. Only the last block can still change, so only that is rendered again.
 
 import { element } from "../dom";
 import type { CodeView } from "./code-view";
@@ -9,7 +9,7 @@ import { appendProse } from "./prose";
 export class MarkdownView {
   readonly element = element("div", { class: "markdown" });
   private text = "";
-  /** Where the last block begins; what is before is final. */
+  /** Start of the last block; everything before it is final. */
   private settled = 0;
   private last: Element | null = null;
   private open: { readonly fence: OpenFence; readonly view: CodeView } | null = null;
@@ -18,7 +18,7 @@ export class MarkdownView {
     this.update(text);
   }
 
-  /** The text as it is by now: usually what it was, and a little more. */
+  /** Shows the text so far, usually the previous text with more at the end. */
   update(text: string): void {
     if (text === this.text) return;
     const before = this.text.length;
@@ -57,7 +57,7 @@ export class MarkdownView {
         }
       }
     } catch (error) {
-      // Whatever a parser stumbles over, the words are there.
+      // If the parser fails, show the plain text.
       console.warn("An answer is shown as it was written.", error);
       const made = element("p", { class: "literal" });
       appendProse(made, tail);

@@ -1,19 +1,19 @@
-// Markdown as elements. What an agent writes becomes nodes and text, never markup: tags that it writes are shown as it wrote them.
+// Renders Markdown to elements. Agent output never becomes markup: HTML tags are shown as text.
 
 import type { SyntaxNode } from "@lezer/common";
 import { GFM, parser } from "@lezer/markdown";
 import { element } from "../dom";
-import { plain } from "../words";
+import { plain } from "../format";
 import { CodeView } from "./code-view";
 import { target } from "./links";
 import { appendProse } from "./prose";
 
 const markdown = parser.configure([GFM]);
 
-/** What is nested deeper is shown as text. */
-const DEEPEST = 24;
+/** Deeper nesting is shown as text. */
+const MAX_DEPTH = 24;
 
-/** Signs of the notation, which are not shown. */
+/** Syntax that is not shown. */
 const SIGNS = new Set(["EmphasisMark", "CodeMark", "HeaderMark", "QuoteMark", "ListMark", "StrikethroughMark", "LinkMark", "TaskMarker"]);
 
 const ENTITIES: Record<string, string> = {
@@ -32,23 +32,23 @@ const ENTITIES: Record<string, string> = {
   times: "\u00d7",
 };
 
-/** The outermost blocks of a text, in order. */
+/** Top-level blocks, in order. */
 export function blocksOf(text: string): SyntaxNode[] {
   const blocks: SyntaxNode[] = [];
   for (let node = markdown.parse(text).topNode.firstChild; node; node = node.nextSibling) blocks.push(node);
   return blocks;
 }
 
-/** A block as an element. Code is given to `code`, if it is there, to be kept. */
+/** Renders a block. The view of a code block is passed to `code`, so that streamed code can be appended to it. */
 export function renderBlock(node: SyntaxNode, text: string, code?: (view: CodeView) => void): HTMLElement {
   return block(node, text, 0, code);
 }
 
 function block(node: SyntaxNode, text: string, depth: number, code?: (view: CodeView) => void): HTMLElement {
   const { name } = node;
-  if (depth > DEEPEST) return literal("p", text.slice(node.from, node.to));
+  if (depth > MAX_DEPTH) return literal("p", text.slice(node.from, node.to));
   const heading = /^(?:ATX|Setext)Heading(\d)$/.exec(name);
-  // The page has headings of its own above these.
+  // Levels 1 and 2 are the page's own headings.
   if (heading)
     return inlineInto(
       element("p", { class: "heading", role: "heading", "aria-level": Math.min(6, Number(heading[1]) + 2), dir: "auto" }),
@@ -104,7 +104,7 @@ function literal(name: "p" | "span", text: string): HTMLElement {
   return made;
 }
 
-/** Where a block of code says its language, and its code. */
+/** The language and the content of a code block. */
 export function codeOf(node: SyntaxNode, text: string): { info: string; code: string } {
   const info = node.getChild("CodeInfo");
   let code = "";
@@ -134,7 +134,7 @@ function table(node: SyntaxNode, text: string, depth: number): HTMLElement {
   return element("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, made);
 }
 
-/** The cells of a row; `null` for an empty one. */
+/** The cells of a row; `null` for an empty cell. */
 function cells(row: SyntaxNode): (SyntaxNode | null)[] {
   const found: (SyntaxNode | null)[] = [];
   let current: SyntaxNode | null = null;
@@ -172,7 +172,7 @@ function inlineInto<Made extends HTMLElement>(parent: Made, node: SyntaxNode, te
 
 function inline(node: SyntaxNode, text: string, depth: number): Node {
   const whole = text.slice(node.from, node.to);
-  if (depth > DEEPEST) return literal("span", whole);
+  if (depth > MAX_DEPTH) return literal("span", whole);
   switch (node.name) {
     case "Emphasis":
       return inlineInto(element("em"), node, text, depth);
@@ -219,7 +219,7 @@ function link(node: SyntaxNode, text: string, depth: number): Node {
   const open = marks[0]?.to ?? node.from;
   const label = (made: HTMLElement) => {
     if (node.name === "Image") {
-      // Nothing is loaded from elsewhere because an agent says so.
+      // Never load remote images: an agent could use them to send data out.
       appendProse(made, `picture: ${text.slice(open, close.from) || "without a name"}`);
       return;
     }
@@ -235,7 +235,7 @@ function link(node: SyntaxNode, text: string, depth: number): Node {
   return webLink(text.slice(url.from, url.to).replace(/^<|>$/g, ""), label, true);
 }
 
-/** A link to the web, or, if it may not be followed, its words and where it would have led. */
+/** A link, or its text and target if it is not allowed. */
 function webLink(written: string, label: (made: HTMLElement) => void, showTarget: boolean): Node {
   const address = written.includes("@") && !/^[a-z][a-z0-9+.-]*:/i.test(written) ? `mailto:${written}` : written;
   const allowed = target(address);

@@ -1,13 +1,12 @@
 // The agent panel: the connected agent, where it runs, and the others to switch to.
 
 import { element } from "../dom";
-import { plain } from "../words";
-import type { ChatAgent, ChatStanding, ConnectedSession, PreflightCell, Writes } from "./protocol";
+import { plain } from "../format";
+import type { ChatAgent, ChatConnection, ConnectedSession, PreflightCell, Writes } from "./protocol";
 
 export const DAEMON_SENTENCE =
   "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of this page\u2019s companion.";
 
-/** What happens to files, in words. */
 export function writesSentence(writes: Writes): string {
   return writes === "review" ? "File writes go through review." : "File writes are not reviewed.";
 }
@@ -35,7 +34,7 @@ export function agentButtons(agents: readonly ChatAgent[], current: string | nul
           element("span", { class: "name" }, plain(agent.name)),
           element(
             "span",
-            { class: "because" },
+            { class: "detail" },
             agent.problem !== null
               ? plain(agent.problem)
               : agent.kind === "daemon"
@@ -56,11 +55,11 @@ export interface AgentPanelListener {
 
 export function agentPanel(
   session: ConnectedSession | null,
-  standing: ChatStanding,
+  connection: ChatConnection,
   agents: readonly ChatAgent[],
   listener: AgentPanelListener,
 ): HTMLElement {
-  const connected = standing.phase === "connected" || standing.phase === "interrupted";
+  const connected = connection.phase === "connected" || connection.phase === "interrupted";
   const made = element("div", { class: "agent-panel", "data-testid": "agent-panel" });
   if (connected && session) {
     made.append(
@@ -76,10 +75,10 @@ export function agentPanel(
     if (session.locality.where === "daemon")
       made.append(element("h3", {}, "Where it runs"), element("p", {}, DAEMON_SENTENCE), preflight(session.locality.preflight));
   }
-  if (!session || session.locality.where === "child") made.append(writesSwitch(standing.writes, listener));
+  if (!session || session.locality.where === "child") made.append(writesSwitch(connection.writes, listener));
   made.append(
     element("h3", {}, connected ? "Switch agent" : "Choose an agent"),
-    agentButtons(agents, connected ? standing.agent : null, (agent) => listener.connect(agent)),
+    agentButtons(agents, connected ? connection.agent : null, (agent) => listener.connect(agent)),
   );
   return made;
 }
@@ -124,7 +123,7 @@ function preflight(cells: readonly PreflightCell[]): HTMLElement {
         element("span", { class: "path" }, plain(cell.kind.replaceAll("_", " "))),
         element(
           "span",
-          { class: "because" },
+          { class: "detail" },
           [
             plain(cell.status),
             cell.locality ? `applies to: ${plain(cell.locality)}` : "",

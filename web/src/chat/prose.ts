@@ -1,8 +1,8 @@
-// Text that an agent wrote, as text: what cannot be seen or turns the text around gets a mark, as in the reviews.
+// Agent output as text, with marks for invisible and directional characters, as in reviews.
 
 import { markFor, SPECIAL } from "../editor/special";
 
-/** The joiners that people write: within a picture of several, and within words of scripts that need them. */
+/** Characters after which a joiner is legitimate: in emoji sequences and in scripts that need joiners. */
 const BEFORE_JOINER =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are matched
   /[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\ufe0f\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Kannada}\p{Script=Telugu}\p{Script=Sinhala}\p{M}]/u;
@@ -10,7 +10,7 @@ const BEFORE_JOINER =
 function isInnocent(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
   if ((code !== 0x200d && code !== 0x200c) || index + 1 >= text.length) return false;
-  // Of the last two units, the last whole character.
+  // The last code point of the last two code units.
   return BEFORE_JOINER.test(Array.from(text.slice(Math.max(0, index - 2), index)).at(-1) ?? "");
 }
 
@@ -25,7 +25,7 @@ export function appendProse(parent: Node, text: string): void {
   if (end < text.length) parent.appendChild(document.createTextNode(text.slice(end)));
 }
 
-/** The colours and movements of a terminal, which are nothing to read. */
+/** Removes terminal escape sequences. */
 export function withoutEscapes(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are escape sequences
   return text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "").replace(/\r\n/g, "\n");

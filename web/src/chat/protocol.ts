@@ -1,4 +1,4 @@
-// What the companion tells about the conversation with an agent (docs/PROTOCOL.md, "The chat").
+// The chat's part of the front-end protocol (docs/PROTOCOL.md, "The chat"). Types only.
 
 export type ContentBlock =
   | { readonly type: "text"; readonly text: string }
@@ -62,7 +62,7 @@ export interface Choice {
   readonly description: string | null;
 }
 
-/** The models or the modes of a session. */
+/** Models or modes. */
 export interface Choices {
   readonly current: string | null;
   readonly available: readonly Choice[];
@@ -158,14 +158,14 @@ export interface ChatAgent {
   readonly problem: string | null;
 }
 
-/** What `chat/changed` tells. */
-export interface ChatStanding {
+/** The parameters of `chat/changed`. */
+export interface ChatConnection {
   readonly agent: string | null;
   readonly phase: Phase;
   readonly writes: Writes;
 }
 
-export interface ChatState extends ChatStanding {
+export interface ChatState extends ChatConnection {
   readonly agents: readonly ChatAgent[];
   readonly epoch: string;
   readonly sequence: number;

@@ -1,7 +1,7 @@
 // The sessions panel: saved sessions, a page at a time.
 
 import { element } from "../dom";
-import { age, plain } from "../words";
+import { age, plain } from "../format";
 import type { AgentReply, ConnectedSession, SessionSummary } from "./protocol";
 
 export type SessionPage = Omit<Extract<AgentReply, { type: "sessions" }>, "type">;
@@ -21,7 +21,7 @@ export class SessionPages {
   async next(): Promise<readonly SessionSummary[]> {
     const { sessions, nextCursor } = await this.load(this.cursor);
     this.cursor = nextCursor;
-    // A session that is used while pages are loaded moves and can come again.
+    // A session that is used between two pages moves, and can be on both.
     const known = new Set(this.sessions.map(({ sessionId }) => sessionId));
     const added = sessions.filter(({ sessionId }) => !known.has(sessionId));
     this.sessions.push(...added);
@@ -34,7 +34,7 @@ export interface SessionPanelListener {
   rename(): void;
 }
 
-/** Shows the first page and a button for each next one. */
+/** Shows the first page, and a button for the next. */
 export async function sessionPanel(
   pages: SessionPages,
   current: ConnectedSession | null,
@@ -90,6 +90,6 @@ function sessionRow(session: SessionSummary, current: ConnectedSession | null, l
       : button("session-open", "session-open", name, () => listener.open(session)),
     isCurrent && element("span", { class: "chip" }, "current"),
     isCurrent && current?.abilities.renameSessions && button("small", "session-rename", "Rename", () => listener.rename()),
-    element("span", { class: "because" }, about),
+    element("span", { class: "detail" }, about),
   );
 }

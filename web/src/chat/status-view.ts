@@ -1,7 +1,7 @@
-// What is between the conversation and the text: what the agent does now, its plan, what waits, and what could be said next.
+// Above the message box: what the agent is doing, its plan, the queue and a suggestion.
 
 import { element, replaceChildren } from "../dom";
-import { count, plain } from "../words";
+import { count, plain } from "../format";
 import { Memo } from "./memo";
 import type { PlanEntry } from "./protocol";
 import { openApprovals, type QueuedPrompt, type Transcript } from "./transcript";
@@ -81,8 +81,8 @@ export class StatusView {
     this.showWords();
   }
 
-  /** Something did not work; shown until the next thing happens. */
-  say(problem: string): void {
+  /** Shows a problem until the next action. */
+  showProblem(problem: string): void {
     this.problem = problem;
     this.showWords();
   }

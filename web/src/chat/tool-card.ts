@@ -1,19 +1,19 @@
-// The card of a call of a tool: what it is and how far, the files, and, folded, the differences and the output.
+// The card of a tool call: its status and files, and, collapsed, its diffs, input and output.
 
 import type { Connection } from "../connection";
 import { element, replaceChildren } from "../dom";
 import { appendVisibly } from "../editor/special";
-import { plain, splitPath } from "../words";
+import { plain, splitPath } from "../format";
 import { AnswerForm, showOutcome } from "./answer-form";
-import { type Difference, DifferenceView } from "./difference-view";
+import { type Difference, DiffView } from "./diff-view";
 import { withoutEscapes } from "./prose";
 import type { ContentBlock, Decision, ToolCall } from "./protocol";
 import type { Approval, Item } from "./transcript";
 
 type ToolItem = Item & { readonly kind: "tool" };
 
-/** Longer output is cut: it is here to be looked at. */
-const LONGEST_OUTPUT = 200_000;
+/** Longer output is truncated. */
+const MAX_OUTPUT_CHARS = 200_000;
 
 const STATUS: Record<string, readonly [string, string]> = {
   pending: ["\u25cb", "pending"],
@@ -39,8 +39,6 @@ export interface ToolCardSurroundings {
   readonly connection: Connection;
   folders(): readonly string[];
   answer(requestId: string, decision: Decision): Promise<string | null>;
-  /** Whether what is shown now was there before this page looked. */
-  appeared(): number;
 }
 
 export class ToolCard {
@@ -49,14 +47,14 @@ export class ToolCard {
   private readonly sign = element("span", { class: "sign" });
   private readonly kind = element("span", { class: "tool-kind" });
   private readonly title = element("span", { class: "tool-title" });
-  private readonly places = element("ul", { class: "places", "aria-label": "Files" });
-  private readonly differences = element("div", { class: "differences" });
+  private readonly locations = element("ul", { class: "locations", "aria-label": "Files" });
+  private readonly diffs = element("div", { class: "diffs" });
   private readonly answerPlace = element("div", { class: "answer-place" });
   private readonly output = element("pre", { tabindex: "0", "aria-label": "Output" });
   private readonly outputFold = fold("Output", "tool-output", this.output);
   private readonly input = element("pre", { tabindex: "0", "aria-label": "Input" });
   private readonly inputFold = fold("Input", "tool-input", this.input);
-  private readonly views: { readonly fold: HTMLDetailsElement; readonly difference: Difference; view: DifferenceView | null }[] = [];
+  private readonly views: { readonly fold: HTMLDetailsElement; readonly diff: Difference; view: DiffView | null }[] = [];
   private shown: ToolItem | null = null;
   private answeredHere = false;
 
@@ -68,8 +66,8 @@ export class ToolCard {
       "article",
       { class: "tool", "data-testid": "tool" },
       element("header", {}, this.sign, this.kind, this.title),
-      this.places,
-      this.differences,
+      this.locations,
+      this.diffs,
       this.inputFold,
       this.outputFold,
       this.answerPlace,
@@ -101,16 +99,16 @@ export class ToolCard {
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
     if (before?.call.content !== call.content || before.call.output !== call.output) show(this.outputFold, this.output, outputOf(call));
-    // Why it failed is what a person wants to know.
+    // Show why it failed.
     if (call.status === "failed" && before?.call.status !== "failed") this.outputFold.open = true;
     if (before?.call.input !== call.input || asks) show(this.inputFold, this.input, asks ? "" : inputOf(call));
     this.showApproval(approval);
   }
 
   private showPlaces({ locations }: ToolCall): void {
-    this.places.hidden = locations.length === 0;
+    this.locations.hidden = locations.length === 0;
     replaceChildren(
-      this.places,
+      this.locations,
       ...locations.slice(0, 20).map(({ path, line }) => {
         const { folder, name } = splitPath(path, this.around.folders());
         return element(
@@ -129,40 +127,40 @@ export class ToolCard {
     const wanted = call.content.filter((content) => content.type === "diff");
     const asked = approval !== null && !approval.closed;
     for (let index = 0; index < Math.max(wanted.length, this.views.length); index++) {
-      const difference = wanted[index];
+      const diff = wanted[index];
       const known = this.views[index];
-      if (known && difference && same(known.difference, difference)) {
-        // What is asked about is shown without being asked for.
+      if (known && diff && same(known.diff, diff)) {
+        // Show the diff that a permission request is about.
         if (asked) known.fold.open = true;
         continue;
       }
       known?.view?.destroy();
-      if (!difference) {
+      if (!diff) {
         known?.fold.remove();
         this.views.splice(index--, 1);
         continue;
       }
-      const made = this.differenceFold(difference, asked || (known?.fold.open ?? false));
+      const made = this.differenceFold(diff, asked || (known?.fold.open ?? false));
       if (known) known.fold.replaceWith(made.fold);
-      else this.differences.append(made.fold);
+      else this.diffs.append(made.fold);
       this.views[index] = made;
     }
   }
 
-  private differenceFold(difference: Difference, open: boolean) {
+  private differenceFold(diff: Difference, open: boolean) {
     const place = element("div");
-    const made: { fold: HTMLDetailsElement; difference: Difference; view: DifferenceView | null } = {
+    const made: { fold: HTMLDetailsElement; diff: Difference; view: DiffView | null } = {
       fold: fold(
-        `${difference.oldText === null ? "New file" : "Change"}: ${splitPath(difference.path, this.around.folders()).name}`,
-        "tool-difference",
+        `${diff.oldText === null ? "New file" : "Change"}: ${splitPath(diff.path, this.around.folders()).name}`,
+        "tool-diff",
         place,
       ),
-      difference,
+      diff,
       view: null,
     };
     const load = () => {
       if (!made.fold.open || made.view) return;
-      made.view = new DifferenceView(this.around.connection, difference);
+      made.view = new DiffView(this.around.connection, diff);
       place.append(made.view.element);
     };
     made.fold.addEventListener("toggle", load);
@@ -179,7 +177,7 @@ export class ToolCard {
       this.answeredHere ||= (this.form?.isSent ?? false) && approval.closed.own;
       this.form = null;
       showOutcome(this.answerPlace, approval, this.answeredHere);
-      // The focus was on what is gone now; it stays in this place.
+      // The focused element is gone; keep the focus here.
       if (hadFocus) {
         this.element.tabIndex = -1;
         this.element.focus({ preventScroll: true });
@@ -192,7 +190,7 @@ export class ToolCard {
     }
     const { requestId } = approval.request;
     this.answeredHere = false;
-    this.form = new AnswerForm(approval, this.around.appeared(), (decision) => this.around.answer(requestId, decision));
+    this.form = new AnswerForm(approval, (decision) => this.around.answer(requestId, decision));
     replaceChildren(this.answerPlace, this.form.element);
   }
 }
@@ -210,13 +208,13 @@ function show(place: HTMLDetailsElement, content: HTMLElement, text: string): vo
   content.replaceChildren();
   appendVisibly(
     content,
-    text.length > LONGEST_OUTPUT
-      ? `${text.slice(0, LONGEST_OUTPUT)}\n\u2026 ${(text.length - LONGEST_OUTPUT).toLocaleString("en")} more characters`
+    text.length > MAX_OUTPUT_CHARS
+      ? `${text.slice(0, MAX_OUTPUT_CHARS)}\n\u2026 ${(text.length - MAX_OUTPUT_CHARS).toLocaleString("en")} more characters`
       : text,
   );
 }
 
-function words(value: unknown): string {
+function toText(value: unknown): string {
   if (value === null || value === undefined || value === "") return "";
   if (typeof value === "string") return value;
   const text = JSON.stringify(value, null, 2);
@@ -224,20 +222,20 @@ function words(value: unknown): string {
 }
 
 function blockText(block: ContentBlock): string {
-  return "text" in block && typeof block.text === "string" ? block.text : words(block);
+  return "text" in block && typeof block.text === "string" ? block.text : toText(block);
 }
 
 function outputOf({ content, output }: ToolCall): string {
   const texts = content
-    .map((piece) => (piece.type === "content" ? blockText(piece.content) : piece.type === "other" ? words(piece.value) : ""))
+    .map((piece) => (piece.type === "content" ? blockText(piece.content) : piece.type === "other" ? toText(piece.value) : ""))
     .filter((text) => text !== "");
-  // Both usually say the same; what is meant for people counts.
-  return withoutEscapes(texts.length > 0 ? texts.join("\n") : words(output));
+  // Both usually have the same text; `content` is meant for users.
+  return withoutEscapes(texts.length > 0 ? texts.join("\n") : toText(output));
 }
 
 function inputOf({ input, kind, content }: ToolCall): string {
   if (typeof input === "object" && input !== null && "command" in input && typeof input.command === "string") return input.command;
-  // The difference says the same, better.
+  // The diff already shows it.
   if (kind === "edit" && content.some((piece) => piece.type === "diff")) return "";
-  return words(input);
+  return toText(input);
 }

@@ -1,5 +1,5 @@
-// What there is to show of a conversation, folded from what the companion tells: `fold(shown, event)` gives what is shown next.
-// Nothing is changed in place: an item that is the same object looks the same.
+// What the chat shows of a conversation, folded from the companion's events: `fold(shown, event)` returns the next transcript.
+// Transcripts are immutable: an item that is the same object looks the same.
 
 import type {
   AgentEvent,
@@ -17,9 +17,9 @@ import type {
 
 export interface Approval {
   readonly request: PermissionRequest;
-  /** How many votes there are and how many are needed, where one is not enough. */
+  /** Votes received and still needed, where one is not enough. */
   readonly votes: { readonly received: number; readonly needed: number } | null;
-  /** How it ended; `null` while it waits for an answer. */
+  /** How it ended; `null` while it is open. */
   readonly closed: { readonly optionId: string | null; readonly own: boolean } | null;
 }
 
@@ -39,7 +39,7 @@ export type Item =
 export interface QueuedPrompt {
   readonly promptId: string;
   readonly text: string;
-  /** Whether somebody on one of our pages said it. */
+  /** Whether it was sent from a page of this companion. */
   readonly own: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface Transcript {
   readonly session: ConnectedSession | null;
   readonly items: readonly Item[];
   readonly queue: readonly QueuedPrompt[];
-  /** The turn that is going on. */
+  /** The running turn. */
   readonly turn: { readonly promptId: string | null; readonly cancelling: boolean } | null;
   readonly plan: readonly PlanEntry[];
   readonly models: Choices;
@@ -60,8 +60,8 @@ export interface Transcript {
   readonly suggestion: string;
   readonly interrupted: { readonly reason: string; readonly retryInMilliseconds: number } | null;
   readonly over: { readonly kind: string; readonly reason: string; readonly reopen: string | null } | null;
-  /** Whether history is being told: nothing of it is news. */
-  readonly telling: boolean;
+  /** Whether history is being replayed, which is not announced. */
+  readonly replaying: boolean;
 }
 
 const NO_CHOICES: Choices = { current: null, available: [] };
@@ -82,10 +82,10 @@ export const EMPTY: Transcript = {
   suggestion: "",
   interrupted: null,
   over: null,
-  telling: false,
+  replaying: false,
 };
 
-/** The approvals that wait for a person, oldest first. */
+/** Open approvals, oldest first. */
 export function openApprovals(shown: Transcript): Approval[] {
   const found: Approval[] = [];
   for (const item of shown.items) if (item.kind === "tool" && item.approval && !item.approval.closed) found.push(item.approval);
@@ -105,9 +105,9 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
       return { ...EMPTY, session };
     }
     case "historyStart":
-      return { ...shown, items: [], queue: [], turn: null, plan: [], suggestion: "", telling: true };
+      return { ...shown, items: [], queue: [], turn: null, plan: [], suggestion: "", replaying: true };
     case "historyEnd":
-      return { ...shown, telling: false };
+      return { ...shown, replaying: false };
     case "promptAccepted":
       return {
         ...shown,
@@ -115,7 +115,7 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
         items: [...shown.items, { kind: "user", promptId: event.promptId, text: event.text, others: [], own: true }],
       };
     case "userMessage":
-      return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content, shown.telling) };
+      return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content, shown.replaying) };
     case "turnStarted":
       return { ...unqueue(shown, event.promptId, false), turn: { promptId: event.promptId, cancelling: false } };
     case "assistantChunk":
@@ -178,7 +178,7 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
     case "disconnected":
       return over(shown, event);
     default:
-      // A newer companion may say more: that is told, not dropped.
+      // A newer companion may send other events: show them as unknown instead of dropping them.
       return notice(shown, "unsupported", `This page cannot display an event (${String((event as { type?: unknown }).type)}).`);
   }
 }
@@ -191,7 +191,7 @@ function textOf(content: ContentBlock): string | null {
   return content.type === "text" && "text" in content && typeof content.text === "string" ? content.text : null;
 }
 
-/** Adds to the last item if it is the same saying, or begins another. */
+/** Appends to the last item if it is of the same kind and turn, or starts another. */
 function piece(items: readonly Item[], kind: "answer" | "thinking", promptId: string | null, content: ContentBlock): readonly Item[] {
   const text = textOf(content);
   if (text === null) return [...items, { kind: "block", block: content }];
@@ -201,7 +201,7 @@ function piece(items: readonly Item[], kind: "answer" | "thinking", promptId: st
   return [...items, { kind, promptId, text }];
 }
 
-/** Who said what is history is not known any more; what is said now and not by us is said elsewhere. */
+/** History does not record who sent a message. A live message that is not ours was sent from elsewhere. */
 function userPiece(items: readonly Item[], promptId: string | null, content: ContentBlock, isHistory: boolean): readonly Item[] {
   const text = textOf(content);
   const last = items.at(-1);
@@ -217,7 +217,7 @@ function replaceLast(items: readonly Item[], item: Item): readonly Item[] {
   return copy;
 }
 
-/** The index of a card, looked for from the end: that is where things happen. */
+/** The index of a tool call, searched from the end, where most events belong. */
 function cardIndex(items: readonly Item[], matches: (item: Item & { kind: "tool" }) => boolean): number {
   return items.findLastIndex((item) => item.kind === "tool" && matches(item));
 }
@@ -229,7 +229,7 @@ function card(items: readonly Item[], call: ToolCall): readonly Item[] {
   return items.with(index, { ...known, call: completed(call, known.call) });
 }
 
-/** The newer telling of a call, with what only the older one had. */
+/** The newer state of a call, with fields that only the older one had. */
 function completed(newer: ToolCall, older: ToolCall): ToolCall {
   return {
     ...newer,
@@ -242,7 +242,7 @@ function completed(newer: ToolCall, older: ToolCall): ToolCall {
   };
 }
 
-/** An approval is part of the card of the call that it is about. */
+/** An approval belongs to the tool call that it is about. */
 function opened(items: readonly Item[], request: PermissionRequest): readonly Item[] {
   const fresh: Approval = { request, votes: null, closed: null };
   const index = cardIndex(items, (item) => item.call.id === request.toolCall.id);
@@ -260,19 +260,19 @@ function approval(items: readonly Item[], requestId: string, change: (known: App
   return items.with(index, { ...known, approval: change(known.approval) });
 }
 
-/** A prompt that waits is shown below, not where it was said. */
+/** Queued prompts are shown in the queue, not in the conversation. */
 function queued(shown: Transcript, promptId: string, text: string): Transcript {
   if (shown.queue.some((known) => known.promptId === promptId)) return shown;
-  const said = shown.items.find((item) => item.kind === "user" && item.promptId === promptId);
-  const items = said ? shown.items.filter((item) => item !== said) : shown.items;
-  return { ...shown, items, queue: [...shown.queue, { promptId, text, own: said?.kind === "user" && said.own }] };
+  const sent = shown.items.find((item) => item.kind === "user" && item.promptId === promptId);
+  const items = sent ? shown.items.filter((item) => item !== sent) : shown.items;
+  return { ...shown, items, queue: [...shown.queue, { promptId, text, own: sent?.kind === "user" && sent.own }] };
 }
 
 function unqueue(shown: Transcript, promptId: string, removed: boolean): Transcript {
   const waited = shown.queue.find((known) => known.promptId === promptId);
   if (!waited) return shown;
   const queue = shown.queue.filter((known) => known !== waited);
-  // What somebody else said is told when its turn begins.
+  // A prompt from elsewhere arrives as a `userMessage` when its turn starts.
   if (removed || !waited.own) return { ...shown, queue };
   return { ...shown, queue, items: [...shown.items, { kind: "user", promptId, text: waited.text, others: [], own: true }] };
 }
@@ -292,7 +292,7 @@ function ended(shown: Transcript, promptId: string | null, end: TurnEnd): Transc
   return notice(next, "information", ENDS[end.stopReason] ?? `The turn ended: ${end.stopReason}.`);
 }
 
-/** The session is over; what waited for an answer waits no more. */
+/** The session ended, and with it all open approvals. */
 function over(shown: Transcript, { kind, reason, reopen }: { kind: string; reason: string; reopen: string | null }): Transcript {
   const items = shown.items.map((item): Item => {
     if (item.kind !== "tool" || !item.approval || item.approval.closed) return item;

@@ -1,11 +1,11 @@
-// What stands between the lines: the bar above each part with its buttons, lines that are not in the draft (taken out, or
-// proposed and rejected), and the empty space that keeps the two sides level.
+// Widgets between the lines: the bar above each hunk with its buttons, lines that are not in the draft (removed, or proposed
+// and rejected), and the spacers that keep both sides aligned.
 
 import { type EditorState, type Extension, type Range, StateField, type Text, type Transaction } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
+import { count } from "../format";
 import type { Hunk, LineRange } from "../protocol";
-import { count } from "../words";
 import {
   currentField,
   hunksField,
@@ -25,13 +25,11 @@ import {
 import { lineElements } from "./lines-of-text";
 import { wordChanges } from "./words";
 
-/** The same as in style.css: with equal heights on both sides nothing has to be measured. */
+/** As in styles/editor.css and styles/hunk.css: with fixed heights, both sides align without measuring. */
 export const LINE_HEIGHT = 20;
 export const BAR_HEIGHT = 30;
-/** Lines of a rejected proposal that are shown. */
-const MOST_GHOSTS = 12;
-/** Lines taken out that are shown between those of the draft. */
-const MOST_REMOVED = 400;
+const MAX_REJECTED_LINES = 12;
+const MAX_REMOVED_LINES = 400;
 
 const STATES = { accepted: "accepted", rejected: "rejected", edited: "edited", conflict: "conflict" } as const;
 
@@ -61,16 +59,16 @@ class Space extends WidgetType {
   }
 }
 
-/** How many lines a bar shows below itself. */
+/** The lines shown below a bar. */
 function extraLines({ hunk }: PlacedHunk, layout: Layout): { kind: "ghost" | "removed" | "none"; shown: number; left: number } {
   const show = (kind: "ghost" | "removed", all: number, most: number) => ({
     kind,
     shown: Math.min(all, most),
     left: Math.max(0, all - most),
   });
-  if (hunk.state === "rejected" && !hunk.yours) return show("ghost", hunk.proposal.count, MOST_GHOSTS);
-  if (hunk.state === "conflict" && layout === "split") return show("ghost", hunk.proposal.count, MOST_GHOSTS);
-  if (layout === "unified" && hunk.state !== "rejected") return show("removed", hunk.base.count, MOST_REMOVED);
+  if (hunk.state === "rejected" && !hunk.yours) return show("ghost", hunk.proposal.count, MAX_REJECTED_LINES);
+  if (hunk.state === "conflict" && layout === "split") return show("ghost", hunk.proposal.count, MAX_REJECTED_LINES);
+  if (layout === "unified" && hunk.state !== "rejected") return show("removed", hunk.base.count, MAX_REMOVED_LINES);
   return { kind: "none", shown: 0, left: 0 };
 }
 
@@ -119,10 +117,9 @@ class Bar extends WidgetType {
         role: "group",
         "aria-label": `${title}, ${STATES[hunk.state]}`,
         onmousedown: (event: MouseEvent) => {
-          // A button chooses the part when it decides it: choosing here would build the bar anew under the pointer, and
-          // the click would be lost.
+          // Buttons select the hunk themselves. Selecting it here would rebuild the bar under the pointer and lose the click.
           if (event.target instanceof Element && event.target.closest("button")) return;
-          // The editor's cursor stays where it is.
+          // Do not move the editor's cursor.
           event.preventDefault();
           this.around.choose(hunk);
         },
@@ -211,7 +208,7 @@ function scene(state: EditorState): Scene | null {
   return { state, around, own, layout, current, hunks };
 }
 
-/** What stands before and after one part. */
+/** The widgets before and after one hunk. */
 function around({ state, around, own, layout, current, hunks }: Scene, index: number): Range<Decoration>[] {
   const placed = hunks[index] as PlacedHunk;
   const { hunk } = placed;
@@ -219,7 +216,7 @@ function around({ state, around, own, layout, current, hunks }: Scene, index: nu
   const { doc } = state;
   const ranges: Range<Decoration>[] = [];
   const add = (position: number, before: number, widget: WidgetType) => {
-    // After a last line without a line break there is no beginning of a line to stand before.
+    // After a last line without a line break there is no next line to place the widget before.
     const isAfter = position >= doc.length && doc.length > 0 && doc.line(doc.lines).length > 0;
     ranges.push(
       Decoration.widget({ widget, block: true, side: isAfter ? 10 - before : -before, hunk: hunk.id }).range(
@@ -231,7 +228,7 @@ function around({ state, around, own, layout, current, hunks }: Scene, index: nu
     own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
   add(span.from, 1, widget);
   const missing = own === "draft" ? hunk.base.count - hunk.draft.count : hunk.draft.count - hunk.base.count;
-  // Before the bar of a part that follows at once, but after the part's own.
+  // After this hunk's bar, but before the bar of a directly following hunk.
   if (layout === "split" && missing > 0) add(span.to, span.from === span.to ? 0.5 : 2, new Space(missing * LINE_HEIGHT));
   return ranges;
 }
@@ -258,7 +255,7 @@ function looksTheSame(one: PlacedHunk, other: PlacedHunk, own: Side): boolean {
   );
 }
 
-/** Few parts change at a time: all others keep what they have, so that a decision among thousands stays quick. */
+/** Rebuilds only the hunks that changed, so that a decision among thousands stays fast. */
 function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet {
   const now = scene(transaction.state);
   const old = transaction.startState.field(hunksField);
@@ -278,7 +275,7 @@ function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet
   const changed = [...new Set([...candidates, ...marks])].filter(isOther).sort((one, other) => one - other);
   if (changed.length > 50) return build(transaction.state);
   if (changed.length === 0) return before;
-  // What stands around the parts that changed is between these, before and after.
+  // The widgets of the changed hunks are between these positions, before and after the change.
   const [first, last] = [changed[0] as number, changed.at(-1) as number];
   const oldSpan = (index: number) => moveHunk(old[index] as PlacedHunk, transaction.changes, own)[own];
   const filterFrom = Math.min(oldSpan(first).from, (hunks[first] as PlacedHunk)[own].from);

@@ -1,19 +1,19 @@
-// Long stretches that are the same on both sides are folded into one row, on both sides at once.
+// Folds long runs of unchanged lines into one row, on both sides together.
 
 import { type Extension, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 import { element } from "../dom";
+import { count } from "../format";
 import type { Hunk } from "../protocol";
-import { count } from "../words";
 import { setHunks, side } from "./hunks";
 
-/** Unchanged lines that stay visible around a part. */
+/** Unchanged lines that stay visible around a hunk. */
 const MARGIN = 3;
-/** Fewer hidden lines than this are not worth a row. */
-const FEWEST = 6;
+/** Shorter runs are not folded. */
+const MIN_FOLDED_LINES = 6;
 const ROW_HEIGHT = 26;
 
-/** Lines that are the same in both texts. */
+/** A run of lines that are the same in both texts. */
 export interface Gap {
   readonly id: number;
   readonly baseLine: number;
@@ -21,7 +21,7 @@ export interface Gap {
   readonly count: number;
 }
 
-/** The stretches to fold, from the parts in their order. */
+/** The runs to fold, given the hunks in order. */
 export function gapsBetween(hunks: readonly Hunk[], draftLines: number): Gap[] {
   const gaps: Gap[] = [];
   let baseLine = 1;
@@ -30,19 +30,19 @@ export function gapsBetween(hunks: readonly Hunk[], draftLines: number): Gap[] {
     const before = isFirst ? 0 : MARGIN;
     const after = isLast ? 0 : MARGIN;
     const hidden = end - draftLine - before - after;
-    if (hidden >= FEWEST) gaps.push({ id: gaps.length, baseLine: baseLine + before, draftLine: draftLine + before, count: hidden });
+    if (hidden >= MIN_FOLDED_LINES)
+      gaps.push({ id: gaps.length, baseLine: baseLine + before, draftLine: draftLine + before, count: hidden });
   };
   hunks.forEach((hunk, index) => {
     add(hunk.draft.start, index === 0, false);
     baseLine = hunk.base.start + hunk.base.count;
     draftLine = hunk.draft.start + hunk.draft.count;
   });
-  // The last line stays, so that there is a place for the cursor at the end.
+  // The last line stays visible, so the cursor can go to the end.
   if (hunks.length > 0) add(draftLines, false, true);
   return gaps;
 }
 
-/** Unfolds these, or all. */
 export const unfold = StateEffect.define<readonly number[] | "all">();
 
 class Row extends WidgetType {
@@ -75,7 +75,7 @@ class Row extends WidgetType {
         class: "fold",
         "data-testid": "unfold",
         "aria-label": `Show ${text}`,
-        // The other side has the same row; one stop for the keyboard is enough.
+        // The other side has the same row; one tab stop is enough.
         tabindex: this.isDraft ? 0 : -1,
         "aria-hidden": this.isDraft ? null : "true",
         onclick: () => view.dispatch({ effects: unfold.of([this.id]) }),
@@ -114,7 +114,7 @@ const foldsField = StateField.define<DecorationSet>({
         if (touched.length > 0) result = result.update({ filter: (_from, _to, row) => !touched.includes(row.spec.id as number) });
       }
     }
-    // What is edited must be seen.
+    // Edited lines must be visible.
     if (transaction.docChanged && result.size > 0) {
       const touched: number[] = [];
       transaction.changes.iterChangedRanges((_fromA, _toA, from, to) =>
@@ -127,19 +127,17 @@ const foldsField = StateField.define<DecorationSet>({
   provide: (field) => [EditorView.decorations.from(field), EditorView.atomicRanges.of((view) => view.state.field(field))],
 });
 
-/** How many stretches are folded. */
 export function foldCount(view: EditorView): number {
   return view.state.field(foldsField).size;
 }
 
-/** Which stretches are folded. */
 export function foldedIds(view: EditorView): number[] {
   const ids: number[] = [];
   for (const cursor = view.state.field(foldsField).iter(); cursor.value; cursor.next()) ids.push(cursor.value.spec.id as number);
   return ids;
 }
 
-/** The stretch that hides a position, if one does. */
+/** The folded run that hides a position, if any. */
 export function foldAt(view: EditorView, position: number): number | null {
   let found: number | null = null;
   view.state.field(foldsField).between(position, position, (from, to, row) => {

@@ -1,4 +1,4 @@
-// A mark at the end of a text whose last line has no line break.
+// A mark at the end of a text without a final newline.
 
 import { type EditorState, type Extension, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";

@@ -1,15 +1,14 @@
-// Where the parts of a change are: the companion's line ranges as positions in the two texts, kept right while typing.
+// Hunk positions: the companion's line ranges mapped to positions in both texts, updated while typing.
 
 import { type ChangeDesc, type EditorState, Facet, StateEffect, StateField, type Text } from "@codemirror/state";
 import type { Hunk, LineRange } from "../protocol";
 
-/** From the beginning of the first line to the beginning of the line after the last, or to the end of the text. */
+/** From the start of the first line to the start of the line after the last, or to the end of the text. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** A part with its places. */
 export interface PlacedHunk {
   readonly hunk: Hunk;
   readonly base: Span;
@@ -19,7 +18,6 @@ export interface PlacedHunk {
 export type Layout = "split" | "unified";
 export type Side = "base" | "draft";
 
-/** What the editors need to know beside their own text. */
 export interface Surroundings {
   readonly base: Text;
   readonly proposal: Text;
@@ -27,17 +25,16 @@ export interface Surroundings {
   choose(hunk: Hunk): void;
 }
 
-/** Which of the two texts an editor shows. */
 export const side = Facet.define<Side, Side>({ combine: (values) => values[0] ?? "draft" });
 export const surroundings = Facet.define<Surroundings, Surroundings | null>({ combine: (values) => values[0] ?? null });
 
-/** Parts from one index up to another, the last not included. */
+/** Hunk indexes, `to` excluded. */
 export interface Stretch {
   readonly from: number;
   readonly to: number;
 }
 
-/** The parts, and which of them are not just where a change of the text has moved them. */
+/** The hunks, and which of them did more than move with the text. */
 export const setHunks = StateEffect.define<{ readonly hunks: readonly PlacedHunk[]; readonly touched: Stretch }>();
 export const setLayout = StateEffect.define<Layout>();
 export const setCurrent = StateEffect.define<Hunk["id"] | null>();
@@ -47,7 +44,7 @@ export function spanOf(text: Text, range: LineRange): Span {
   return { from: at(range.start), to: at(range.start + range.count) };
 }
 
-/** Moves a part with a change of the draft. */
+/** Maps a hunk through a change of the draft. */
 export function moveHunk(placed: PlacedHunk, changes: ChangeDesc, own: Side): PlacedHunk {
   if (own === "base" || changes.empty) return placed;
   const from = changes.mapPos(placed.draft.from, -1);
@@ -81,7 +78,7 @@ export const currentField = StateField.define<Hunk["id"] | null>({
   },
 });
 
-/** The index of the part at a position of the draft, or of the next one after it. */
+/** Index of the hunk at a position in the draft, or of the next one after it. */
 export function hunkAt(state: EditorState, position: number): number {
   const hunks = state.field(hunksField);
   let low = 0;

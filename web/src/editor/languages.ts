@@ -1,4 +1,4 @@
-// Which language a file is in, by its name; each is loaded when it is first needed.
+// Languages by file name, each loaded on first use.
 
 import { LanguageSupport, StreamLanguage, type StreamParser } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
@@ -123,7 +123,7 @@ const names: Record<string, string> = {
   ".prettierrc": "json",
 };
 
-/** What languages are called where a name is not that of a file. */
+/** Language names as used after code fences, where they are not file extensions. */
 const aliases: Record<string, string> = {
   javascript: "js",
   typescript: "ts",
@@ -135,14 +135,14 @@ const aliases: Record<string, string> = {
   makefile: "shell",
 };
 
-/** The language of a file; `null` if none is known, or if it cannot be loaded now. */
+/** The language of a file; `null` if unknown or if loading fails. */
 export async function languageOf(path: string): Promise<Extension | null> {
   const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1).toLowerCase();
   const extension = name.slice(name.lastIndexOf(".") + 1);
   return load(names[name] ?? extensions[extension]);
 }
 
-/** The language that is called so, as in the first line of a block of code. */
+/** The language with this name, as written after a code fence. */
 export async function languageNamed(name: string): Promise<Extension | null> {
   const word = name.toLowerCase();
   return load(aliases[word] ?? (Object.hasOwn(loaders, word) ? word : extensions[word]));

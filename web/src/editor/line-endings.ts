@@ -1,6 +1,6 @@
-// Keeps line endings as they are. A "\r" before a line break is a character of the line (see draft.ts), shown as a mark;
-// here it is made to belong to the line break: the cursor does not go between the two, deleting takes both, and what is
-// typed or pasted gets the ending that the lines around it have.
+// Preserves line endings. A "\r" before a line break is a character of the line (see draft.ts), shown as a mark. This extension
+// makes the two behave as one line break: the cursor does not stop between them, deleting removes both, and typed or pasted
+// text gets the line ending of the lines around it.
 
 import {
   EditorSelection,
@@ -21,7 +21,7 @@ function endsWithReturn(text: Text, position: number): boolean {
   return position > 0 && position < text.length && text.sliceString(position - 1, position + 1) === "\r\n";
 }
 
-/** Whether a line break that is put here should be a CRLF: if the line has one, or else the line before it. */
+/** Whether a line break inserted here should be a CRLF: if this line has one, or else the line before it. */
 function wantsReturn(text: Text, position: number): boolean {
   const line = text.lineAt(position);
   if (line.number < text.lines) return line.length > 0 && line.text.charCodeAt(line.length - 1) === 13;
@@ -30,7 +30,7 @@ function wantsReturn(text: Text, position: number): boolean {
   return before.length > 0 && text.sliceString(before.to - 1, before.to) === "\r";
 }
 
-/** The ranges between a "\r" and the beginning of the next line, for the lines that are seen. */
+/** The ranges between a "\r" and the start of the next line, for visible lines. */
 const breaks = ViewPlugin.fromClass(
   class {
     atoms: DecorationSet;
@@ -59,7 +59,7 @@ const breaks = ViewPlugin.fromClass(
   { provide: (plugin) => EditorView.atomicRanges.of((view) => view.plugin(plugin)?.atoms ?? Decoration.none) },
 );
 
-/** What a person puts in gets the line ending of its place, and what a person takes out never parts a "\r" from its "\n". */
+/** Inserted text gets the surrounding line ending; a deletion never separates a "\r" from its "\n". */
 const adapt = EditorState.transactionFilter.of((transaction) => {
   const byHand = ["input", "delete", "move"].some((event) => transaction.isUserEvent(event));
   if (!transaction.docChanged || !byHand) return transaction;
@@ -87,7 +87,7 @@ const adapt = EditorState.transactionFilter.of((transaction) => {
   return spec;
 });
 
-/** The cursor is before the "\r" or on the next line, never between the two. */
+/** The cursor stays before the "\r" or on the next line, never between "\r" and "\n". */
 const keepOut = EditorState.transactionFilter.of((transaction) => {
   if (!transaction.selection) return transaction;
   const { newDoc, newSelection } = transaction;

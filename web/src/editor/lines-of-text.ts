@@ -1,4 +1,4 @@
-// Lines outside of an editor's text (taken out, or not taken), with the same colours and marks as those inside of it.
+// Lines that are not in the editor's document (removed or rejected), highlighted and marked like those that are.
 
 import { language } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
@@ -11,21 +11,21 @@ interface Piece {
   readonly to: number;
 }
 
-/** Longer texts are shown without colours. */
-const LONGEST_COLOURED = 10_000;
-/** Longer lines are cut: nobody reads them here. */
-const LONGEST_LINE = 5_000;
+/** Longer texts are not highlighted. */
+const MAX_HIGHLIGHTED_CHARS = 10_000;
+/** Longer lines are truncated. */
+const MAX_LINE_CHARS = 5_000;
 
 export function lineElements(state: EditorState, text: string, lines: number, marks: readonly Piece[]): HTMLElement[] {
-  const styles = colours(state, text);
+  const styles = colors(state, text);
   const made: HTMLElement[] = [];
   let start = 0;
   for (let number = 0; number < lines; number++) {
     let end = text.indexOf("\n", start);
     if (end < 0) end = text.length;
     const line = element("div", { class: "text-line" });
-    append(line, text, start, Math.min(end, start + LONGEST_LINE), styles, marks);
-    if (end - start > LONGEST_LINE)
+    append(line, text, start, Math.min(end, start + MAX_LINE_CHARS), styles, marks);
+    if (end - start > MAX_LINE_CHARS)
       line.append(element("span", { class: "cut" }, `\u2026 ${(end - start).toLocaleString("en")} characters`));
     if (!line.firstChild) line.append(document.createElement("br"));
     made.push(line);
@@ -34,10 +34,10 @@ export function lineElements(state: EditorState, text: string, lines: number, ma
   return made;
 }
 
-function colours(state: EditorState, text: string): (Piece & { style: string })[] {
+function colors(state: EditorState, text: string): (Piece & { style: string })[] {
   const known = state.facet(language);
   const styles: (Piece & { style: string })[] = [];
-  if (!known || text.length > LONGEST_COLOURED) return styles;
+  if (!known || text.length > MAX_HIGHLIGHTED_CHARS) return styles;
   highlightTree(known.parser.parse(text), classHighlighter, (from, to, style) => styles.push({ from, to, style }));
   return styles;
 }

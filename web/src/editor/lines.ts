@@ -1,4 +1,4 @@
-// The colour of changed lines and words, and the sign beside each; only for what is on the screen.
+// Colors of changed lines and words, and the sign next to each line; only for the visible range.
 
 import { type Extension, type Range, RangeSet } from "@codemirror/state";
 import { Decoration, type DecorationSet, type EditorView, GutterMarker, gutter, ViewPlugin, type ViewUpdate } from "@codemirror/view";
@@ -81,7 +81,7 @@ class Lines {
   }
 }
 
-/** The base's editor does not know the draft; the draft's editor leaves here what it found. */
+/** The base's editor has no access to the draft, so the draft's editor stores its word changes here. */
 const baseWords = new WeakMap<object, ReturnType<typeof wordChanges>>();
 
 const lines = ViewPlugin.fromClass(Lines, { decorations: (plugin) => plugin.decorations });

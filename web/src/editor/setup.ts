@@ -1,4 +1,4 @@
-// What both editors have in common.
+// Extensions that both editors share.
 
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
@@ -15,12 +15,12 @@ import { lineEndings } from "./line-endings";
 import { changedLines } from "./lines";
 import { markFor, SPECIAL } from "./special";
 
-/** The content security policy lets the editor's styles in by this. */
+/** Nonce that the content security policy requires for the editor's styles. */
 function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>("meta[name=style-nonce]")?.content ?? "";
 }
 
-/** What an editor shows beside its text, from the beginning. */
+/** What an editor shows around its text from the start. */
 export interface Scenery {
   readonly hunks: readonly PlacedHunk[];
   readonly layout: Layout;

@@ -1,4 +1,4 @@
-// Characters that cannot be seen, or that change how others are shown. Each gets a visible mark with its name.
+// Invisible characters, and characters that change how others are shown. Each gets a visible mark with its name.
 
 const NAMES: Record<number, string> = {
   0x00: "NUL",
@@ -33,7 +33,7 @@ const NAMES: Record<number, string> = {
   0xfeff: "BOM",
 };
 
-/** Controls but tab and line feed; soft hyphen; zero-width, directional and separator characters; tags; annotations. */
+/** Controls except tab and line feed; soft hyphen; zero-width, directional and separator characters; tags; annotations. */
 export const SPECIAL =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are matched
@@ -53,7 +53,6 @@ function isDirectional(code: number): boolean {
   return code === 0x061c || code === 0x200e || code === 0x200f || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/** The mark that stands for a character. */
 export function markFor(character: string): HTMLElement {
   const code = character.codePointAt(0) ?? 0;
   const mark = document.createElement("span");
@@ -67,7 +66,7 @@ export function markFor(character: string): HTMLElement {
   return mark;
 }
 
-/** Appends text to an element, with marks for its special characters. */
+/** Appends text, with marks for its special characters. */
 export function appendVisibly(parent: Node, text: string): void {
   let end = 0;
   for (const match of text.matchAll(SPECIAL)) {

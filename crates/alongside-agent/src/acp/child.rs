@@ -1,4 +1,4 @@
-//! An agent as a child process.
+//! The child process of a local agent.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,29 +8,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{oneshot, watch};
 
 use super::error::AcpError;
 
-/// How long an agent may take to end by itself when it is told that nobody talks to it any more.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long an agent may take to exit after its stdin was closed. Then it is killed.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the exit status of an agent is waited for whose output has ended.
-const LAST_MOMENT: Duration = Duration::from_millis(500);
+/// How long to wait for the exit status after stdout was closed.
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many lines of its error output are kept.
-const MOST_LINES: usize = 20;
+/// What is kept of stderr: this many lines, and this much of each. Everything else is read and dropped.
+const MAX_STDERR_LINES: usize = 20;
+const MAX_STDERR_LINE_BYTES: usize = 1024;
+const MAX_STDERR_LINE_CHARS: usize = 300;
 
 /// How to start an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentProcess {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Variables beside those that we have ourselves.
+    /// Variables in addition to our own.
     pub environment: Vec<(String, String)>,
 }
 
@@ -44,12 +44,11 @@ impl AgentProcess {
         }
     }
 
-    /// Qwen Code.
     pub fn qwen() -> Self {
         Self::new("qwen", &["--acp"])
     }
 
-    /// Gemini CLI. Older versions know the argument as `--experimental-acp`.
+    /// Older versions of Gemini CLI call the flag `--experimental-acp`.
     pub fn gemini() -> Self {
         Self::new("gemini", &["--acp"])
     }
@@ -57,7 +56,7 @@ impl AgentProcess {
 
 impl fmt::Debug for AgentProcess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The values of variables are keys more often than not.
+        // The values are often keys.
         let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
         formatter
             .debug_struct("AgentProcess")
@@ -68,22 +67,20 @@ impl fmt::Debug for AgentProcess {
     }
 }
 
-/// The pipes of an agent that runs.
 pub(super) struct Pipes {
     pub(super) input: ChildStdin,
     pub(super) output: ChildStdout,
 }
 
-/// Keeps an agent running. Dropping it ends the agent.
-pub(super) struct Keeper {
-    _stop: oneshot::Sender<()>,
-    last_words: Arc<Mutex<VecDeque<String>>>,
+/// A running agent. Dropping this stops it.
+pub(super) struct ChildHandle {
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    stderr_tail: Arc<Mutex<StderrTail>>,
     status: watch::Receiver<Option<String>>,
     secrets: Vec<String>,
 }
 
-impl Keeper {
-    /// Starts an agent in a directory.
+impl ChildHandle {
     pub(super) fn start(process: &AgentProcess, directory: &Path) -> Result<(Self, Pipes), AcpError> {
         let program = process.program.display().to_string();
         let start = |source| AcpError::Start {
@@ -99,49 +96,54 @@ impl Keeper {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // Its own group: a Ctrl-C at our terminal is not meant for it, and what it starts can be ended with it.
+        // Its own process group: Ctrl-C in our terminal is not meant for it, and its own children are stopped with it.
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(start)?;
         let broken = || start(std::io::ErrorKind::BrokenPipe.into());
         let input = child.stdin.take().ok_or_else(broken)?;
         let output = child.stdout.take().ok_or_else(broken)?;
-        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
+        let stderr_tail = Arc::<Mutex<StderrTail>>::default();
         if let Some(stderr) = child.stderr.take() {
-            tokio::spawn(listen(stderr, Arc::clone(&last_words)));
+            tokio::spawn(read_stderr(stderr, Arc::clone(&stderr_tail)));
         }
         let (ended, status) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(keep(child, stopped, ended));
-        let keeper = Self {
-            _stop: stop,
-            last_words,
+        let handle = Self {
+            stop: Mutex::new(Some(stop)),
+            stderr_tail,
             status,
             secrets: secrets(&process.environment),
         };
-        Ok((keeper, Pipes { input, output }))
+        Ok((handle, Pipes { input, output }))
     }
 
-    /// How it ended, as far as it is known.
-    pub(super) async fn ended(&self) -> AcpError {
-        // Its output ends a moment before it does.
+    /// Stops the agent, without waiting. The caller closes its stdin.
+    pub(super) fn stop(&self) {
+        drop(self.stop.lock().take());
+    }
+
+    /// Why the agent has exited, as far as known.
+    pub(super) async fn exit_error(&self) -> AcpError {
+        // Stdout is closed a moment before the process exits.
         let mut status = self.status.clone();
-        let known = tokio::time::timeout(LAST_MOMENT, status.wait_for(Option::is_some)).await;
+        let known = tokio::time::timeout(EXIT_STATUS_TIMEOUT, status.wait_for(Option::is_some)).await;
         let known = known.ok().and_then(Result::ok).and_then(|status| status.clone());
-        let words = self.last_words.lock().back().cloned();
-        AcpError::Ended {
+        let tail = self.stderr_tail.lock().last();
+        AcpError::Exited {
             status: known.unwrap_or_else(|| "it closed its stdout".to_owned()),
-            last_words: words.map(|mut words| {
+            stderr_tail: tail.map(|mut line| {
                 for secret in &self.secrets {
-                    words = words.replace(secret, "…");
+                    line = line.replace(secret, "…");
                 }
-                words
+                line
             }),
         }
     }
 }
 
-/// The values that must not be repeated, whatever an agent says at its end.
+/// The values that must not be repeated, whatever an agent prints.
 fn secrets(own: &[(String, String)]) -> Vec<String> {
     let inherited =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -151,35 +153,68 @@ fn secrets(own: &[(String, String)]) -> Vec<String> {
             .any(|word| name.to_uppercase().contains(word))
     };
     let all = inherited.chain(own.iter().cloned());
-    // Short values are no secrets, and blotting them out would garble everything.
+    // Short values are not secrets, and replacing them would garble everything.
     all.filter(|(name, value)| is_secret(name) && value.len() >= 8)
         .map(|(_, value)| value)
         .collect()
 }
 
-async fn listen(stderr: ChildStderr, last_words: Arc<Mutex<VecDeque<String>>>) {
-    let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
-        let text = String::from_utf8_lossy(&line);
-        let text: String = text
-            .trim()
-            .chars()
-            .filter(|character| !character.is_control())
-            .take(300)
-            .collect();
-        line.clear();
-        if !text.is_empty() {
-            let mut lines = last_words.lock();
-            if lines.len() == MOST_LINES {
-                lines.pop_front();
-            }
-            lines.push_back(text);
-        }
+async fn read_stderr(mut stderr: ChildStderr, tail: Arc<Mutex<StderrTail>>) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+        tail.lock().push(&buffer[..count]);
     }
 }
 
-/// Waits for the end of a child, or brings it about.
+/// The last lines of stderr. A line without an end takes no more room than any other.
+#[derive(Debug, Default)]
+struct StderrTail {
+    lines: VecDeque<Vec<u8>>,
+    /// The start of the current line.
+    line: Vec<u8>,
+}
+
+impl StderrTail {
+    fn push(&mut self, bytes: &[u8]) {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        if let Some(rest) = lines.next() {
+            self.extend_line(rest);
+        }
+        for next in lines {
+            self.end_line();
+            self.extend_line(next);
+        }
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) {
+        let room = MAX_STDERR_LINE_BYTES - self.line.len();
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        if self.lines.len() == MAX_STDERR_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+
+    /// The last line that is not empty, for display.
+    fn last(&self) -> Option<String> {
+        let mut lines = std::iter::once(&self.line).chain(self.lines.iter().rev());
+        lines.find_map(|line| {
+            let text = String::from_utf8_lossy(line);
+            let text = text.trim().chars().filter(|character| !character.is_control());
+            let text: String = text.take(MAX_STDERR_LINE_CHARS).collect();
+            Some(text).filter(|text| !text.is_empty())
+        })
+    }
+}
+
+/// Waits for a child to exit, or stops it.
 async fn keep(mut child: Child, stopped: oneshot::Receiver<()>, status: watch::Sender<Option<String>>) {
     let group = child.id();
     tokio::select! {
@@ -187,8 +222,8 @@ async fn keep(mut child: Child, stopped: oneshot::Receiver<()>, status: watch::S
             status.send_replace(Some(ended.map_or_else(|error| error.to_string(), |status| status.to_string())));
         }
         _ = stopped => {
-            // Its input is closed by now, which tells a polite program to go.
-            if tokio::time::timeout(FAREWELL, child.wait()).await.is_err() {
+            // Its stdin is closed by now, which a well-behaved program takes as the request to exit.
+            if tokio::time::timeout(SHUTDOWN_GRACE, child.wait()).await.is_err() {
                 let _ = child.kill().await;
             }
         }
@@ -196,7 +231,7 @@ async fn keep(mut child: Child, stopped: oneshot::Receiver<()>, status: watch::S
     end_group(group);
 }
 
-/// Ends what a child has left behind. A wrapper script may be gone while the program it started is not.
+/// Stops what a child has left behind. A wrapper script may have exited before the program it started.
 #[cfg(unix)]
 fn end_group(group: Option<u32>) {
     let group = group.and_then(|group| rustix::process::Pid::from_raw(i32::try_from(group).ok()?));
@@ -207,3 +242,33 @@ fn end_group(group: Option<u32>) {
 
 #[cfg(not(unix))]
 fn end_group(_group: Option<u32>) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_line_of_stderr_is_returned() {
+        let mut tail = StderrTail::default();
+        assert_eq!(tail.last(), None);
+        tail.push(b"one\ntwo\x1b\r\n\n \n");
+        assert_eq!(tail.last().as_deref(), Some("two"));
+        tail.push(b"thr");
+        tail.push(b"ee");
+        assert_eq!(tail.last().as_deref(), Some("three"));
+    }
+
+    #[test]
+    fn endless_stderr_takes_bounded_room() {
+        let mut tail = StderrTail::default();
+        for _ in 0..1000 {
+            tail.push(&[b'x'; 4096]);
+        }
+        assert!(tail.line.len() <= MAX_STDERR_LINE_BYTES);
+        assert_eq!(tail.last(), Some("x".repeat(MAX_STDERR_LINE_CHARS)));
+        for _ in 0..1000 {
+            tail.push(b"line\n");
+        }
+        assert!(tail.lines.len() <= MAX_STDERR_LINES);
+    }
+}

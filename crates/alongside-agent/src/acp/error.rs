@@ -1,17 +1,15 @@
-//! What can go wrong between us and an agent that is our child.
+//! What can fail with a local agent.
 
 use std::io;
 use std::time::Duration;
 
+use alongside_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use serde_json::Value;
 
 use crate::conversation::{list_of, text_of};
 
 /// The code with which an agent says that somebody has to log in.
 const AUTHENTICATION_REQUIRED: i64 = -32000;
-
-/// The code with which an agent says that it does not know a method.
-const METHOD_NOT_FOUND: i64 = -32601;
 
 /// Why an agent did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -25,12 +23,12 @@ pub enum AcpError {
         source: io::Error,
     },
     /// The program ended.
-    #[error("the agent exited ({status}){}", last_words.as_ref().map(|words| format!(": {words}")).unwrap_or_default())]
-    Ended {
-        /// Its exit status, as far as it is known.
+    #[error("the agent exited ({status}){}", stderr_tail.as_ref().map(|line| format!(": {line}")).unwrap_or_default())]
+    Exited {
+        /// As far as known.
         status: String,
-        /// The last thing it wrote to its error output.
-        last_words: Option<String>,
+        /// The last line of its stderr.
+        stderr_tail: Option<String>,
     },
     /// There was no answer in time.
     #[error("the agent did not answer {method} within {limit:?}")]
@@ -60,6 +58,9 @@ pub enum AcpError {
     /// The agent answered something else than the protocol says.
     #[error("the agent violated the protocol: {0}")]
     NotAcp(&'static str),
+    /// The agent leaves what it is sent unread.
+    #[error("the agent has stopped reading its stdin")]
+    NotReading,
     /// Too many prompts wait.
     #[error("{0} prompts are already queued")]
     QueueFull(usize),
@@ -73,43 +74,44 @@ impl AcpError {
             Self::AuthenticationRequired { .. } => {
                 Some("Start the agent once in a terminal and log in there.".to_owned())
             }
-            Self::Ended { .. } => Some("Start the agent once in a terminal to see what is wrong.".to_owned()),
+            Self::Exited { .. } => Some("Start the agent once in a terminal to see what is wrong.".to_owned()),
             _ => None,
         }
     }
 
-    /// Whether the agent does not know the method.
     pub(super) fn is_unknown_method(&self) -> bool {
         matches!(self, Self::Rpc { code, .. } if *code == METHOD_NOT_FOUND)
     }
 
-    /// Whether somebody has to log in first.
-    pub(super) fn wants_login(&self) -> bool {
+    pub(super) fn is_login_required(&self) -> bool {
         matches!(self, Self::Rpc { code, .. } if *code == AUTHENTICATION_REQUIRED)
     }
 
-    /// Reads the error of an answer.
-    pub(super) fn read(error: &Value) -> Self {
-        // "Internal error" tells nothing: what happened is in the data, in one shape or another.
-        let data = error.get("data");
-        let details = data.and_then(|data| data.as_str().or_else(|| text_of(data, "details")));
-        let message = details
-            .or_else(|| text_of(error, "message"))
-            .unwrap_or("the agent gave no reason");
-        Self::Rpc {
-            code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
-            message: message.chars().take(1000).collect(),
-        }
-    }
-
-    /// The refusal of an agent that wants a login, with the ways that it offered when it introduced itself.
-    pub(super) fn login_needed(initialized: &Value) -> Self {
+    /// Lists the login methods of the agent's response to `initialize`.
+    pub(super) fn login_required(initialized: &Value) -> Self {
         let methods = list_of(initialized, "authMethods").iter();
         Self::AuthenticationRequired {
             methods: methods
                 .filter_map(|method| text_of(method, "name"))
                 .map(str::to_owned)
                 .collect(),
+        }
+    }
+}
+
+impl From<RpcError> for AcpError {
+    fn from(error: RpcError) -> Self {
+        // "Internal error" explains nothing: the cause is in the data, in one shape or another.
+        let details = error.data.as_str().or_else(|| text_of(&error.data, "details"));
+        let message = details.unwrap_or(&error.message);
+        let message = if message.is_empty() {
+            "the agent gave no reason"
+        } else {
+            message
+        };
+        Self::Rpc {
+            code: error.code,
+            message: message.chars().take(1000).collect(),
         }
     }
 }

@@ -6,13 +6,14 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use alongside_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::conversation::text_of;
 
 /// The largest file that is read.
-const LARGEST_FILE: u64 = 32 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The code with which the protocol says that something is not there.
 const MISSING: i64 = -32002;
@@ -66,19 +67,19 @@ impl ReviewGate for AllowWrites {
 
 /// What goes back to the agent instead of a result.
 #[derive(Debug)]
-pub(super) struct FileError(Value);
+pub(super) struct FileError(RpcError);
 
 impl FileError {
-    pub(super) fn into_rpc(self) -> Value {
+    pub(super) fn into_rpc(self) -> RpcError {
         self.0
     }
 
     pub(super) fn is_missing(&self) -> bool {
-        self.0.get("code") == Some(&json!(MISSING))
+        self.0.code == MISSING
     }
 
     fn new(code: i64, message: &str, kind: &str) -> Self {
-        Self(json!({"code": code, "message": message, "data": {"errorKind": kind}}))
+        Self(RpcError::new(code, message.to_owned()).with_data(json!({"errorKind": kind})))
     }
 
     /// The words count: programs recognise a missing file by them.
@@ -93,7 +94,7 @@ impl FileError {
     fn from_system(path: &Path, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::missing(path),
-            _ => Self::new(-32603, &format!("{}: {error}", path.display()), "io_error"),
+            _ => Self::new(INTERNAL_ERROR, &format!("{}: {error}", path.display()), "io_error"),
         }
     }
 }
@@ -123,7 +124,7 @@ pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value
 pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
     let path = path_of(workspace, params).await?;
     let text = text_of(params, "content");
-    let text = text.ok_or_else(|| FileError::new(-32602, "missing content", "parse_error"))?;
+    let text = text.ok_or_else(|| FileError::new(INVALID_PARAMS, "missing content", "parse_error"))?;
     let proposed = ProposedWrite {
         session_id: text_of(params, "sessionId").unwrap_or_default().to_owned(),
         base: text_on_disk(&path).await?,
@@ -146,16 +147,21 @@ pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Valu
 async fn text_on_disk(path: &Path) -> Result<Option<String>, FileError> {
     let failed = |error: io::Error| FileError::from_system(path, &error);
     match tokio::fs::metadata(path).await {
-        Ok(metadata) if metadata.len() > LARGEST_FILE => Err(FileError::new(
-            -32603,
+        Ok(metadata) if metadata.len() > MAX_FILE_BYTES => Err(FileError::new(
+            INTERNAL_ERROR,
             &format!("{} is too large", path.display()),
             "file_too_large",
         )),
         Ok(_) => {
             let bytes = tokio::fs::read(path).await.map_err(failed)?;
             let text = String::from_utf8(bytes);
-            text.map(Some)
-                .map_err(|_| FileError::new(-32603, &format!("{} is not a text file", path.display()), "binary_file"))
+            text.map(Some).map_err(|_| {
+                FileError::new(
+                    INTERNAL_ERROR,
+                    &format!("{} is not a text file", path.display()),
+                    "binary_file",
+                )
+            })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(error)),
@@ -167,7 +173,7 @@ async fn path_of(workspace: &Path, params: &Value) -> Result<PathBuf, FileError>
     let path = Path::new(text_of(params, "path").unwrap_or_default());
     let outside = || {
         let message = format!("{} is not in the workspace", path.display());
-        FileError::new(-32602, &message, "path_outside_workspace")
+        FileError::new(INVALID_PARAMS, &message, "path_outside_workspace")
     };
     let has_steps_up = path.components().any(|part| part == Component::ParentDir);
     if !path.is_absolute() || has_steps_up {
@@ -222,7 +228,7 @@ mod tests {
     }
 
     fn kind(error: FileError) -> String {
-        error.into_rpc()["data"]["errorKind"].as_str().unwrap().to_owned()
+        error.into_rpc().data["errorKind"].as_str().unwrap().to_owned()
     }
 
     #[tokio::test]
@@ -247,7 +253,7 @@ mod tests {
             reason: "no".to_owned(),
         });
         let refused = write(directory.path(), &gate, &json!({"path": path, "content": "x"})).await;
-        assert_eq!(refused.unwrap_err().into_rpc()["message"], "no");
+        assert_eq!(refused.unwrap_err().into_rpc().message, "no");
         assert!(!path.exists());
     }
 
@@ -269,8 +275,8 @@ mod tests {
             .await
             .unwrap_err()
             .into_rpc();
-        assert_eq!(missing["code"], -32002);
-        assert!(missing["message"].as_str().unwrap().starts_with("Resource not found"));
+        assert_eq!(missing.code, -32002);
+        assert!(missing.message.starts_with("Resource not found"));
     }
 
     #[tokio::test]

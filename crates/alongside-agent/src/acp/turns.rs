@@ -1,105 +1,109 @@
-//! The turns of an agent that runs: what is said, what waits, what needs a person.
+//! The turns of a local agent: prompts, the queue, permission requests.
 
+use alongside_protocol::chat::{AgentEvent, NoticeLevel};
+use alongside_wire::rpc::RequestId;
 use serde_json::{Value, json};
 
+use super::connection::AcpConnection;
 use super::error::AcpError;
-use super::running::Running;
-use super::talk::{MOST_QUEUED, Talk};
+use super::session_state::{MAX_OPEN_REQUESTS, MAX_QUEUED_PROMPTS, SessionState, Turn};
 use crate::conversation::{ContentBlock, PermissionDecision, TurnEnd, Vote, read_permission_request, text_of};
-use alongside_protocol::chat::{AgentEvent, NoticeLevel};
 
-impl Running {
-    /// Says something, now or when its turn comes.
-    pub(super) fn prompt(&self, blocks: Vec<ContentBlock>) -> Result<String, AcpError> {
-        let mut talk = self.talk.lock();
-        let busy = talk.running.is_some();
-        if busy && talk.queue.len() >= MOST_QUEUED {
-            return Err(AcpError::QueueFull(MOST_QUEUED));
+impl AcpConnection {
+    /// Sends a prompt, or queues it while a turn is running. Returns its id.
+    pub(super) fn send_prompt(&self, blocks: Vec<ContentBlock>) -> Result<String, AcpError> {
+        let mut state = self.state.lock();
+        let busy = state.turn.is_some();
+        if busy && state.queue.len() >= MAX_QUEUED_PROMPTS {
+            return Err(AcpError::QueueFull(MAX_QUEUED_PROMPTS));
         }
-        let prompt_id = talk.next_id("prompt");
+        let prompt_id = state.next_id("prompt");
         let text = ContentBlock::text_of_all(&blocks);
-        talk.tell([AgentEvent::PromptAccepted {
+        state.send([AgentEvent::PromptAccepted {
             prompt_id: prompt_id.clone(),
             text: text.clone(),
         }]);
         if busy {
-            talk.queue.push_back((prompt_id.clone(), blocks));
-            talk.tell([AgentEvent::PromptQueued {
+            state.queue.push_back((prompt_id.clone(), blocks));
+            state.send([AgentEvent::PromptQueued {
                 prompt_id: prompt_id.clone(),
                 text,
             }]);
         } else {
-            self.start_turn(&mut talk, prompt_id.clone(), &blocks);
+            self.start_turn(&mut state, prompt_id.clone(), &blocks);
         }
         Ok(prompt_id)
     }
 
-    fn start_turn(&self, talk: &mut Talk, prompt_id: String, blocks: &[ContentBlock]) {
+    fn start_turn(&self, state: &mut SessionState, prompt_id: String, blocks: &[ContentBlock]) {
         let blocks: Vec<Value> = blocks.iter().map(ContentBlock::to_json).collect();
-        let params = json!({"sessionId": talk.session_id, "prompt": blocks});
-        let id = self.speaker.ask("session/prompt", &params);
-        talk.running = Some((id, prompt_id.clone()));
-        talk.tell([AgentEvent::TurnStarted { prompt_id }]);
+        let params = json!({"sessionId": state.session_id, "prompt": blocks});
+        // A prompt that cannot be sent fails when the connection ends, like one that was sent.
+        let id = self.sender.send_request("session/prompt", &params).unwrap_or_default();
+        state.turn = Some(Turn {
+            request: id,
+            prompt_id: prompt_id.clone(),
+            cancelling: false,
+        });
+        state.send([AgentEvent::TurnStarted { prompt_id }]);
     }
 
-    /// Takes a prompt out of the queue.
-    pub(super) fn remove_queued(&self, prompt_id: &str) -> bool {
-        let mut talk = self.talk.lock();
-        let before = talk.queue.len();
-        talk.queue.retain(|(queued, _)| queued != prompt_id);
-        let removed = talk.queue.len() < before;
+    /// `false` if the prompt is not queued.
+    pub(super) fn remove_from_queue(&self, prompt_id: &str) -> bool {
+        let mut state = self.state.lock();
+        let before = state.queue.len();
+        state.queue.retain(|(queued, _)| queued != prompt_id);
+        let removed = state.queue.len() < before;
         if removed {
             let prompt_id = prompt_id.to_owned();
-            talk.tell([AgentEvent::PromptUnqueued { prompt_id, removed }]);
+            state.send([AgentEvent::PromptUnqueued { prompt_id, removed }]);
         }
         removed
     }
 
-    /// Cancels the turn that is going on, once.
-    pub(super) fn cancel(&self) {
-        let mut talk = self.talk.lock();
-        let Some((_, prompt_id)) = talk.running.clone() else {
+    /// Cancels the running turn, once.
+    pub(super) fn cancel_turn(&self) {
+        let mut state = self.state.lock();
+        let Some(turn) = state.turn.as_mut().filter(|turn| !turn.cancelling) else {
             return;
         };
-        if std::mem::replace(&mut talk.cancelling, true) {
-            return;
-        }
-        self.speaker
-            .notify("session/cancel", &json!({"sessionId": talk.session_id}));
-        talk.tell([AgentEvent::CancelRequested {
+        turn.cancelling = true;
+        let prompt_id = turn.prompt_id.clone();
+        self.notify("session/cancel", &json!({"sessionId": state.session_id}));
+        state.send([AgentEvent::CancelRequested {
             prompt_id: Some(prompt_id),
         }]);
-        // The protocol wants every open request answered so; agents wait for it.
-        let open: Vec<String> = talk.asked.keys().cloned().collect();
+        // ACP requires this response to every open request; agents wait for it.
+        let open: Vec<String> = state.requests.keys().cloned().collect();
         for request_id in open {
-            if let Some(id) = talk.close(&request_id, None, true) {
-                self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
+            if let Some(id) = state.close(&request_id, None, true) {
+                self.reply(&id, Ok(Vote::Cancelled.to_acp()));
             }
         }
         self.cancelled.send_modify(|turns| *turns += 1);
     }
 
-    /// Answers an approval; `None` if there is no such.
-    pub(super) fn answer_permission(&self, request_id: &str, decision: &PermissionDecision) -> Option<bool> {
-        let mut talk = self.talk.lock();
-        let vote = Vote::new(talk.translator.open.get(request_id)?, decision);
+    /// Responds to a permission request; `None` if it is not open.
+    pub(super) fn respond_to_permission(&self, request_id: &str, decision: &PermissionDecision) -> Option<()> {
+        let mut state = self.state.lock();
+        let vote = Vote::new(state.translator.open.get(request_id)?, decision);
         let option_id = match &vote {
             Vote::Selected { option_id, .. } | Vote::Rejected { option_id } => Some(option_id.clone()),
             Vote::Cancelled => None,
         };
-        let id = talk.close(request_id, option_id, true)?;
-        self.speaker.answer(&id, Ok(vote.to_acp()));
-        Some(true)
+        let id = state.close(request_id, option_id, true)?;
+        self.reply(&id, Ok(vote.to_acp()));
+        Some(())
     }
 
-    /// The agent says how the turn ended; the next one begins.
-    pub(super) fn turn_answered(&self, talk: &mut Talk, result: Result<Value, AcpError>) {
+    /// Handles the response to `session/prompt`: ends the turn and starts the next one in the queue.
+    pub(super) fn finish_turn(&self, state: &mut SessionState, result: Result<Value, AcpError>) {
         let end = match result {
-            Ok(answer) => TurnEnd::Completed {
-                stop_reason: text_of(&answer, "stopReason").unwrap_or("end_turn").to_owned(),
+            Ok(response) => TurnEnd::Completed {
+                stop_reason: text_of(&response, "stopReason").unwrap_or("end_turn").to_owned(),
             },
-            // Some agents take a cancelled turn for a failed one.
-            Err(_) if talk.cancelling => TurnEnd::Completed {
+            // Some agents report a cancelled turn as a failed one.
+            Err(_) if state.is_cancelling() => TurnEnd::Completed {
                 stop_reason: "cancelled".to_owned(),
             },
             Err(AcpError::Rpc { code, message }) => TurnEnd::Failed {
@@ -111,35 +115,41 @@ impl Running {
                 code: None,
             },
         };
-        talk.end_turn(end);
-        if let Some((prompt_id, blocks)) = talk.queue.pop_front() {
-            talk.tell([AgentEvent::PromptUnqueued {
+        state.end_turn(end);
+        if let Some((prompt_id, blocks)) = state.queue.pop_front() {
+            state.send([AgentEvent::PromptUnqueued {
                 prompt_id: prompt_id.clone(),
                 removed: false,
             }]);
-            self.start_turn(talk, prompt_id, &blocks);
+            self.start_turn(state, prompt_id, &blocks);
         }
     }
 
-    /// The agent needs a person.
-    pub(super) fn permission_asked(&self, id: Value, params: &Value) {
-        let mut talk = self.talk.lock();
-        let request_id = talk.next_id("approval");
-        let prompt_id = talk.running.as_ref().map(|(_, prompt_id)| prompt_id.clone());
+    /// Handles `session/request_permission`.
+    pub(super) fn request_permission(&self, id: RequestId, params: &Value) {
+        let mut state = self.state.lock();
+        let request_id = state.next_id("approval");
+        let prompt_id = state.prompt_id();
         let request = read_permission_request(&request_id, prompt_id.as_deref(), params);
-        let (Some(request), false) = (request, talk.cancelling) else {
-            self.speaker.answer(&id, Ok(Vote::Cancelled.to_acp()));
-            if !talk.cancelling {
-                let message = "The agent sent a permission request that cannot be displayed; it was denied.".to_owned();
-                talk.tell([AgentEvent::Notice {
-                    level: NoticeLevel::Unsupported,
-                    message,
-                }]);
-            }
+        let refusal = if state.is_cancelling() {
+            None
+        } else if state.requests.len() >= MAX_OPEN_REQUESTS {
+            Some("The agent sent too many permission requests at once; the last one was denied.")
+        } else if request.is_none() {
+            Some("The agent sent a permission request that cannot be displayed; it was denied.")
+        } else {
+            None
+        };
+        let (Some(request), None, false) = (request, refusal, state.is_cancelling()) else {
+            self.reply(&id, Ok(Vote::Cancelled.to_acp()));
+            state.send(refusal.map(|message| AgentEvent::Notice {
+                level: NoticeLevel::Unsupported,
+                message: message.to_owned(),
+            }));
             return;
         };
-        talk.asked.insert(request_id, id);
-        let events = talk.translator.open_request(request);
-        talk.tell(events);
+        state.requests.insert(request_id, id);
+        let events = state.translator.open_request(request);
+        state.send(events);
     }
 }

@@ -6,6 +6,7 @@
 
 mod permission;
 mod tool;
+pub(crate) mod translator;
 mod update;
 
 pub use alongside_protocol::chat::{
@@ -14,6 +15,7 @@ pub use alongside_protocol::chat::{
 };
 pub use permission::{Vote, read_pending_interaction, read_permission_request};
 pub use tool::{ToolCallPatch, ToolCards};
+pub use translator::{Source, Translator};
 pub use update::{SessionUpdate, read_models, read_modes};
 
 use serde_json::Value;

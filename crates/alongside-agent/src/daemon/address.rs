@@ -58,7 +58,7 @@ impl DaemonAddress {
     /// let address = DaemonAddress::parse("http://127.0.0.1:4170").unwrap();
     /// assert_eq!(address.to_string(), "http://127.0.0.1:4170/");
     /// let refused = DaemonAddress::parse("http://example.com").unwrap_err();
-    /// assert!(refused.to_string().ends_with("must target a loopback address, got example.com"));
+    /// assert!(refused.to_string().ends_with("must use a loopback address, not example.com"));
     /// ```
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (scheme, rest) = text.trim().split_once("://").ok_or(AddressError::Scheme)?;
@@ -229,7 +229,7 @@ mod tests {
         ] {
             assert_eq!(DaemonAddress::parse(text), Err(AddressError::Scheme), "{text}");
         }
-        assert!(normal("file:///etc/passwd").contains("must use http or https scheme"));
+        assert!(normal("file:///etc/passwd").contains("must use http or https"));
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
                 "{host}"
             );
         }
-        assert!(normal("http://example.com").contains("must target a loopback address, got example.com"));
+        assert!(normal("http://example.com").contains("must use a loopback address, not example.com"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Everything beyond the fields that a daemon has always sent is optional.
 
+use alongside_core::SessionId;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -97,8 +98,7 @@ pub enum SessionScope {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHandle {
-    /// Its id.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The directory that it works in.
     #[serde(default)]
     pub workspace_cwd: String,

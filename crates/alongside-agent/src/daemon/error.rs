@@ -104,7 +104,7 @@ impl DaemonError {
     }
 
     /// The daemon wants another token.
-    pub fn is_unauthorised(&self) -> bool {
+    pub fn is_unauthorized(&self) -> bool {
         self.status() == Some(401)
     }
 
@@ -127,7 +127,7 @@ impl DaemonError {
 
     /// What a person can do about it, if anything.
     pub fn hint(&self) -> Option<&'static str> {
-        if self.is_unauthorised() || self.has_code("token_required") {
+        if self.is_unauthorized() || self.has_code("token_required") {
             return Some("Set the token that `qwen serve` was started with (QWEN_SERVER_TOKEN).");
         }
         if self.is_session_gone() {

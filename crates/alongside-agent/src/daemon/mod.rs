@@ -24,12 +24,17 @@ mod address;
 mod answers;
 mod backoff;
 mod client;
+mod connection;
+mod delivered;
 mod error;
 mod event;
+mod event_task;
+mod open;
 mod session;
-pub mod sse;
+mod session_state;
 mod stream;
 mod tls;
+mod translate;
 mod transport;
 
 pub use address::{AddressError, DaemonAddress, USUAL_PORT};
@@ -39,6 +44,8 @@ pub use answers::{
 };
 pub use backoff::Backoff;
 pub use client::{ClientSettings, DaemonClient, Diagnostics, USUAL_TIMEOUT};
+pub(crate) use connection::DaemonConnection;
+pub use connection::DaemonOptions;
 pub use error::{DaemonError, ErrorCode, Refusal};
 pub use event::{DaemonEvent, EventError, EventKind};
 pub use session::{Cursor, DaemonSessionClient};

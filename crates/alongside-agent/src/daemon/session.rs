@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use alongside_core::SessionId;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +20,7 @@ use super::stream::EventStream;
 use crate::conversation::{ContentBlock, TurnEnd, Vote};
 
 /// How many ends of turns are remembered for those who ask a little late.
-const MOST_ENDS: usize = 256;
+const MAX_TURN_ENDS: usize = 256;
 
 /// How far somebody has read the events of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,25 +40,25 @@ pub struct DaemonSessionClient {
 }
 
 struct Shared {
-    session_id: String,
+    session_id: SessionId,
     workspace: String,
-    place: Mutex<Place>,
+    cursor: Mutex<SessionCursor>,
     /// Not in the daemon's first directory.
     elsewhere: AtomicBool,
     subscribed: AtomicBool,
     renewal: tokio::sync::Mutex<()>,
-    ends: Mutex<Ends>,
+    turn_ends: Mutex<TurnEnds>,
     ended: Notify,
 }
 
 /// Who we are in the session, and how far we have read. Both change when the daemon is restarted.
-struct Place {
+struct SessionCursor {
     client_id: Option<String>,
     cursor: Cursor,
 }
 
 #[derive(Default)]
-struct Ends {
+struct TurnEnds {
     recent: VecDeque<(String, TurnEnd)>,
     /// Why no more will come.
     closed: Option<String>,
@@ -85,7 +86,7 @@ impl DaemonSessionClient {
         } else if handle.last_event_id.is_none() {
             // "From now on" is no place to come back to after a cut, so the place is asked for.
             let resumed = client
-                .resume(&handle.session_id, None, handle.client_id.as_deref())
+                .resume(handle.session_id.as_str(), None, handle.client_id.as_deref())
                 .await;
             match resumed {
                 Ok(resumed) => {
@@ -108,7 +109,7 @@ impl DaemonSessionClient {
         let mut handle = client.load(session, cwd, None).await?;
         handle.last_event_id.get_or_insert(0);
         let this = Self::from_handle(client, &handle);
-        this.remember_ends(handle.turn_ends());
+        this.remember_turn_ends(handle.turn_ends());
         Ok((this, handle))
     }
 
@@ -130,14 +131,14 @@ impl DaemonSessionClient {
             shared: Arc::new(Shared {
                 session_id: handle.session_id.clone(),
                 workspace: handle.workspace_cwd.clone(),
-                place: Mutex::new(Place {
+                cursor: Mutex::new(SessionCursor {
                     client_id: handle.client_id.clone(),
                     cursor,
                 }),
                 elsewhere: AtomicBool::new(false),
                 subscribed: AtomicBool::new(false),
                 renewal: tokio::sync::Mutex::default(),
-                ends: Mutex::default(),
+                turn_ends: Mutex::default(),
                 ended: Notify::new(),
             }),
         }
@@ -148,9 +149,12 @@ impl DaemonSessionClient {
         &self.client
     }
 
-    /// The id of the session.
-    pub fn session_id(&self) -> &str {
+    pub fn session_id(&self) -> &SessionId {
         &self.shared.session_id
+    }
+
+    fn id(&self) -> &str {
+        self.shared.session_id.as_str()
     }
 
     /// The directory that it works in, on the daemon's machine.
@@ -160,17 +164,17 @@ impl DaemonSessionClient {
 
     /// Who we are in the session. The daemon may issue another id after a restart.
     pub fn client_id(&self) -> Option<String> {
-        self.shared.place.lock().client_id.clone()
+        self.shared.cursor.lock().client_id.clone()
     }
 
     /// How far the events have been handled.
     pub fn cursor(&self) -> Cursor {
-        self.shared.place.lock().cursor.clone()
+        self.shared.cursor.lock().cursor.clone()
     }
 
     /// Goes on reading from another place, for a conversation that was read before.
     pub fn set_cursor(&self, cursor: Cursor) {
-        self.shared.place.lock().cursor = cursor;
+        self.shared.cursor.lock().cursor = cursor;
     }
 
     /// The events from the cursor on. There is one stream at a time.
@@ -183,10 +187,8 @@ impl DaemonSessionClient {
 
     /// Says something. Its end is [`DaemonSessionClient::turn_end`].
     pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<PromptReceipt, DaemonError> {
-        self.with_identity(
-            |client| async move { self.client.prompt(self.session_id(), blocks, client.as_deref()).await },
-        )
-        .await
+        self.with_identity(|client| async move { self.client.prompt(self.id(), blocks, client.as_deref()).await })
+            .await
     }
 
     /// Waits until a turn has ended. Somebody has to read the events meanwhile.
@@ -196,7 +198,7 @@ impl DaemonSessionClient {
             // Enabled before looking, so that an end between the look and the wait is not missed.
             changed.as_mut().enable();
             {
-                let ends = self.shared.ends.lock();
+                let ends = self.shared.turn_ends.lock();
                 if let Some((_, end)) = ends.recent.iter().find(|(own, _)| own == prompt) {
                     return Ok(end.clone());
                 }
@@ -210,25 +212,21 @@ impl DaemonSessionClient {
 
     /// Cancels the turn that is going on, if any.
     pub async fn cancel(&self) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.cancel(self.session_id(), client.as_deref()).await })
+        self.with_identity(|client| async move { self.client.cancel(self.id(), client.as_deref()).await })
             .await
     }
 
     /// Switches the model.
     pub async fn set_model(&self, model: &str) -> Result<(), DaemonError> {
-        self.with_identity(
-            |client| async move { self.client.set_model(self.session_id(), model, client.as_deref()).await },
-        )
-        .await
+        self.with_identity(|client| async move { self.client.set_model(self.id(), model, client.as_deref()).await })
+            .await
     }
 
     /// Switches the approval mode.
     pub async fn set_approval_mode(&self, mode: &str) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move {
-            self.client
-                .set_approval_mode(self.session_id(), mode, client.as_deref())
-                .await
-        })
+        self.with_identity(
+            |client| async move { self.client.set_approval_mode(self.id(), mode, client.as_deref()).await },
+        )
         .await
     }
 
@@ -236,7 +234,7 @@ impl DaemonSessionClient {
     pub async fn respond_to_permission(&self, request: &str, vote: &Vote) -> Result<bool, DaemonError> {
         self.with_identity(|client| async move {
             self.client
-                .respond_to_permission(self.session_id(), request, vote, client.as_deref())
+                .respond_to_permission(self.id(), request, vote, client.as_deref())
                 .await
         })
         .await
@@ -244,20 +242,20 @@ impl DaemonSessionClient {
 
     /// Says that we are still here.
     pub async fn heartbeat(&self) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.heartbeat(self.session_id(), client.as_deref()).await })
+        self.with_identity(|client| async move { self.client.heartbeat(self.id(), client.as_deref()).await })
             .await
     }
 
     /// The prompts that run or wait.
     pub async fn pending_prompts(&self) -> Result<Vec<PendingPrompt>, DaemonError> {
-        self.client.pending_prompts(self.session_id()).await
+        self.client.pending_prompts(self.id()).await
     }
 
     /// Takes a prompt out of the queue.
     pub async fn remove_pending_prompt(&self, prompt: &str) -> Result<bool, DaemonError> {
         self.with_identity(|client| async move {
             self.client
-                .remove_pending_prompt(self.session_id(), prompt, client.as_deref())
+                .remove_pending_prompt(self.id(), prompt, client.as_deref())
                 .await
         })
         .await
@@ -265,17 +263,17 @@ impl DaemonSessionClient {
 
     /// How the session is.
     pub async fn status(&self) -> Result<SessionStatus, DaemonError> {
-        self.client.status(self.session_id()).await
+        self.client.status(self.id()).await
     }
 
     /// The modes and models.
     pub async fn context(&self) -> Result<Value, DaemonError> {
-        self.client.context(self.session_id()).await
+        self.client.context(self.id()).await
     }
 
     /// A page of the recorded conversation.
     pub async fn transcript(&self, cursor: Option<&str>, limit: u32) -> Result<TranscriptPage, DaemonError> {
-        self.client.transcript(self.session_id(), cursor, limit).await
+        self.client.transcript(self.id(), cursor, limit).await
     }
 
     /// The files of the session's directory that match a pattern: see [`DaemonClient::find_files`].
@@ -300,21 +298,21 @@ impl DaemonSessionClient {
 
     /// Gives the session a name.
     pub async fn rename(&self, name: &str) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.rename(self.session_id(), name, client.as_deref()).await })
+        self.with_identity(|client| async move { self.client.rename(self.id(), name, client.as_deref()).await })
             .await
     }
 
     /// Leaves the session without closing it.
     pub async fn detach(&self) -> Result<(), DaemonError> {
         match self.client_id() {
-            Some(client_id) => self.client.detach(self.session_id(), &client_id).await,
+            Some(client_id) => self.client.detach(self.id(), &client_id).await,
             None => Ok(()),
         }
     }
 
     /// Closes the session for everyone.
     pub async fn close(&self) -> Result<(), DaemonError> {
-        self.client.close(self.session_id(), self.client_id().as_deref()).await
+        self.client.close(self.id(), self.client_id().as_deref()).await
     }
 
     /// Acts as who we are; if the daemon has forgotten us, gets to know it again and tries once more. The daemon checks this
@@ -337,7 +335,7 @@ impl DaemonSessionClient {
     pub(super) async fn renew_identity(&self, forgotten: Option<&str>) -> Result<(), DaemonError> {
         let _alone = self.shared.renewal.lock().await;
         if self.client_id().as_deref() == forgotten {
-            let resumed = self.client.resume(self.session_id(), None, None).await?;
+            let resumed = self.client.resume(self.id(), None, None).await?;
             self.take_identity(&resumed);
         }
         Ok(())
@@ -345,14 +343,14 @@ impl DaemonSessionClient {
 
     pub(super) fn take_identity(&self, handle: &SessionHandle) {
         if handle.client_id.is_some() {
-            self.shared.place.lock().client_id.clone_from(&handle.client_id);
+            self.shared.cursor.lock().client_id.clone_from(&handle.client_id);
         }
     }
 
-    pub(crate) fn remember_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
-        let mut own = self.shared.ends.lock();
+    pub(crate) fn remember_turn_ends(&self, ends: impl IntoIterator<Item = (String, TurnEnd)>) {
+        let mut own = self.shared.turn_ends.lock();
         for end in ends {
-            if own.recent.len() == MOST_ENDS {
+            if own.recent.len() == MAX_TURN_ENDS {
                 own.recent.pop_front();
             }
             own.recent.push_back(end);
@@ -363,12 +361,12 @@ impl DaemonSessionClient {
 
     /// The stream has ended; whoever waits for a turn waits in vain.
     pub(super) fn unsubscribe(&self, reason: &str) {
-        self.shared.ends.lock().closed = Some(reason.to_owned());
+        self.shared.turn_ends.lock().closed = Some(reason.to_owned());
         self.shared.ended.notify_waiters();
         self.shared.subscribed.store(false, Ordering::Release);
     }
 
     pub(super) fn begin_reading(&self) {
-        self.shared.ends.lock().closed = None;
+        self.shared.turn_ends.lock().closed = None;
     }
 }

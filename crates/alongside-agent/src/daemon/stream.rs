@@ -11,27 +11,25 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
+use alongside_wire::http::BodyChunks;
+use alongside_wire::sse::SseReader;
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::error::DaemonError;
 use super::event::{DaemonEvent, EventKind};
 use super::session::{Cursor, DaemonSessionClient};
-use super::sse::SseReader;
-use super::transport::Connection;
 use crate::conversation::TurnEnd;
 
 /// The longest event that is read; the daemon's own client has the same limit.
-const LONGEST_EVENT: usize = 16 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The daemon says something every 15 seconds. After this long its connection is taken for dead.
-const SILENCE: Duration = Duration::from_secs(45);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Events that wait for one before them. More than this cannot be a mere change of order.
-const MOST_HELD: usize = 4096;
+const MAX_OUT_OF_ORDER_EVENTS: usize = 4096;
 
 /// What a reader of events gets.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,9 +82,7 @@ enum Phase {
 
 /// An open connection.
 struct Live {
-    body: Incoming,
-    /// Keeps the connection; the answer has no end.
-    _connection: Connection,
+    chunks: BodyChunks,
     reader: SseReader,
     epoch: Option<String>,
     /// What was missed is still being sent.
@@ -182,15 +178,12 @@ impl EventStream {
             return;
         }
         let Phase::Open(live) = &mut self.phase else { return };
-        let frame = tokio::time::timeout(SILENCE, live.body.frame()).await;
-        let (why_connect, why) = match frame {
-            Ok(Some(Ok(frame))) => {
-                let bytes = frame.into_data().unwrap_or_default();
-                match self.take(&bytes) {
-                    Ok(()) => return,
-                    Err(why) => ("transport_error", why),
-                }
-            }
+        let chunk = tokio::time::timeout(IDLE_TIMEOUT, live.chunks.next()).await;
+        let (why_connect, why) = match chunk {
+            Ok(Some(Ok(bytes))) => match self.take(&bytes) {
+                Ok(()) => return,
+                Err(why) => ("transport_error", why),
+            },
             Ok(Some(Err(error))) => {
                 tracing::debug!(%error, "the event stream failed");
                 ("transport_error", "the connection was lost")
@@ -233,7 +226,7 @@ impl EventStream {
         let Phase::Open(live) = &mut self.phase else {
             return true;
         };
-        let reader = std::mem::replace(&mut live.reader, SseReader::new(LONGEST_EVENT));
+        let reader = std::mem::replace(&mut live.reader, SseReader::new(MAX_EVENT_BYTES));
         if let Some(event) = reader.finish()
             && let Ok(event) = DaemonEvent::parse(&event.data)
         {
@@ -287,7 +280,7 @@ impl EventStream {
         match self.position.last_event_id {
             Some(last) if id <= last => return Step::GoOn,
             Some(last) if id > last + 1 => {
-                if !live.replaying || live.held.len() >= MOST_HELD {
+                if !live.replaying || live.held.len() >= MAX_OUT_OF_ORDER_EVENTS {
                     return Step::Gap;
                 }
                 live.held.insert(id, event);
@@ -311,7 +304,7 @@ impl EventStream {
 
     /// Puts an event in the queue for the reader.
     fn deliver(&mut self, event: DaemonEvent) -> Step {
-        self.session.remember_ends(turn_end(&event));
+        self.session.remember_turn_ends(turn_end(&event));
         let mut cursor = None;
         if event.id.is_some() {
             self.position.last_event_id = event.id;
@@ -319,7 +312,7 @@ impl EventStream {
         }
         let step = match &event.kind {
             EventKind::SessionDied { session_id, reason } | EventKind::SessionClosed { session_id, reason, .. }
-                if session_id.as_deref() == Some(self.session.session_id()) =>
+                if session_id.as_deref() == Some(self.session.session_id().as_str()) =>
             {
                 Step::End(reason.clone())
             }

@@ -1,17 +1,14 @@
-//! HTTP to one daemon: connections kept for the next request, limits on time and size, answers read as JSON.
+//! HTTP to one daemon: its headers, timeouts and limits. Responses are read as JSON.
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
+use alongside_wire::http::{Connect, HttpClient, HttpError, HttpResponse};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
-use parking_lot::Mutex;
+use hyper::{Method, Request};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,33 +20,31 @@ use super::error::{DaemonError, Refusal};
 use super::tls::Tls;
 use alongside_core::Secret;
 
-/// How long a connection may take to come about. The daemon is on this machine.
+/// How long connecting may take. The daemon is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest answer that is read; a loaded session may be a dozen megabytes.
-const LONGEST_ANSWER: usize = 128 * 1024 * 1024;
+/// The longest response that is read; a loaded session may be a dozen megabytes.
+const MAX_RESPONSE_BYTES: usize = 128 * 1024 * 1024;
 
-/// How many bytes of an answer that is an error are read.
-const LONGEST_REFUSAL: usize = 64 * 1024;
-
-/// Connections that wait for work beyond this number are closed.
-const MOST_IDLE: usize = 4;
+/// The longest error response that is read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 const CLIENT_ID: HeaderName = HeaderName::from_static("x-qwen-client-id");
 
-/// A connection to send a request on.
-pub(super) type Connection = SendRequest<Full<Bytes>>;
-
-/// Where to connect to, as whom, and the connections that wait for work.
+/// The daemon's address and token, and the connections to it.
 pub(super) struct Transport {
-    address: DaemonAddress,
+    http: HttpClient<Connector>,
     host: HeaderValue,
     token: Option<Secret>,
     authorization: Option<HeaderValue>,
-    /// How to speak TLS, if the address wants that.
-    tls: Option<Tls>,
     timeout: Duration,
-    idle: Mutex<Vec<Connection>>,
+}
+
+/// Connects to the daemon, and only on this machine.
+struct Connector {
+    address: DaemonAddress,
+    /// Present for an https address.
+    tls: Option<Tls>,
 }
 
 /// One request.
@@ -113,43 +108,39 @@ impl Transport {
             Ok::<_, DaemonError>(value)
         });
         Ok(Self {
-            address,
+            http: HttpClient::new(Connector {
+                address,
+                tls: tls.transpose()?,
+            }),
             host,
             authorization: authorization.transpose()?,
             token,
-            tls: tls.transpose()?,
             timeout: settings.timeout,
-            idle: Mutex::default(),
         })
     }
 
     pub(super) fn address(&self) -> &DaemonAddress {
-        &self.address
+        &self.http.connector().address
     }
 
-    /// Sends a request and reads the answer as JSON; an answer without a body is null.
+    /// Sends a request and reads the response as JSON; a response without a body is null.
     pub(super) async fn json<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, DaemonError> {
         let work = async {
-            let (response, connection) = self.successful(call).await?;
-            let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await;
-            let body = body.map_err(|error| DaemonError::Lost(error.to_string()))?.to_bytes();
-            self.give_back(connection);
+            let response = self.successful(call).await?;
+            let body = response.read(MAX_RESPONSE_BYTES).await;
+            let body = body.map_err(|error| DaemonError::Lost(error.to_string()))?;
             let body: &[u8] = if body.is_empty() { b"null" } else { &body };
             serde_json::from_slice(body).map_err(|error| self.not_a_daemon(&error.to_string()))
         };
         self.within(work).await
     }
 
-    /// Sends a request whose answer has no end. Only the head of the answer has a limit in time.
-    pub(super) async fn stream(&self, call: Call<'_>) -> Result<(Response<Incoming>, Connection), DaemonError> {
+    /// Sends a request for an event stream. Only the head of the response has a time limit.
+    pub(super) async fn stream(&self, call: Call<'_>) -> Result<HttpResponse, DaemonError> {
         self.within(async {
-            let (response, connection) = self.successful(call).await?;
-            let content_type = response
-                .headers()
-                .get(CONTENT_TYPE)
-                .and_then(|value| value.to_str().ok());
-            if content_type.is_some_and(|value| value.to_ascii_lowercase().starts_with("text/event-stream")) {
-                Ok((response, connection))
+            let response = self.successful(call).await?;
+            if response.is_event_stream() {
+                Ok(response)
             } else {
                 Err(self.not_a_daemon("its events are not text/event-stream"))
             }
@@ -157,11 +148,15 @@ impl Transport {
         .await
     }
 
-    async fn successful(&self, call: Call<'_>) -> Result<(Response<Incoming>, Connection), DaemonError> {
-        let (response, connection) = self.send(self.request(call)?).await?;
+    async fn successful(&self, call: Call<'_>) -> Result<HttpResponse, DaemonError> {
+        let sent = self.http.send(self.request(call)?).await;
+        let response = sent.map_err(|error| match error {
+            HttpError::Connect(error) => error,
+            HttpError::Lost(error) => DaemonError::Lost(error.to_string()),
+        })?;
         let status = response.status();
         if status.is_success() {
-            return Ok((response, connection));
+            return Ok(response);
         }
         let retry_after = response
             .headers()
@@ -170,18 +165,16 @@ impl Transport {
         let retry_after = retry_after
             .and_then(|value| value.trim().parse().ok())
             .map(Duration::from_secs);
-        let body = Limited::new(response.into_body(), LONGEST_REFUSAL).collect().await;
-        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        self.give_back(connection);
+        let body = response.read(MAX_ERROR_BYTES).await.unwrap_or_default();
         let mut refusal = Refusal::read(status.as_u16(), retry_after, &body);
         refusal.message = self.without_token(&refusal.message);
         Err(Box::new(refusal).into())
     }
 
-    fn request(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>, DaemonError> {
+    fn request(&self, call: Call<'_>) -> Result<Request<Bytes>, DaemonError> {
         let mut request = Request::builder()
             .method(call.method)
-            .uri(self.address.path(&call.path))
+            .uri(self.address().path(&call.path))
             .header(HOST, &self.host);
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
@@ -203,71 +196,8 @@ impl Transport {
             None => Bytes::new(),
         };
         request
-            .body(Full::new(body))
+            .body(body)
             .map_err(|_| DaemonError::Unsendable("the path or a header contains characters that HTTP does not allow"))
-    }
-
-    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Connection), DaemonError> {
-        loop {
-            let (mut connection, is_new) = match self.take_idle().await {
-                Some(connection) => (connection, false),
-                // In a box: what TLS needs would make every request that much larger.
-                None => (Box::pin(self.open()).await?, true),
-            };
-            match connection.try_send_request(request).await {
-                Ok(response) => return Ok((response, connection)),
-                // The daemon may have closed an idle connection; if nothing was sent, another one will do.
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) if !is_new => request = unsent,
-                    _ => return Err(DaemonError::Lost(error.into_error().to_string())),
-                },
-            }
-        }
-    }
-
-    /// Keeps a connection whose answer was read.
-    fn give_back(&self, connection: Connection) {
-        let mut idle = self.idle.lock();
-        if !connection.is_closed() && idle.len() < MOST_IDLE {
-            idle.push(connection);
-        }
-    }
-
-    async fn take_idle(&self) -> Option<Connection> {
-        loop {
-            let mut connection = self.idle.lock().pop()?;
-            // It was given back with its answer read, so it is ready at once or never again.
-            if connection.ready().await.is_ok() {
-                return Some(connection);
-            }
-        }
-    }
-
-    async fn open(&self) -> Result<Connection, DaemonError> {
-        let unreachable = |source| DaemonError::Unreachable {
-            address: self.address.to_string(),
-            source,
-        };
-        let opened = tokio::time::timeout(CONNECT_TIMEOUT, async {
-            let stream = self.connect().await.map_err(unreachable)?;
-            match &self.tls {
-                Some(tls) => shake_hands(tls.connect(stream).await?).await,
-                None => shake_hands(stream).await,
-            }
-        });
-        opened
-            .await
-            .unwrap_or_else(|_| Err(unreachable(io::ErrorKind::TimedOut.into())))
-    }
-
-    async fn connect(&self) -> io::Result<TcpStream> {
-        let found = tokio::net::lookup_host((self.address.host(), self.address.port())).await?;
-        // "localhost" leads wherever the system says; the token must not.
-        let here: Vec<SocketAddr> = found.filter(|address| address.ip().is_loopback()).collect();
-        let stream = TcpStream::connect(here.as_slice()).await?;
-        // Small requests must not wait for the acknowledgement of the ones before.
-        stream.set_nodelay(true)?;
-        Ok(stream)
     }
 
     async fn within<T>(&self, work: impl Future<Output = Result<T, DaemonError>>) -> Result<T, DaemonError> {
@@ -288,22 +218,46 @@ impl Transport {
     }
 }
 
-/// Begins to speak HTTP on a connection.
-async fn shake_hands<Stream>(stream: Stream) -> Result<Connection, DaemonError>
-where
-    Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let handshake = http1::handshake(TokioIo::new(stream)).await;
-    let (sender, connection) = handshake.map_err(|error| DaemonError::Lost(error.to_string()))?;
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "lost a connection to the daemon");
-        }
-    });
-    Ok(sender)
+/// A connection, with or without TLS.
+trait Stream: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
+
+impl Connect for Connector {
+    type Stream = Pin<Box<dyn Stream>>;
+    type Error = DaemonError;
+
+    async fn connect(&self) -> Result<Self::Stream, DaemonError> {
+        let unreachable = |source| DaemonError::Unreachable {
+            address: self.address.to_string(),
+            source,
+        };
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, async {
+            let stream = self.connect_tcp().await.map_err(unreachable)?;
+            Ok(match &self.tls {
+                Some(tls) => Box::pin(tls.connect(stream).await?) as Self::Stream,
+                None => Box::pin(stream),
+            })
+        });
+        connected
+            .await
+            .unwrap_or_else(|_| Err(unreachable(io::ErrorKind::TimedOut.into())))
+    }
 }
 
-/// Encodes a text so that it is one part of a path or of a query.
+impl Connector {
+    async fn connect_tcp(&self) -> io::Result<TcpStream> {
+        let found = tokio::net::lookup_host((self.address.host(), self.address.port())).await?;
+        // The system may resolve "localhost" to any address; the token must stay on this machine.
+        let here: Vec<SocketAddr> = found.filter(|address| address.ip().is_loopback()).collect();
+        let stream = TcpStream::connect(here.as_slice()).await?;
+        // Small requests must not wait for the acknowledgement of earlier ones.
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// Percent-encodes a string for use as one segment of a path or query.
 pub(super) fn encoded(text: &str) -> String {
     use std::fmt::Write;
 
@@ -316,7 +270,7 @@ pub(super) fn encoded(text: &str) -> String {
             let _ = write!(encoded, "%{byte:02X}");
         }
     }
-    // A path of dots alone would be taken for a step up.
+    // Dots alone would be a step up.
     if matches!(encoded.as_str(), "." | "..") {
         encoded = encoded.replace('.', "%2E");
     }
@@ -328,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_stays_one_part_of_a_path() {
+    fn id_stays_one_segment_of_a_path() {
         assert_eq!(encoded("550e8400-e29b"), "550e8400-e29b");
         assert_eq!(encoded("../a b?c#d/é"), "..%2Fa%20b%3Fc%23d%2F%C3%A9");
         assert_eq!(encoded(".."), "%2E%2E");

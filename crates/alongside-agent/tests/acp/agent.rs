@@ -169,6 +169,16 @@ impl Agent {
                 let answer = self.ask("fs/read_text_file", json!({"path": rest}));
                 self.say(answer["result"]["content"].as_str().unwrap());
             }
+            "flood" => {
+                // More than the client may hold back, and not one response is read.
+                for number in 0..5000 {
+                    let params = json!({"sessionId": self.session, "path": rest});
+                    send(&json!({"jsonrpc": "2.0", "id": number, "method": "fs/read_text_file", "params": params}));
+                }
+                loop {
+                    std::thread::park();
+                }
+            }
             "write" => {
                 let (path, content) = rest.split_once(' ').unwrap();
                 self.chunk("agent_thought_chunk", "I write.");

@@ -29,7 +29,7 @@ async fn the_agent_introduces_itself_with_its_models_and_modes() {
         told.iter()
             .any(|event| matches!(event, AgentEvent::Models(models) if models.current.as_deref() == Some("a")))
     );
-    assert_eq!(manager.session_id().as_deref(), Some("session-1"));
+    assert_eq!(session_id(&manager).as_deref(), Some("session-1"));
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn an_old_session_is_opened_with_its_history() {
     assert!(matches!(&told[2], AgentEvent::UserMessage { content, .. } if content.as_text() == Some("hello")));
     assert!(matches!(&told[3], AgentEvent::AssistantChunk { content, .. } if content.as_text() == Some("hi")));
     assert_eq!(told[4], AgentEvent::HistoryEnd);
-    assert_eq!(manager.session_id().as_deref(), Some("old"));
+    assert_eq!(session_id(&manager).as_deref(), Some("old"));
     let missing = manager
         .execute(AgentCommand::LoadSession {
             session_id: "missing".to_owned(),
@@ -56,7 +56,7 @@ async fn an_old_session_is_opened_with_its_history() {
         .await;
     assert!(missing.is_err());
     assert_eq!(
-        manager.session_id().as_deref(),
+        session_id(&manager).as_deref(),
         Some("old"),
         "the session before goes on"
     );
@@ -113,10 +113,28 @@ async fn the_death_of_the_agent_is_told_with_its_last_words_and_a_way_back() {
 }
 
 #[tokio::test]
+async fn agent_that_stops_reading_is_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("large.txt");
+    std::fs::write(&file, "x".repeat(2 * 1024 * 1024)).unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, &format!("flood {}", file.display())).await;
+    let told = until(&mut events, |event| matches!(event, AgentEvent::Disconnected { .. })).await;
+    let Some(AgentEvent::Disconnected { reason, .. }) = told.last() else {
+        panic!("{told:?}")
+    };
+    assert_eq!(reason, "the agent has stopped reading its stdin");
+    assert!(!manager.is_connected());
+}
+
+#[tokio::test]
 async fn an_agent_that_wants_a_login_gets_it_or_says_what_it_offers() {
     let directory = tempfile::tempdir().unwrap();
     let error = connect(options("login", directory.path())).await.unwrap_err();
-    assert_eq!(error.to_string(), "the agent wants a login first; it offers Fake Key");
+    assert_eq!(
+        error.to_string(),
+        "the agent requires you to log in first; it offers Fake Key"
+    );
     let options = AcpOptions {
         authentication: Some("key".to_owned()),
         ..options("login", directory.path())
@@ -134,7 +152,7 @@ async fn what_cannot_be_an_agent_is_refused_with_the_reason() {
     let error = connect(options("version", directory.path())).await.unwrap_err();
     assert!(matches!(error, AgentError::Acp(AcpError::Version(_))), "{error}");
     let error = connect(options("exit", directory.path())).await.unwrap_err();
-    assert!(matches!(error, AgentError::Acp(AcpError::Ended { .. })), "{error}");
+    assert!(matches!(error, AgentError::Acp(AcpError::Exited { .. })), "{error}");
 }
 
 #[tokio::test]
@@ -199,4 +217,8 @@ async fn a_session_gets_a_name_from_an_agent_that_can_give_one() {
     let (manager, _events) = connect(options("", directory.path())).await.unwrap();
     let error = manager.execute(rename("A name")).await.unwrap_err();
     assert!(matches!(error, AgentError::Unsupported(_)), "{error}");
+}
+
+fn session_id(manager: &AgentManager) -> Option<String> {
+    manager.session_id().map(|id| id.to_string())
 }

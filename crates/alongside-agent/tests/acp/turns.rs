@@ -1,8 +1,8 @@
 //! Prompts, approvals and switches.
 
+use alongside_agent::OpenSession;
 use alongside_agent::acp::{AcpError, AcpOptions};
 use alongside_agent::conversation::{Answers, PermissionDecision, TurnEnd};
-use alongside_agent::ide::OpenSession;
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply};
 
 use super::{answer, completed, connect, end, is_approval, is_end, options, prompt, said, until};

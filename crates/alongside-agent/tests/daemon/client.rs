@@ -17,7 +17,7 @@ async fn refusals_are_told_apart() {
         client.set_model(SESSION, "x", None).await.unwrap_err()
     };
     let error = refused(Reply::json(401, &json!({"error": "Unauthorized"}))).await;
-    assert!(error.is_unauthorised() && !error.is_transient() && error.hint().is_some());
+    assert!(error.is_unauthorized() && !error.is_transient() && error.hint().is_some());
     let error = refused(Reply::json(
         404,
         &json!({"error": "No session", "code": "session_not_found"}),

@@ -12,8 +12,8 @@
 )]
 
 mod client;
+mod conversation;
 mod fake;
-mod ide;
 mod recorded;
 mod resume;
 mod stream;

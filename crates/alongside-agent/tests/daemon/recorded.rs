@@ -2,9 +2,9 @@
 
 use alongside_agent::AgentEvent;
 use alongside_agent::conversation::TurnEnd;
-use alongside_agent::daemon::sse::SseReader;
+use alongside_agent::conversation::{Source, Translator};
 use alongside_agent::daemon::{DaemonEvent, EventKind};
-use alongside_agent::ide::{Source, Translator};
+use alongside_wire::sse::SseReader;
 
 const PROMPT_AND_SWITCHES: &str = include_str!("recorded/prompt-and-switches.sse");
 const QUEUE_AND_APPROVALS: &str = include_str!("recorded/queue-permissions-question.sse");

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use crate::conversation::Chat;
 use crate::fake::{CLIENT, FakeDaemon, SESSION, chunk};
+use alongside_agent::OpenSession;
 use alongside_agent::conversation::{Answers, ContentBlock, PermissionDecision, TurnEnd};
 use alongside_agent::daemon::DaemonAddress;
-use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions, OpenSession};
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::{AgentEvent, AgentManager, AgentTarget, EventReceiver, Position, Secret};
 use serde_json::{Value, json};
 
@@ -157,8 +159,8 @@ fn publish_story(daemon: &FakeDaemon) {
 }
 
 /// A reader up to the first event of the story, which is live for it.
-async fn listening(daemon: &FakeDaemon) -> (DaemonIdeConnection, EventReceiver) {
-    let (connection, mut events) = DaemonIdeConnection::new();
+async fn listening(daemon: &FakeDaemon) -> (Chat, EventReceiver) {
+    let (connection, mut events) = Chat::new();
     connection
         .connect(options(daemon, OpenSession::CreateOrAttach))
         .await
@@ -175,8 +177,8 @@ fn kept(events: &EventReceiver) -> Position {
     serde_json::from_str(&text).unwrap()
 }
 
-async fn resumed(daemon: &FakeDaemon, position: Position) -> (DaemonIdeConnection, EventReceiver) {
-    let (connection, events) = DaemonIdeConnection::new();
+async fn resumed(daemon: &FakeDaemon, position: Position) -> (Chat, EventReceiver) {
+    let (connection, events) = Chat::new();
     let open = OpenSession::Resume(Box::new(position));
     let session = connection.connect(options(daemon, open)).await.unwrap();
     assert!(session.resumed);

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::conversation::Chat;
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::daemon::{
     ClientSettings, DaemonAddress, DaemonClient, DaemonError, DaemonSessionClient, NewSession,
 };
-use alongside_agent::ide::{DaemonIdeConnection, DaemonOptions};
 use alongside_agent::{AgentEvent, DisconnectKind};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -179,7 +180,7 @@ async fn a_signed_certificate_must_be_for_the_host() {
         .health()
         .await
         .unwrap_err();
-    assert!(error.to_string().ends_with("it is not for 127.0.0.1"), "{error}");
+    assert!(error.to_string().ends_with("it is not valid for 127.0.0.1"), "{error}");
 }
 
 #[tokio::test]
@@ -207,10 +208,13 @@ fn a_file_without_a_certificate_is_refused_by_its_name() {
     let files = Files::new();
     let https = DaemonAddress::parse("https://localhost:4170").unwrap();
     let empty = files.with("nothing here\n");
-    for (path, why) in [(empty.as_path(), "no certificate"), (Path::new("/nowhere/ca.pem"), "")] {
+    for (path, why) in [
+        (empty.as_path(), "no PEM certificate"),
+        (Path::new("/nowhere/ca.pem"), ""),
+    ] {
         let error = client(https.clone(), Some(path)).unwrap_err().to_string();
         assert!(
-            error.starts_with("daemon.ca-file: ") && error.contains("ca.pem") && error.contains(why),
+            error.starts_with("cannot use daemon.ca-file ") && error.contains("ca.pem") && error.contains(why),
             "{error}"
         );
     }
@@ -229,7 +233,7 @@ async fn a_conversation_goes_over_tls_and_ends_when_the_certificate_is_another_o
         ca_file: Some(files.with(&certificate.pem)),
         ..DaemonOptions::default()
     };
-    let (connection, mut events) = DaemonIdeConnection::new();
+    let (connection, mut events) = Chat::new();
     connection.connect(options.clone()).await.unwrap();
     daemon.say("hello");
     while !matches!(events.recv().await.unwrap(), AgentEvent::AssistantChunk { .. }) {}

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use alongside_agent::OpenSession;
 use alongside_agent::acp::{AcpError, AcpOptions, AgentProcess, AllowWrites, ProposedWrite, ReviewGate, WriteDecision};
-use alongside_agent::ide::OpenSession;
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use alongside_agent::OpenSession;
 use alongside_agent::conversation::{Answers, PermissionDecision, ToolContent, TurnEnd};
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, Diagnostics, NewSession, SessionScope};
-use alongside_agent::ide::{DaemonOptions, OpenSession};
 use alongside_agent::{
     AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget, DisconnectKind, Locality, Position, Secret,
 };
@@ -199,7 +200,7 @@ async fn a_wrong_directory_and_a_wrong_token_are_refused_with_the_reason() {
     };
     let error = daemon_chat(options("wrong")).await.err().unwrap();
     assert!(
-        matches!(&error, AgentError::Daemon(error) if error.is_unauthorised()),
+        matches!(&error, AgentError::Daemon(error) if error.is_unauthorized()),
         "{error}"
     );
     daemon_chat(options("s3cret-token")).await.unwrap();

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_agent::AgentTarget;
+use alongside_agent::OpenSession;
 use alongside_agent::acp::{AcpOptions, AgentProcess, ReviewGate};
-use alongside_agent::ide::{DaemonOptions, OpenSession};
+use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::settings::{DaemonTarget, SettingsError, resolve_daemon};
 use alongside_protocol::{ChatAgent, ChatAgentKind};
 

@@ -16,8 +16,8 @@ mod resume;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alongside_agent::OpenSession;
 use alongside_agent::acp::ReviewGate;
-use alongside_agent::ide::OpenSession;
 use alongside_agent::{AgentCommand, AgentManager, AgentReply, EventReceiver};
 use alongside_protocol::Refusal;
 use alongside_protocol::{ChatAgent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Notification};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use alongside_agent::OpenSession;
 use alongside_agent::daemon::DaemonError;
-use alongside_agent::ide::OpenSession;
 use alongside_agent::{AgentCommand, AgentError, AgentReply};
+use alongside_core::SessionId;
 use alongside_core::draft::Draft;
 use alongside_protocol::Refusal;
 use alongside_protocol::{ChatConnect, Hunks, Texts};
@@ -35,7 +36,7 @@ impl Companion {
             .map_err(|error| Refusal::new("badCommand", format!("invalid agent command: {error}")))?;
         let open = match &command {
             AgentCommand::NewSession => Some(OpenSession::New),
-            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(session_id.clone())),
+            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(SessionId::new(session_id.as_str()))),
             _ => None,
         };
         let agent = self.chat.state.lock().agent.clone();

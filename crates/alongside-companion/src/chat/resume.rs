@@ -10,8 +10,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_agent::ide::OpenSession;
+use alongside_agent::OpenSession;
 use alongside_agent::{AgentError, Position};
+use alongside_core::SessionId;
 use alongside_protocol::Refusal;
 use serde_json::json;
 use tokio::time::Instant;
@@ -80,7 +81,7 @@ impl Companion {
         if !choice.is_child() {
             let open = match &resume.position {
                 Some(position) => OpenSession::Resume(Box::new(position.clone())),
-                None => OpenSession::Load(resume.session.clone()),
+                None => OpenSession::Load(SessionId::new(resume.session.as_str())),
             };
             return self.connect_patiently(choice, &open).await;
         }
@@ -88,7 +89,7 @@ impl Companion {
         self.chat
             .settle("the companion restarted before the answer was complete");
         if resume.loads {
-            let open = OpenSession::Load(resume.session.clone());
+            let open = OpenSession::Load(SessionId::new(resume.session.as_str()));
             match self.connect_once(choice, &open).await? {
                 Ok(()) => return Ok(()),
                 Err(error) => tracing::info!(%error, "the agent did not reopen its session"),

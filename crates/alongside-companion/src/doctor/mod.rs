@@ -1,4 +1,4 @@
-//! Whether each command line would reach a companion, and if not, which rule stops it.
+//! Whether each agent would reach a companion, and if not, which rule stops it.
 
 mod program;
 
@@ -14,83 +14,88 @@ use alongside_mcp::client::{Client, ClientError};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use crate::companion_record;
+use crate::connect_target::ConnectTarget;
 use crate::places::Places;
-use crate::running;
-use crate::who::Found;
 use alongside_core::printable::printable_line;
 
-/// Both command lines wait longer, but a companion on this machine answers at once or never.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Both CLIs wait longer, but a companion on this machine responds at once or never.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What was found for every command line.
 pub struct Diagnosis {
     directory: PathBuf,
-    findings: Vec<Finding>,
+    checks: Vec<AgentCheck>,
 }
 
-/// Looks from a directory as each command line would, and dials.
+/// Searches from a directory as each agent would, and connects.
 pub async fn examine(directory: &Path) -> Result<Diagnosis> {
     let directory = directory
         .canonicalize()
         .with_context(|| format!("{} is not a directory", directory.display()))?;
-    let mut findings = Vec::new();
-    for (display_name, lookup, found) in look_up(&directory)? {
-        let end = dial(&lookup).await;
-        findings.push(Finding {
+    let looking = {
+        let directory = directory.clone();
+        tokio::task::spawn_blocking(move || look_up(&directory))
+    };
+    let mut checks = Vec::new();
+    for (display_name, lookup, target) in looking.await.context("cannot look for companions")?? {
+        let result = dial(&lookup).await;
+        checks.push(AgentCheck {
             display_name,
             lookup,
-            found,
-            end,
+            target,
+            result,
         });
     }
-    Ok(Diagnosis { directory, findings })
+    Ok(Diagnosis { directory, checks })
 }
 
-/// What each command line would find from a directory, by its name, and which companion of ours that is.
-pub fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<Found>)>> {
-    let records = running::all(&Places::of_user()?);
+/// What each agent, by its name, would find from a directory, and which of our companions that is. Blocks.
+pub fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<ConnectTarget>)>> {
+    let records = companion_record::all(&Places::of_user()?);
     let mut environment = Environment::current();
     directory.clone_into(&mut environment.working_directory);
-    let terminal = running::ports_of_terminal(&environment);
+    let terminal = companion_record::ports_of_terminal(&environment);
     let processes = SystemProcesses::default();
     let look = |dialect: &'static Dialect| {
         let lookup = match dialect.kind {
             AgentKind::Gemini => lookup::gemini(&environment, &processes, directory),
             AgentKind::Qwen => lookup::qwen(&environment, &processes, directory),
         };
-        let found = Found::of(&lookup, &records, &terminal);
-        (dialect.display_name, lookup, found)
+        let target = ConnectTarget::from_lookup(&lookup, &records, &terminal);
+        (dialect.display_name, lookup, target)
     };
     Ok(DIALECTS.iter().map(look).collect())
 }
 
 impl Diagnosis {
-    /// Whether both would connect.
     pub fn is_healthy(&self) -> bool {
-        self.findings.iter().all(|finding| finding.end.connects())
+        self.checks.iter().all(|check| check.result.connects())
     }
 
     pub fn to_json(&self) -> Value {
-        let agents: Vec<Value> = self.findings.iter().map(Finding::to_json).collect();
+        let agents: Vec<Value> = self.checks.iter().map(AgentCheck::to_json).collect();
         json!({ "ok": self.is_healthy(), "directory": self.directory, "agents": agents })
     }
 
-    pub fn words(&self) -> String {
-        self.findings.iter().map(Finding::words).collect::<Vec<_>>().join("\n")
+    pub fn to_text(&self) -> String {
+        self.checks
+            .iter()
+            .map(AgentCheck::to_text)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
-/// One command line, what it finds and how far it gets.
-struct Finding {
+struct AgentCheck {
     display_name: &'static str,
     lookup: Lookup,
-    /// The companion of ours that it finds.
-    found: Option<Found>,
-    end: End,
+    /// Which of our companions it would pick.
+    target: Option<ConnectTarget>,
+    result: CheckResult,
 }
 
-/// How far a command line gets.
-enum End {
+/// How far an agent gets.
+enum CheckResult {
     /// It reaches a companion that has both tools.
     Connects {
         host: &'static str,
@@ -98,24 +103,24 @@ enum End {
         path: Option<PathBuf>,
         server: String,
     },
-    /// It starts a program that has both tools, and speaks with that.
+    /// It starts a program that has both tools.
     Starts { command: String, server: String },
     /// A rule stops it.
     Refuses(LookupFailure),
-    /// Something answers, but it is not a companion as it should be.
+    /// Something responds, but not like a companion.
     Fails { place: String, reason: String },
 }
 
-impl End {
+impl CheckResult {
     fn connects(&self) -> bool {
         matches!(self, Self::Connects { .. } | Self::Starts { .. })
     }
 }
 
-/// Dials what the command line would dial, in its order, until one answers.
-async fn dial(lookup: &Lookup) -> End {
+/// Connects to what the agent would connect to, in its order, until one responds.
+async fn dial(lookup: &Lookup) -> CheckResult {
     let dials = match &lookup.outcome {
-        LookupResult::Fails(refusal) => return End::Refuses(refusal.clone()),
+        LookupResult::Fails(refusal) => return CheckResult::Refuses(refusal.clone()),
         LookupResult::Connects(dials) => dials,
     };
     let mut first_failure = None;
@@ -124,10 +129,10 @@ async fn dial(lookup: &Lookup) -> End {
             Dial::Http(target) => target,
             Dial::Stdio { command, arguments } => {
                 let line = [std::slice::from_ref(command), arguments.as_slice()].concat().join(" ");
-                let asked = program::ask(command, arguments, &me(), PATIENCE).await;
+                let asked = program::ask(command, arguments, &client_info(), RESPONSE_TIMEOUT).await;
                 match asked.and_then(|(server, tools)| check_tools(&tools).map(|()| server)) {
-                    Ok(server) => return End::Starts { command: line, server },
-                    Err(reason) => first_failure.get_or_insert(End::Fails {
+                    Ok(server) => return CheckResult::Starts { command: line, server },
+                    Err(reason) => first_failure.get_or_insert(CheckResult::Fails {
                         place: format!("`{}`", printable_line(&line)),
                         reason,
                     }),
@@ -135,9 +140,9 @@ async fn dial(lookup: &Lookup) -> End {
                 continue;
             }
         };
-        match shake_hands(target).await {
+        match handshake(target).await {
             Ok(server) => {
-                return End::Connects {
+                return CheckResult::Connects {
                     host: target.host,
                     port: target.port,
                     path: target.path.clone(),
@@ -145,29 +150,29 @@ async fn dial(lookup: &Lookup) -> End {
                 };
             }
             Err(ClientError::Refused { .. }) => {}
-            Err(ClientError::Unauthorised { .. }) => {
-                first_failure.get_or_insert(End::Refuses(lookup.token_refused(target)));
+            Err(ClientError::Unauthorized { .. }) => {
+                first_failure.get_or_insert(CheckResult::Refuses(lookup.token_refused(target)));
             }
             Err(error) => {
-                first_failure.get_or_insert(End::Fails {
+                first_failure.get_or_insert(CheckResult::Fails {
                     place: format!("port {}", target.port),
                     reason: error.to_string(),
                 });
             }
         }
     }
-    first_failure.unwrap_or_else(|| End::Refuses(lookup.nobody_answered()))
+    first_failure.unwrap_or_else(|| CheckResult::Refuses(lookup.nobody_answered()))
 }
 
-/// Connects as the command line would and looks for the two tools without which it shows no changes.
-async fn shake_hands(target: &Target) -> Result<String, ClientError> {
+/// Connects as the agent would and looks for the two tools without which it shows no changes.
+async fn handshake(target: &Target) -> Result<String, ClientError> {
     let token = target.token.as_ref().map(Secret::reveal).unwrap_or_default();
     let client = Client::connect(target.host, target.port, token)
         .await?
-        .timeout(PATIENCE);
-    let server = client.initialize(&me()).await?.server_info;
+        .timeout(RESPONSE_TIMEOUT);
+    let server = client.initialize(&client_info()).await?.server_info;
     let tools = client.request("tools/list", Value::Null).await?;
-    // The session would be dropped by itself after a while.
+    // Otherwise the session would expire after a while.
     let _ = client.end().await;
     let names: Vec<String> = tools["tools"]
         .as_array()
@@ -179,7 +184,7 @@ async fn shake_hands(target: &Target) -> Result<String, ClientError> {
     Ok(format!("{} {}", server.name, server.version))
 }
 
-/// Without these two a command line shows no changes.
+/// Without these two an agent shows no changes.
 fn check_tools(names: &[String]) -> Result<(), String> {
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     if has("openDiff") && has("closeDiff") {
@@ -189,27 +194,26 @@ fn check_tools(names: &[String]) -> Result<(), String> {
     }
 }
 
-/// Who the doctor says it is.
-fn me() -> ClientInfo {
+fn client_info() -> ClientInfo {
     ClientInfo {
         name: "alongside-doctor".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
-impl Finding {
+impl AgentCheck {
     fn to_json(&self) -> Value {
         let mut value = json!({
             "agent": self.lookup.agent,
             "displayName": self.display_name,
-            "connects": self.end.connects(),
+            "connects": self.result.connects(),
             "lookup": self.lookup,
         });
-        if let Some(found) = &self.found {
-            value["found"] = json!(found);
+        if let Some(target) = &self.target {
+            value["found"] = json!(target);
         }
-        match &self.end {
-            End::Connects {
+        match &self.result {
+            CheckResult::Connects {
                 host,
                 port,
                 path,
@@ -220,8 +224,10 @@ impl Finding {
                     value["target"]["file"] = json!(path);
                 }
             }
-            End::Starts { command, server } => value["target"] = json!({ "command": command, "server": server }),
-            End::Refuses(refusal) => {
+            CheckResult::Starts { command, server } => {
+                value["target"] = json!({ "command": command, "server": server })
+            }
+            CheckResult::Refuses(refusal) => {
                 value["refusal"] = json!(refusal);
                 value["reason"] = json!(refusal.to_string());
                 value["hint"] = json!(refusal.hint());
@@ -229,15 +235,15 @@ impl Finding {
                     value["shows"] = json!(shown);
                 }
             }
-            End::Fails { place, reason } => value["reason"] = json!(format!("{place}: {reason}")),
+            CheckResult::Fails { place, reason } => value["reason"] = json!(format!("{place}: {reason}")),
         }
         value
     }
 
-    fn words(&self) -> String {
+    fn to_text(&self) -> String {
         let name = self.display_name;
-        let mut words = match &self.end {
-            End::Connects {
+        let mut text = match &self.result {
+            CheckResult::Connects {
                 host,
                 port,
                 path,
@@ -249,41 +255,41 @@ impl Finding {
                     .unwrap_or_default();
                 format!("✓ {name} would connect to {server} at {host}:{port}\n{file}")
             }
-            End::Starts { command, server } => format!(
+            CheckResult::Starts { command, server } => format!(
                 "✓ {name} would start `{}` ({})\n",
                 printable_line(command),
                 printable_line(server)
             ),
-            End::Refuses(refusal) => {
-                let mut words = format!("✗ {name} would not connect: {refusal}\n  → {}\n", refusal.hint());
+            CheckResult::Refuses(refusal) => {
+                let mut text = format!("✗ {name} would not connect: {refusal}\n  → {}\n", refusal.hint());
                 if let Some(shown) = refusal.agent_message() {
-                    words.push_str(&format!("  It reports: {}\n", printable_line(&shown)));
+                    text.push_str(&format!("  It reports: {}\n", printable_line(&shown)));
                 }
-                words
+                text
             }
-            End::Fails { place, reason } => {
+            CheckResult::Fails { place, reason } => {
                 format!(
                     "✗ {name} would not connect to {place}: {}\n  → Stop whatever is running there, or remove the discovery file or variable that points to it.\n",
                     printable_line(reason)
                 )
             }
         };
-        if let Some(found) = &self.found {
-            words.push_str(&format!("  {name} started here {}\n", found.words()));
+        if let Some(target) = &self.target {
+            text.push_str(&format!("  {name} started here {}\n", target.to_text()));
         }
         if let Some(identity) = &self.lookup.identity {
-            words.push_str(&format!(
+            text.push_str(&format!(
                 "  Detected editor: {}\n",
                 printable_line(&identity.display_name)
             ));
         }
-        words.push_str(&format!("  Searched {}\n", self.lookup.directory.display()));
+        text.push_str(&format!("  Searched {}\n", self.lookup.directory.display()));
         for candidate in &self.lookup.candidates {
-            words.push_str(&format!("    {}: {}\n", candidate.path.display(), candidate.verdict));
+            text.push_str(&format!("    {}: {}\n", candidate.path.display(), candidate.verdict));
             if candidate.mode.is_some_and(|mode| mode & 0o077 != 0) {
-                words.push_str("      warning: its token is readable by other users\n");
+                text.push_str("      warning: its token is readable by other users\n");
             }
         }
-        words
+        text
     }
 }

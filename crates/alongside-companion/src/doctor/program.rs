@@ -1,26 +1,29 @@
-//! A companion that a command line starts instead of dialling: started here too, and asked the same.
+//! Checks a companion that agents start as a program instead of connecting to a port.
 
 use std::process::Stdio;
 use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
+use alongside_wire::lines::{Line, LineReader, write_line};
+use alongside_wire::rpc::{self, Message, PARSE_ERROR};
+use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, Take};
+use tokio::io::{AsyncReadExt, BufReader, Take};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// How long a program has to end by itself.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long the program may take to exit after its stdin is closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// More than any answer to these questions.
-const LONGEST_ANSWER: u64 = 1 << 20;
+/// The most output that is read in all; more than both responses need.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// Starts a program, shakes hands over its standard input and output, and ends it. Gives the server's name and the names of
+/// Starts a program, performs the MCP handshake over its stdin and stdout, and stops it. Returns the server's name and the names of
 /// its tools, or a sentence about what went wrong.
 pub(super) async fn ask(
     command: &str,
     arguments: &[String],
     me: &ClientInfo,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(String, Vec<String>), String> {
     let mut child = Command::new(command)
         .args(arguments)
@@ -30,14 +33,15 @@ pub(super) async fn ask(
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("cannot start it: {error}"))?;
-    let mut talk = Talk::with(&mut child).ok_or("cannot open its stdin and stdout")?;
-    let asked = async {
-        let client = json!({ "name": me.name, "version": me.version });
-        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        let welcome = talk.request(1, "initialize", hello).await?;
-        talk.say(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+    let mut client = StdioClient::new(&mut child).ok_or("cannot open its stdin and stdout")?;
+    let handshake = async {
+        let me = json!({ "name": me.name, "version": me.version });
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me });
+        let welcome = client.request(1, "initialize", &hello).await?;
+        client
+            .send(rpc::notification("notifications/initialized", None::<&()>))
             .await?;
-        let tools = talk.request(2, "tools/list", json!({})).await?;
+        let tools = client.request(2, "tools/list", &json!({})).await?;
         let server = &welcome["serverInfo"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let names = tools["tools"]
@@ -48,53 +52,50 @@ pub(super) async fn ask(
             .collect();
         Ok((format!("{} {}", text(&server["name"]), text(&server["version"])), names))
     };
-    let limited = tokio::time::timeout(patience, asked).await;
-    // It ends by itself when its input does, in good order; and if not, then all the same.
-    drop(talk);
-    let _ = tokio::time::timeout(GRACE, child.wait()).await;
-    limited.unwrap_or_else(|_| Err(format!("it did not respond within {} s", patience.as_secs())))
+    let result = tokio::time::timeout(timeout, handshake).await;
+    // Closing its stdin tells it to exit; if it does not, it is killed.
+    drop(client);
+    let _ = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await;
+    result.unwrap_or_else(|_| Err(format!("it did not respond within {} s", timeout.as_secs())))
 }
 
-/// One message a line.
-struct Talk {
+/// Sends one request at a time to a child.
+struct StdioClient {
     input: ChildStdin,
-    lines: Lines<BufReader<Take<ChildStdout>>>,
+    lines: LineReader<BufReader<Take<ChildStdout>>>,
 }
 
-impl Talk {
-    fn with(child: &mut Child) -> Option<Self> {
-        let output = child.stdout.take()?.take(LONGEST_ANSWER);
+impl StdioClient {
+    fn new(child: &mut Child) -> Option<Self> {
+        let output = child.stdout.take()?.take(MAX_OUTPUT_BYTES);
         Some(Self {
             input: child.stdin.take()?,
-            lines: BufReader::new(output).lines(),
+            lines: LineReader::new(BufReader::new(output), usize::MAX),
         })
     }
 
-    async fn say(&mut self, message: Value) -> Result<(), String> {
-        let line = format!("{message}\n");
-        let said = self.input.write_all(line.as_bytes()).await;
-        said.map_err(|_| "it exited without responding".to_owned())
+    async fn send(&mut self, message: serde_json::Result<String>) -> Result<(), String> {
+        let message = message.map_err(|error| format!("cannot send a message to it: {error}"))?;
+        let written = write_line(&mut self.input, &message).await;
+        written.map_err(|_| "it exited without responding".to_owned())
     }
 
-    async fn request(&mut self, id: u64, method: &str, params: Value) -> Result<Value, String> {
-        self.say(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-            .await?;
+    async fn request(&mut self, id: u64, method: &str, params: &impl Serialize) -> Result<Value, String> {
+        self.send(rpc::request(id, method, Some(params))).await?;
         loop {
-            let line = self.lines.next_line().await;
-            let Ok(Some(line)) = line else {
+            let Ok(Some(Line::Complete(line) | Line::Unterminated(line))) = self.lines.next().await else {
                 return Err("it exited without responding".to_owned());
             };
-            let Ok(mut message) = serde_json::from_str::<Value>(&line) else {
-                return Err("its output is not MCP".to_owned());
-            };
-            if message["id"] == id {
-                return match message.get("error") {
-                    Some(error) => Err(format!(
-                        "it returned an error: {}",
-                        error["message"].as_str().unwrap_or_default()
-                    )),
-                    None => Ok(message["result"].take()),
-                };
+            match Message::parse_bytes(line) {
+                Ok(Message::Response(response)) if response.number() == Some(id) => {
+                    return match response.result {
+                        Ok(result) => Ok(serde_json::from_str(result.get()).unwrap_or_default()),
+                        Err(error) => Err(format!("it returned an error: {}", error.message)),
+                    };
+                }
+                Err(invalid) if invalid.error.code == PARSE_ERROR => return Err("its output is not MCP".to_owned()),
+                // Notifications, and whatever else it sends.
+                Ok(_) | Err(_) => {}
             }
         }
     }
@@ -114,19 +115,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_speaks_mcp_says_who_it_is_and_what_it_has() {
+    async fn mcp_program_reports_its_name_and_tools() {
         let script = r#"read hello; echo '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"a","version":"2"}}}'
             read initialized; read list; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"openDiff"}]}}'"#;
-        let answer = ask_shell(script).await;
-        assert_eq!(answer, Ok(("a 2".to_owned(), vec!["openDiff".to_owned()])));
+        let result = ask_shell(script).await;
+        assert_eq!(result, Ok(("a 2".to_owned(), vec!["openDiff".to_owned()])));
     }
 
     #[tokio::test]
-    async fn a_program_that_does_not_is_no_companion() {
+    async fn other_programs_are_reported_with_the_reason() {
         for (script, sentence) in [
             ("exit 0", "it exited without responding"),
             ("echo hello", "its output is not MCP"),
-            ("exec sleep 60", "it does not answer within 1 s"),
+            ("exec sleep 60", "it did not respond within 1 s"),
         ] {
             assert_eq!(ask_shell(script).await, Err(sentence.to_owned()), "{script}");
         }
@@ -135,6 +136,6 @@ mod tests {
             version: "1".to_owned(),
         };
         let missing = ask("/no/such/program", &[], &me, Duration::from_secs(1)).await;
-        assert!(missing.is_err_and(|sentence| sentence.starts_with("it cannot be started")));
+        assert!(missing.is_err_and(|sentence| sentence.starts_with("cannot start it")));
     }
 }

@@ -122,6 +122,17 @@ impl Core {
         }
     }
 
+    /// Restores a decision that its agent did not receive before the companion stopped. It is sent when the session
+    /// reconnects.
+    pub fn restore_decision(&mut self, session: SessionId, decision: Decision) {
+        self.early.push((session, decision));
+    }
+
+    /// The decisions of sessions that have not reconnected since the companion started.
+    pub fn early_decisions(&self) -> &[(SessionId, Decision)] {
+        &self.early
+    }
+
     /// The agent closes its own proposal, because it was decided in its terminal. It receives no decision; the response
     /// to it has the draft.
     pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Review> {

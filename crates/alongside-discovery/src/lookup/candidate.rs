@@ -15,7 +15,6 @@ use crate::process::{Alive, Processes};
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
-    /// The file.
     pub path: PathBuf,
     /// How the agent came upon it.
     pub source: Source,

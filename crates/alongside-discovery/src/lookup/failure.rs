@@ -21,84 +21,49 @@ pub enum LookupFailure {
     /// There is no file to go by.
     #[error("{} found no discovery file in {}", name(*agent), directory.display())]
     NoDiscoveryFile {
-        /// The agent.
         agent: AgentKind,
         /// Where it looks.
         directory: PathBuf,
     },
     /// The file is another user's.
     #[error("{} ignores {} because another user owns it", name(*agent), path.display())]
-    ForeignFile {
-        /// The agent.
-        agent: AgentKind,
-        /// The file.
-        path: PathBuf,
-    },
+    ForeignFile { agent: AgentKind, path: PathBuf },
     /// The file is not what it should be.
     #[error("{} ignores {} because it is unreadable or not a JSON object", name(*agent), path.display())]
-    UnreadableFile {
-        /// The agent.
-        agent: AgentKind,
-        /// The file.
-        path: PathBuf,
-    },
+    UnreadableFile { agent: AgentKind, path: PathBuf },
     /// The file does not say which editor it is from, and the terminal does not either.
     #[error(
         "{} does not recognize this terminal, and {} has no `ideInfo` to identify the editor",
         name(*agent), path.display()
     )]
-    NoIdentity {
-        /// The agent.
-        agent: AgentKind,
-        /// The file.
-        path: PathBuf,
-    },
+    NoIdentity { agent: AgentKind, path: PathBuf },
     /// The agent's own code fails over a file.
     #[error(
         "the search by {} aborts at {}: its `workspacePath` is not a string or cannot be resolved",
         name(*agent), path.display()
     )]
-    SearchFails {
-        /// The agent.
-        agent: AgentKind,
-        /// The file.
-        path: PathBuf,
-    },
+    SearchFails { agent: AgentKind, path: PathBuf },
     /// All files are for other directories, so none tells the agent which editor it is in.
     #[error(
         "{} was started outside the workspace of {}: {}",
         name(*agent), path.display(), folders(roots)
     )]
     WorkspaceElsewhere {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
         /// The folders of its workspace.
         roots: Vec<PathBuf>,
     },
     /// The file of an editor without a folder is passed over.
     #[error("{} skips {} because that editor has no folder open", name(*agent), path.display())]
-    FileWithoutFolder {
-        /// The agent.
-        agent: AgentKind,
-        /// The file.
-        path: PathBuf,
-    },
+    FileWithoutFolder { agent: AgentKind, path: PathBuf },
     /// The file without a workspace is passed over.
     #[error("{} skips {} because it has no workspace", name(*agent), path.display())]
-    FileWithoutWorkspace {
-        /// The agent.
-        agent: AgentKind,
-        /// The file.
-        path: PathBuf,
-    },
+    FileWithoutWorkspace { agent: AgentKind, path: PathBuf },
     /// The agent deletes the file.
     #[error("{} deletes {}: {}", name(*agent), path.display(), verdict.deletion_reason().unwrap_or_default())]
     FileDeleted {
-        /// The agent.
         agent: AgentKind,
-        /// The file.
         path: PathBuf,
         /// Why it does so.
         verdict: CandidateStatus,
@@ -106,24 +71,18 @@ pub enum LookupFailure {
     /// Neither a file nor a variable names a workspace.
     #[error("{} found no workspace: no usable discovery file has one, and {variable} is not set", name(*agent))]
     NoWorkspace {
-        /// The agent.
         agent: AgentKind,
         /// The variable that it would take one from.
         variable: &'static str,
     },
-    /// The workspace is empty.
     #[error("{} found a companion, but its editor has no folder open", name(*agent))]
-    EmptyWorkspace {
-        /// The agent.
-        agent: AgentKind,
-    },
+    EmptyWorkspace { agent: AgentKind },
     /// The working directory is not in the workspace.
     #[error(
         "{} was started in {}, which is outside the workspace: {}",
         name(*agent), working_directory.display(), folders(roots)
     )]
     DirectoryMismatch {
-        /// The agent.
         agent: AgentKind,
         /// Where it was started.
         working_directory: PathBuf,
@@ -133,7 +92,6 @@ pub enum LookupFailure {
     /// There are companions, but each one's workspace is elsewhere, and no variable leads to another.
     #[error("{} found companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
     EveryWorkspaceElsewhere {
-        /// The agent.
         agent: AgentKind,
         /// Where it was started.
         working_directory: PathBuf,
@@ -141,7 +99,6 @@ pub enum LookupFailure {
     /// No port and no program is named anywhere.
     #[error("{} has no port to connect to: neither the discovery file nor {variable} has a valid one", name(*agent))]
     NothingToDial {
-        /// The agent.
         agent: AgentKind,
         /// The editor that it believes to be in.
         display_name: String,
@@ -154,9 +111,7 @@ pub enum LookupFailure {
         name(*agent)
     )]
     ContainersHost {
-        /// The agent.
         agent: AgentKind,
-        /// The port.
         port: u16,
         /// The editor that it believes to be in.
         display_name: String,
@@ -164,7 +119,6 @@ pub enum LookupFailure {
     /// Nobody answers where the agent dials.
     #[error("{}", nobody_listens(*agent, display_name, *port, path.as_deref(), hidden))]
     NobodyListens {
-        /// The agent.
         agent: AgentKind,
         /// The port that it dials first.
         port: Option<u16>,
@@ -181,9 +135,7 @@ pub enum LookupFailure {
         if *was_sent { "the token" } else { "a request without a token" }, name(*agent)
     )]
     TokenRefused {
-        /// The agent.
         agent: AgentKind,
-        /// The port.
         port: u16,
         /// The editor that it believes to be in.
         display_name: String,

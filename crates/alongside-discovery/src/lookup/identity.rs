@@ -14,7 +14,6 @@ use crate::process::IdeProcess;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// Its name.
     pub name: String,
     /// Its name for people.
     pub display_name: String,

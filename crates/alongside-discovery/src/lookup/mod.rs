@@ -42,7 +42,6 @@ use crate::process::IdeProcess;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lookup {
-    /// The agent.
     pub agent: AgentKind,
     /// The directory it was started in.
     pub working_directory: PathBuf,

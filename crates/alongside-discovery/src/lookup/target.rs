@@ -26,7 +26,6 @@ pub enum Dial {
     Stdio {
         /// The program.
         command: String,
-        /// Its arguments.
         arguments: Vec<String>,
     },
 }
@@ -37,7 +36,6 @@ pub enum Dial {
 pub struct Target {
     /// The host. [`CONTAINER_HOST`] may not resolve; then dialling it fails like anything else.
     pub host: &'static str,
-    /// The port.
     pub port: u16,
     /// The token that is sent, if one is known. It is never printed or serialised.
     #[serde(skip)]

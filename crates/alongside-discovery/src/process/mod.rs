@@ -19,7 +19,6 @@ use serde::Serialize;
 
 pub use walk::{IdeProcess, ide_process};
 
-/// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
     /// Its id.
@@ -34,7 +33,6 @@ pub struct ProcessInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Alive {
-    /// There is.
     Yes,
     /// There is, but it is another user's. Gemini CLI takes that for alive, Qwen Code for dead.
     YesButForeign,

@@ -26,12 +26,7 @@ const MAX_DEPTH: usize = 32;
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Evidence {
     /// A variable of this terminal.
-    Variable {
-        /// Its name.
-        name: String,
-        /// Its value.
-        value: String,
-    },
+    Variable { name: String, value: String },
     /// A process that this terminal runs in.
     Process {
         /// Its id.

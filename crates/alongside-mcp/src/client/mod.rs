@@ -1,4 +1,4 @@
-//! A small MCP client over streamable HTTP: the other side of the wire, for `doctor`, `demo`, the stdio relay and tests.
+//! A small MCP client over streamable HTTP, for `doctor`, `demo`, the stdio relay and tests.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), alongside_mcp::client::ClientError> {
@@ -17,10 +17,9 @@
 //! # }
 //! ```
 
-mod connection;
+mod endpoint;
 mod error;
 mod events;
-pub mod sse;
 pub mod stdio;
 
 use std::fmt;
@@ -29,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
+use alongside_wire::rpc::{self, Message};
 use hyper::Method;
 use hyper::header::{ACCEPT, HeaderName, HeaderValue};
 use parking_lot::Mutex;
@@ -36,15 +36,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::protocol::PROTOCOL_VERSIONS;
-use connection::Connections;
+use endpoint::Endpoint;
 pub use error::ClientError;
 pub use events::Events;
 
-/// How long a request may take unless [`Client::timeout`] says otherwise.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a request may take, unless changed with [`Client::timeout`].
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest message that is read.
-const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -58,36 +58,31 @@ pub struct Client {
 }
 
 struct Shared {
-    connections: Connections,
+    endpoint: Endpoint,
     session: Mutex<Session>,
     next_request: AtomicU64,
 }
 
-/// What `initialize` taught us, to be sent with every later request.
+/// What `initialize` returned, sent with every later request.
 #[derive(Clone, Default)]
 struct Session {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
 }
 
-/// What a server says about itself.
+/// The result of `initialize`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
-    /// The version of MCP that is spoken.
+    /// The version of MCP that the session uses.
     pub protocol_version: String,
-    /// Who it is.
     pub server_info: ServerInfo,
-    /// What it can do.
     pub capabilities: Value,
 }
 
-/// Who a server is.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServerInfo {
-    /// Its name.
     pub name: String,
-    /// Its version.
     #[serde(default)]
     pub version: String,
 }
@@ -103,22 +98,22 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client that connects when it has something to say.
+    /// A client that connects when it sends its first request.
     pub fn new(host: &str, port: u16, token: &str) -> Result<Self, ClientError> {
         Ok(Self {
             shared: Arc::new(Shared {
-                connections: Connections::new(host, port, token)?,
+                endpoint: Endpoint::new(host, port, token)?,
                 session: Mutex::default(),
                 next_request: AtomicU64::new(1),
             }),
-            timeout: USUAL_TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
         })
     }
 
-    /// A client that is connected.
+    /// A connected client.
     pub async fn connect(host: &str, port: u16, token: &str) -> Result<Self, ClientError> {
         let client = Self::new(host, port, token)?;
-        client.within(client.shared.connections.warm_up()).await?;
+        client.within(client.shared.endpoint.warm_up()).await?;
         Ok(client)
     }
 
@@ -128,7 +123,7 @@ impl Client {
         Self { timeout, ..self }
     }
 
-    /// Goes on with a session that another client, or this one in another life, has started.
+    /// Continues a session that another client, or this program before a restart, has started.
     pub fn resume(&self, session: &str, protocol_version: Option<&str>) -> Result<(), ClientError> {
         let value = |text: &str| {
             HeaderValue::from_str(text).map_err(|_| ClientError::Unsendable("the session id or version".to_owned()))
@@ -146,7 +141,7 @@ impl Client {
         session.id.as_ref().and_then(|id| id.to_str().ok()).map(str::to_owned)
     }
 
-    /// Introduces itself and says that it is ready.
+    /// Starts a session.
     pub async fn initialize(&self, client: &ClientInfo) -> Result<InitializeResult, ClientError> {
         let params = json!({"protocolVersion": PROTOCOL_VERSIONS[0], "capabilities": {}, "clientInfo": client});
         let result = self.request("initialize", params).await?;
@@ -156,67 +151,62 @@ impl Client {
         Ok(result)
     }
 
-    /// Asks and waits for the answer. `params` may be null for none.
+    /// Sends a request and waits for its result. `params` may be null for none.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, ClientError> {
         let id = self.shared.next_request.fetch_add(1, Ordering::Relaxed);
-        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
-        if !params.is_null() {
-            message["params"] = params;
-        }
         let not_mcp = |what: &str| ClientError::NotMcp(format!("{what} to {method}"));
-        let reply = self.post_raw(message.to_string()).await?;
-        let reply = reply.ok_or_else(|| not_mcp("no response"))?;
-        let mut reply: Value = serde_json::from_str(&reply).map_err(|_| not_mcp("non-JSON response"))?;
-        if let Some(error) = reply.get("error") {
-            return Err(ClientError::Rpc {
-                code: error["code"].as_i64().unwrap_or_default(),
-                message: error["message"].as_str().unwrap_or_default().to_owned(),
-            });
-        }
-        if reply["id"] != id {
-            return Err(not_mcp("response with the wrong id"));
-        }
-        match reply.get_mut("result") {
-            Some(result) => Ok(result.take()),
-            None => Err(not_mcp("response without a result")),
+        let request = rpc::request(id, method, Some(&params).filter(|params| !params.is_null()));
+        let response = self.post_raw(request.map_err(unsendable)?).await?;
+        let response = response.ok_or_else(|| not_mcp("no response"))?;
+        match Message::parse(&response) {
+            Ok(Message::Response(response)) => {
+                let is_ours = response.number() == Some(id);
+                match response.result {
+                    Err(error) => Err(ClientError::Rpc {
+                        code: error.code,
+                        message: error.message.into_owned(),
+                    }),
+                    Ok(result) if is_ours => {
+                        serde_json::from_str(result.get()).map_err(|_| not_mcp("non-JSON response"))
+                    }
+                    Ok(_) => Err(not_mcp("response with the wrong id")),
+                }
+            }
+            Ok(_) => Err(not_mcp("response without a result")),
+            Err(_) => Err(not_mcp("non-JSON response")),
         }
     }
 
-    /// Says something that has no answer. `params` may be null for none.
+    /// Sends a notification. `params` may be null for none.
     pub async fn notify(&self, method: &str, params: Value) -> Result<(), ClientError> {
-        let mut message = json!({"jsonrpc": "2.0", "method": method});
-        if !params.is_null() {
-            message["params"] = params;
-        }
-        self.post_raw(message.to_string()).await.map(drop)
+        let notification = rpc::notification(method, Some(&params).filter(|params| !params.is_null()));
+        self.post_raw(notification.map_err(unsendable)?).await.map(drop)
     }
 
-    /// Sends a message as it is and gives the answer as it comes; `None` if it was only accepted.
+    /// Sends a message as it is and returns the response as it comes; `None` if the message was only accepted.
     pub async fn post_raw(&self, message: String) -> Result<Option<String>, ClientError> {
         self.within(self.post(message)).await
     }
 
     async fn post(&self, message: String) -> Result<Option<String>, ClientError> {
-        let mut request = self.shared.connections.request(Method::POST, message)?;
+        let mut request = self.shared.endpoint.request(Method::POST, message)?;
         request
             .headers_mut()
             .insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         self.add_session(&mut request);
-        let (response, connection) = self.shared.connections.send(request).await?;
-        let response = connection::successful(response).await?;
+        let response = self.shared.endpoint.send(request).await?;
         let session = response.headers().get(SESSION_ID).cloned();
-        let reply = events::read_reply(response).await?;
-        self.shared.connections.give_back(connection);
+        let response = events::read_response(response).await?;
         if session.is_some() {
-            self.remember_session(session, reply.as_deref());
+            self.remember_session(session, response.as_deref());
         }
-        Ok(reply)
+        Ok(response)
     }
 
-    /// Opens the stream of events. `last_event_id` says what has arrived so far.
+    /// Opens the event stream, from the event after `last_event_id`.
     pub async fn events(&self, last_event_id: Option<&str>) -> Result<Events, ClientError> {
         self.within(async {
-            let mut request = self.shared.connections.request(Method::GET, String::new())?;
+            let mut request = self.shared.endpoint.request(Method::GET, String::new())?;
             let headers = request.headers_mut();
             headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
             if let Some(id) = last_event_id {
@@ -224,9 +214,8 @@ impl Client {
                 headers.insert(LAST_EVENT_ID, id);
             }
             self.add_session(&mut request);
-            let (response, connection) = self.shared.connections.send(request).await?;
-            let response = connection::successful(response).await?;
-            Events::new(response, connection, last_event_id)
+            let response = self.shared.endpoint.send(request).await?;
+            Events::new(response, last_event_id)
         })
         .await
     }
@@ -237,10 +226,9 @@ impl Client {
             return Ok(());
         }
         self.within(async {
-            let mut request = self.shared.connections.request(Method::DELETE, String::new())?;
+            let mut request = self.shared.endpoint.request(Method::DELETE, String::new())?;
             self.add_session(&mut request);
-            let (response, _connection) = self.shared.connections.send(request).await?;
-            connection::successful(response).await?;
+            self.shared.endpoint.send(request).await?;
             *self.shared.session.lock() = Session::default();
             Ok(())
         })
@@ -274,4 +262,8 @@ impl Client {
             Err(_) => Err(ClientError::Timeout(self.timeout)),
         }
     }
+}
+
+fn unsendable(error: serde_json::Error) -> ClientError {
+    ClientError::Unsendable(error.to_string())
 }

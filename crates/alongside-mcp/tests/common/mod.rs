@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::Secret;
+use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, SessionId};
 use alongside_mcp::client::Client;
@@ -100,6 +101,12 @@ pub(crate) struct Setup {
 
 pub(crate) fn token() -> Secret {
     Secret::from_bytes([0xa5; 32])
+}
+
+pub(crate) fn trusted(is_trusted: bool) -> IdeContext {
+    let mut context = IdeContext::default();
+    context.workspace_state.is_trusted = Some(is_trusted);
+    context
 }
 
 pub(crate) fn gemini() -> ClientInfo {

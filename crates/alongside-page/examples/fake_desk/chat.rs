@@ -1,4 +1,4 @@
-//! A made-up conversation: what the prompt says decides what happens. It answers the JSON that the program answers.
+//! A fake conversation: the prompt selects what happens. It responds with the same JSON as the companion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 
 use crate::scripts;
 
-/// The one chat, shared by all pages. Clones are the same chat.
+/// The chat that all pages share. Clones refer to the same chat.
 #[derive(Clone)]
 pub(crate) struct Chat(Arc<Mutex<State>>);
 
@@ -21,14 +21,14 @@ struct State {
     epoch: u64,
     sequence: u64,
     events: Vec<Value>,
-    /// The turn that is going on.
+    /// The running turn.
     running: Option<String>,
     queue: Vec<(String, String)>,
     cancelled: bool,
     next_prompt: u64,
 }
 
-type Refusal = (&'static str, String);
+type Failure = (&'static str, String);
 
 impl Chat {
     pub(crate) fn new(notifications: broadcast::Sender<String>) -> Self {
@@ -47,11 +47,11 @@ impl Chat {
         })))
     }
 
-    pub(crate) fn call(&self, method: &str, params: &Value) -> Option<Result<Value, Refusal>> {
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Option<Result<Value, Failure>> {
         Some(match method {
             "chat/state" => Ok(self.0.lock().state()),
             "chat/connect" => Ok(self.connect(params["agent"].as_str().unwrap_or_default())),
-            "chat/disconnect" => Ok(self.end("requested", "You left.")),
+            "chat/disconnect" => Ok(self.end("requested", "You disconnected.")),
             "chat/writes" => {
                 let mut state = self.0.lock();
                 params["writes"]
@@ -78,7 +78,7 @@ impl Chat {
                 state.changed();
                 Ok(json!({}))
             }
-            // An event that only the log has, so that the next one leaves a gap.
+            // Logged but not sent, so that the next event leaves a gap.
             "dev/chatMiss" => {
                 let mut state = self.0.lock();
                 state.sequence += 1;
@@ -118,7 +118,7 @@ impl Chat {
         json!({})
     }
 
-    fn command(&self, command: &Value) -> Result<Value, Refusal> {
+    fn command(&self, command: &Value) -> Result<Value, Failure> {
         let text = |name: &str| command[name].as_str().unwrap_or_default().to_owned();
         match command["type"].as_str().unwrap_or_default() {
             "prompt" => Ok(self.prompt(command["blocks"][0]["text"].as_str().unwrap_or_default())),

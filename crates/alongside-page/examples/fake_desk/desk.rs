@@ -1,4 +1,4 @@
-//! The made-up companion: answers requests and tells every page what happened.
+//! The fake companion: responds to requests and notifies every page.
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -14,7 +14,7 @@ pub(crate) struct Desk {
     chat: Chat,
 }
 
-type Refusal = (&'static str, String);
+type Failure = (&'static str, String);
 
 impl Desk {
     pub(crate) fn new(notifications: broadcast::Sender<String>) -> Self {
@@ -66,13 +66,13 @@ impl Desk {
         .to_string()
     }
 
-    fn review(&mut self, params: &Value) -> Result<&mut Review, Refusal> {
+    fn review(&mut self, params: &Value) -> Result<&mut Review, Failure> {
         let id = params["review"].as_u64();
         let review = self.reviews.iter_mut().find(|review| Some(review.id) == id);
         review.ok_or(("alreadyOver", "This change was decided already, elsewhere.".to_owned()))
     }
 
-    fn call(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+    fn call(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
         if let Some(answer) = self.chat.call(method, params) {
             return answer;
         }
@@ -89,7 +89,7 @@ impl Desk {
                 let review = self.review(params)?;
                 let edited = review
                     .decide(&hunk, decision)
-                    .ok_or(("unknownHunk", "There is no such part any more.".to_owned()))?;
+                    .ok_or(("unknownHunk", "This hunk no longer exists.".to_owned()))?;
                 let answer = json!({"version": edited["version"]});
                 let summary = review.summary();
                 self.notify("review/edited", &edited);
@@ -99,7 +99,7 @@ impl Desk {
             "review/change" => {
                 let review = self.review(params)?;
                 if params["version"].as_u64() != Some(review.version) {
-                    return Err(("stale", "Somebody else changed the text first.".to_owned()));
+                    return Err(("stale", "Another client changed the text first.".to_owned()));
                 }
                 let edited = review.change(&params["changes"]);
                 let summary = review.summary();
@@ -147,7 +147,7 @@ impl Desk {
         }
     }
 
-    fn decide(&mut self, accept: bool, params: &Value) -> Result<Value, Refusal> {
+    fn decide(&mut self, accept: bool, params: &Value) -> Result<Value, Failure> {
         let review = self.review(params)?;
         if milliseconds_now() < review.opened + 400 {
             return Err((

@@ -1,7 +1,7 @@
-//! A made-up companion to work on the page with: `cargo run -p alongside-page --example fake_desk [port]`.
+//! A fake companion for working on the page: `cargo run -p alongside-page --example fake_desk [port]`.
 //!
-//! It speaks the front-end protocol well enough for the page, with a few made-up reviews, hostile ones among them. It is
-//! for development only: nothing of it is in the program.
+//! It implements as much of the front-end protocol as the page needs, with sample reviews, including hostile ones. For
+//! development only.
 #![expect(clippy::print_stdout, reason = "the links are what it is started for")]
 
 mod chat;
@@ -31,7 +31,7 @@ async fn main() -> std::io::Result<()> {
     })
     .await?;
     for _ in 0..48 {
-        println!("{}", server.login_link()?);
+        println!("{}", server.login_links().create()?);
     }
     std::future::pending().await
 }

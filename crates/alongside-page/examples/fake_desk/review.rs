@@ -1,4 +1,4 @@
-//! One made-up review: hunks of whole lines, a draft, and what an edit does to both.
+//! A fake review: hunks of whole lines, a draft, and the effect of edits on both.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ pub(crate) struct Review {
     proposal: String,
     notes: Vec<String>,
     hunks: Vec<Hunk>,
-    /// How many of them front ends know of.
+    /// How many of them front ends have received.
     told: usize,
 }
 
@@ -33,7 +33,7 @@ struct Hunk {
     draft: Lines,
 }
 
-/// Lines from 0, `count` of them.
+/// `count` lines from `start` (0-based).
 #[derive(Clone, Copy, Debug)]
 struct Lines {
     start: usize,
@@ -50,7 +50,7 @@ impl Lines {
     }
 }
 
-/// The hunks of a difference that nobody decides.
+/// The hunks of a diff without decisions.
 pub(crate) fn hunks_between(base: &str, proposal: &str) -> Value {
     let sample = Sample {
         path: String::new(),
@@ -185,7 +185,7 @@ impl Review {
     }
 
     pub(crate) fn change(&mut self, changes: &Value) -> Value {
-        // From the last to the first, so that the offsets of those before stay right.
+        // From last to first, so that earlier offsets stay valid.
         for change in changes.as_array().into_iter().flatten().rev() {
             let from = byte_offset(&self.draft, change["from"].as_u64().unwrap_or(0));
             let to = byte_offset(&self.draft, change["to"].as_u64().unwrap_or(0));
@@ -270,7 +270,7 @@ impl Review {
     }
 }
 
-/// Where a line begins.
+/// The offset of a line.
 fn line_start(text: &str, line: usize) -> usize {
     let mut breaks = text.match_indices('\n');
     match line.checked_sub(1) {

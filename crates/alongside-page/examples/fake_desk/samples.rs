@@ -1,4 +1,4 @@
-//! The made-up changes, contexts and agents.
+//! Sample changes, contexts and agents.
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ pub(crate) fn make(name: &str) -> Option<Sample> {
             sample.notes = vec![
                 "The byte order mark at the beginning is removed.".to_owned(),
                 "Line endings become mixed: 7 CRLF, 1 LF.".to_owned(),
-                "There is no line break at the end of the file any more.".to_owned(),
+                "The final newline was removed.".to_owned(),
             ];
             Some(sample)
         }
@@ -103,7 +103,7 @@ pub(crate) fn make(name: &str) -> Option<Sample> {
     }
 }
 
-/// 200,000 lines with 2,000 changed places.
+/// 200,000 lines with 2,000 hunks.
 fn large() -> Sample {
     let line = |number: usize| format!("    let value_{number} = compute(input[{number}], \"label {number}\");\n");
     let base: String = (0..200_000).map(line).collect();

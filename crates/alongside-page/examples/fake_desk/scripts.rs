@@ -1,4 +1,4 @@
-//! What the made-up agent says and does.
+//! What the fake agent does.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn thought(text: &str) -> Value {
     json!({"type": "thinkingChunk", "promptId": null, "content": {"type": "text", "text": text}})
 }
 
-/// A text in pieces, as a model gives it.
+/// A text in chunks, as a model streams it.
 fn pieces(text: &str) -> Vec<Value> {
     let characters: Vec<char> = text.chars().collect();
     characters
@@ -40,7 +40,7 @@ pub(crate) fn connected(daemon: bool) -> Vec<Value> {
         json!({"type": "modes", "current": "default", "available": [
             {"id": "plan", "name": "Plan", "description": "Thinks, and changes nothing"},
             {"id": "default", "name": "Ask", "description": "Asks before it changes anything"},
-            {"id": "auto-edit", "name": "Edit by itself", "description": "Edits files without asking"}]}),
+            {"id": "auto-edit", "name": "Auto-edit", "description": "Edits files without asking"}]}),
         json!({"type": "commands", "skills": ["review"], "commands": [
             {"name": "compress", "description": "Makes the conversation shorter", "hint": null},
             {"name": "init", "description": "Looks at the project and writes down what it is", "hint": null},
@@ -91,7 +91,7 @@ fn question() -> Value {
         "options": [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}, {"optionId": "cancel", "name": "Cancel", "kind": "reject_once"}]}})
 }
 
-/// The events of a turn, the pause before each in milliseconds, and whether it waits for the person at its end.
+/// The events of a turn, the delay before each in milliseconds, and whether it then waits for the user.
 pub(crate) fn turn(prompt: &str) -> (Vec<Value>, u64, bool) {
     match prompt.split_whitespace().next().unwrap_or_default() {
         "ask" => (

@@ -92,7 +92,7 @@ pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&st
 
 /// Follows a login link; answers what to send as `cookie`.
 pub(crate) async fn log_in(server: &PageServer) -> String {
-    let link = server.login_link().unwrap();
+    let link = server.login_links().create().unwrap();
     let (_, path) = link.split_at(link.find("/login").unwrap());
     let answer = get(server.port(), path, &[]).await;
     let cookie = answer.header("set-cookie").unwrap();

@@ -169,6 +169,6 @@ pub enum DisconnectKind {
     /// Another client closed the session.
     Closed,
     /// The agent requires a different token, or a login.
-    Unauthorised,
+    Unauthorized,
     Failed,
 }

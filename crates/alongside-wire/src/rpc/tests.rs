@@ -27,6 +27,7 @@ fn invalid_json_and_invalid_messages_have_different_codes() {
         r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
         r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
+        r#"{"jsonrpc":"2.0","error":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
     ] {
         assert_eq!(strict_code(text), INVALID_REQUEST, "{text}");
@@ -95,6 +96,7 @@ fn lenient_messages_are_classified() {
             "response Some(4) Internal error (code -32603)",
         ),
         (r#"{"id":4,"error":"broken"}"#, "response Some(4) broken (code 0)"),
+        (r#"{"id":null,"error":{"message":"no"}}"#, "response None no (code 0)"),
         ("Loaded cached credentials.", "invalid -32700"),
         ("", "invalid -32700"),
         ("[1]", "invalid -32600"),
@@ -111,7 +113,7 @@ fn invalid_message_is_answered_with_the_id_it_has() {
     let invalid = Message::parse_strict(r#"{"id":7,"method":"m"}"#).unwrap_err();
     assert_eq!(
         invalid.to_response(),
-        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"`jsonrpc` must be \"2.0\"."}}"#
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"`jsonrpc` must be \"2.0\""}}"#
     );
     let unreadable = Message::parse("{").unwrap_err().to_response();
     let unreadable: Value = serde_json::from_str(&unreadable).unwrap();
@@ -159,7 +161,7 @@ fn unserializable_result_becomes_an_error_response() {
     assert_eq!(response["error"]["code"], INTERNAL_ERROR);
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", content = "params")]
 enum Call<'a> {
     #[serde(rename = "open")]
@@ -178,6 +180,24 @@ fn params_are_borrowed_from_the_message() {
     assert_eq!(call, Call::Open { path: "/a" });
     let Call::Open { path } = call else { return };
     assert!(text.as_bytes().as_ptr_range().contains(&path.as_ptr()));
+}
+
+#[test]
+fn written_call_can_be_parsed() {
+    let text = write_call(Some(7), &Call::Open { path: "/a" }).unwrap();
+    assert_eq!(
+        text,
+        r#"{"jsonrpc":"2.0","id":7,"method":"open","params":{"path":"/a"}}"#
+    );
+    let Ok(Message::Request(request)) = Message::parse_strict(&text) else {
+        panic!("not a request");
+    };
+    let call: Call<'_> = parse_call(&request.method, request.params).unwrap();
+    assert_eq!(call, Call::Open { path: "/a" });
+    assert_eq!(
+        write_call(None, &Call::List {}).unwrap(),
+        r#"{"jsonrpc":"2.0","method":"list","params":{}}"#
+    );
 }
 
 #[test]

@@ -31,14 +31,14 @@ fn object(params: Option<&RawValue>) -> Result<&str, RpcError> {
     if text.starts_with('{') {
         Ok(text)
     } else {
-        Err(RpcError::new(INVALID_PARAMS, "`params` must be an object."))
+        Err(RpcError::new(INVALID_PARAMS, "`params` must be an object"))
     }
 }
 
 fn invalid(method: &str, error: &serde_json::Error) -> RpcError {
     // Names of methods come from outside and may be of any length.
     let method: String = method.chars().take(100).collect();
-    RpcError::new(INVALID_PARAMS, format!("Invalid parameters for {method}: {error}."))
+    RpcError::new(INVALID_PARAMS, format!("invalid parameters for `{method}`: {error}"))
 }
 
 /// `{"method": …, "params": …}` in the order in which serde reads it without buffering.

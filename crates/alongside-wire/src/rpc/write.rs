@@ -35,6 +35,25 @@ pub fn notification(method: &str, params: Option<&impl Serialize>) -> serde_json
     })
 }
 
+/// The text of a call that is an enum of all calls, tagged by `method` with its content in `params`; see
+/// [`parse_call`](super::parse_call). Without an id it is a notification.
+pub fn write_call(id: Option<u64>, call: &impl Serialize) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Tagged<'a, C> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+        #[serde(flatten)]
+        call: &'a C,
+    }
+
+    serde_json::to_string(&Tagged {
+        jsonrpc: "2.0",
+        id,
+        call,
+    })
+}
+
 /// The text of a successful response. A result that cannot be serialized becomes an error response: the other side waits for one.
 pub fn response(id: &RawValue, result: &impl Serialize) -> String {
     #[derive(Serialize)]
@@ -53,7 +72,7 @@ pub fn response(id: &RawValue, result: &impl Serialize) -> String {
         tracing::error!(%error, "cannot serialize a response");
         error_response(
             Some(id),
-            &RpcError::new(INTERNAL_ERROR, "The response could not be serialized."),
+            &RpcError::new(INTERNAL_ERROR, "the response cannot be serialized"),
         )
     })
 }
@@ -76,6 +95,6 @@ pub fn error_response(id: Option<&RawValue>, error: &RpcError) -> String {
     serde_json::to_string(&failure).unwrap_or_else(|error| {
         tracing::error!(%error, "cannot serialize an error");
         let id = id.get();
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{INTERNAL_ERROR},"message":"Internal error."}}}}"#)
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{INTERNAL_ERROR},"message":"internal error"}}}}"#)
     })
 }

@@ -1,7 +1,7 @@
-//! `alongside bridge`: the companion of one editor, whose plugin speaks on standard input and output.
+//! `alongside bridge`: the companion of one editor, whose plugin is connected through stdin and stdout.
 //!
-//! It is the same companion as that of `serve`, with one more conversation, and it ends with that conversation: when the
-//! plugin hangs up, the editor is gone, or somebody says so.
+//! It is the same companion as with `serve`, with one more front end, and it stops with that front end: when the plugin closes
+//! the connection, the editor exits, or a command stops it.
 
 mod check;
 
@@ -19,26 +19,26 @@ use tokio::sync::broadcast;
 
 use crate::command_line::{Bridge, Common, Serve};
 use crate::commands::serve;
-use crate::signals::EndSignals;
-use alongside_companion::{Companion, Running};
+use crate::signals::ShutdownSignals;
+use alongside_companion::{Companion, RunningCompanion};
 
 pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
     if bridge.check {
         return check::run(common, &bridge.command).await;
     }
-    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
+    let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     let options = Serve {
         name: bridge.name,
         display_name: bridge.display_name,
         pid: bridge.pid,
         open: false,
     };
-    let running = Running::start(serve::options(common, options)).await?;
+    let running = RunningCompanion::start(serve::options(common, options)).await?;
     let desk = Arc::new(EditorsDesk {
         companion: running.companion().clone(),
         announcement: running.announcement().clone(),
     });
-    // A task of its own, so that the plugin hears of the end too.
+    // A separate task, so that the plugin is notified of the stop as well.
     let mut conversation = tokio::spawn(stdio::serve(
         desk,
         BufReader::new(tokio::io::stdin()),
@@ -46,15 +46,15 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
     ));
     tokio::select! {
         () = signals.received() => {}
-        () = running.stopped() => {}
+        () = running.stop_requested() => {}
         _ = &mut conversation => tracing::info!("the plugin closed the connection"),
     }
-    running.end().await;
+    running.stop().await;
     conversation.abort();
     Ok(ExitCode::SUCCESS)
 }
 
-/// The companion as its own editor sees it: with what no other front end is told.
+/// The companion for its own editor, with the request that no other front end may use.
 struct EditorsDesk {
     companion: Arc<Companion>,
     announcement: Announcement,

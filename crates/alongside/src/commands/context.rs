@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, anyhow};
 
 use crate::command_line::{Common, Context};
 use crate::printable::printable_line;
-use alongside_companion::running;
+use alongside_companion::companion_record;
 
 pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
-    let mut companion = running::connect_nearest(&common.directory()).await?;
+    let mut companion = companion_record::connect_nearest(&common.directory()).await?;
     let output = common.output();
     let requests = match command {
         Context::Open { files } => each(&files, Request::ContextOpen)?,

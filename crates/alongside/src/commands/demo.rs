@@ -1,4 +1,4 @@
-//! `alongside demo`: the whole loop with a pretend agent, for a newcomer without either command line.
+//! `alongside demo`: the whole loop with a simulated agent, for users without either CLI.
 
 use std::process::ExitCode;
 
@@ -10,31 +10,32 @@ use serde_json::json;
 
 use crate::command_line::{Common, Serve};
 use crate::commands::serve;
-use crate::signals::EndSignals;
-use alongside_companion::Running;
+use crate::signals::ShutdownSignals;
+use alongside_companion::RunningCompanion;
+use alongside_companion::companion_record;
 use alongside_companion::places::Places;
-use alongside_companion::running;
 
 const BEFORE: &str = "# Shopping\n\n- bread\n- milk\n- apples\n";
 const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, which you always forget\n";
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
-    let signals = EndSignals::register().context("cannot install signal handlers")?;
-    let serving = running::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
+    let signals = ShutdownSignals::register().context("cannot install signal handlers")?;
+    let serving =
+        companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
         return play(common, &announcement, signals).await;
     }
-    let running = Running::start(serve::options(common, Serve::default())).await?;
+    let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     common
         .output()
         .news("No companion is running for this directory, so the demo started its own.\n");
     let ended = play(common, running.announcement(), signals).await;
-    running.end().await;
+    running.stop().await;
     ended
 }
 
-/// Proposes a change to a scratch file, waits for the decision and does what an agent does with it.
-async fn play(common: &Common, companion: &Announcement, mut signals: EndSignals) -> Result<ExitCode> {
+/// Proposes a change to a scratch file, waits for the decision and applies it as an agent would.
+async fn play(common: &Common, companion: &Announcement, mut signals: ShutdownSignals) -> Result<ExitCode> {
     let output = common.output();
     let scratch = tempfile::Builder::new()
         .prefix("alongside-demo-")

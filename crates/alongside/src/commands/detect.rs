@@ -154,9 +154,12 @@ mod tests {
         };
         let words = words(&detection, &[belief]);
         assert!(
-            words.contains("belongs to Helix.\n  it runs in process 7: /usr/bin/hx xxx"),
+            words.contains("belongs to Helix.\n  running as process 7: /usr/bin/hx xxx"),
             "{words}"
         );
-        assert!(words.contains("…\nQwen Code would find no editor here."), "{words}");
+        assert!(
+            words.contains("…\nQwen Code would not detect an editor here."),
+            "{words}"
+        );
     }
 }

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::command_line::{Common, Diff, HunkWord};
 use crate::printable::{ago, printable_difference, printable_line};
-use alongside_companion::running;
+use alongside_companion::companion_record;
 
 pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
-    let mut companion = running::connect_nearest(&common.directory()).await?;
+    let mut companion = companion_record::connect_nearest(&common.directory()).await?;
     let output = common.output();
     match command {
         Diff::List => {

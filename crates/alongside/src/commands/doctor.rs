@@ -9,7 +9,7 @@ use alongside_companion::doctor;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let diagnosis = doctor::examine(&common.directory()).await?;
-    common.output().answer(&diagnosis.to_json(), || diagnosis.words());
+    common.output().answer(&diagnosis.to_json(), || diagnosis.to_text());
     Ok(if diagnosis.is_healthy() {
         ExitCode::SUCCESS
     } else {

@@ -287,7 +287,7 @@ mod tests {
     fn an_unknown_editor_is_answered_with_the_known_ones() {
         let error = editors(&["ed".to_owned()]).unwrap_err().to_string();
         assert!(
-            error.contains("no editor is called `ed`") && error.contains("neovim, vim, emacs"),
+            error.contains("unknown editor `ed`") && error.contains("neovim, vim, emacs"),
             "{error}"
         );
         let names = ["nvim", "Neovim", "emacs"].map(str::to_owned);

@@ -17,15 +17,15 @@ use tokio::io::BufReader;
 use tokio::sync::Notify;
 
 use crate::command_line::{Common, Lsp};
-use crate::signals::EndSignals;
+use crate::signals::ShutdownSignals;
 use alongside_companion::places::Places;
-use alongside_companion::{Options, Running};
+use alongside_companion::{Options, RunningCompanion};
 
 /// How long a file must not have changed to count as written.
 const QUIET: Duration = Duration::from_millis(80);
 
 pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
-    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
+    let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     if std::io::stdin().is_terminal() {
         common
             .output()
@@ -54,11 +54,11 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     let mut conversation = tokio::spawn(alongside_lsp::serve(desk, wire, greeting, scratch, changes));
     let ending = tokio::select! {
         () = signals.received() => None,
-        () = running.stopped() => None,
+        () = running.stop_requested() => None,
         ended = &mut conversation => Some(ended.unwrap_or(Ending::Abrupt)),
     };
     settling.abort();
-    running.end().await;
+    running.stop().await;
     Ok(match ending {
         // Not before now: this may be the last thing that we do.
         Some(Ending::Goodbye(farewell)) => {
@@ -75,7 +75,7 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     })
 }
 
-async fn start(common: &Common, lsp: Lsp, greeting: &mut Greeting) -> Result<(Running, Scratch)> {
+async fn start(common: &Common, lsp: Lsp, greeting: &mut Greeting) -> Result<(RunningCompanion, Scratch)> {
     let client = &mut greeting.client;
     if !common.workspace.is_empty() {
         client.folders.clone_from(&common.workspace);
@@ -94,8 +94,9 @@ async fn start(common: &Common, lsp: Lsp, greeting: &mut Greeting) -> Result<(Ru
         name: Some(lsp.name.unwrap_or_else(|| client.name.clone())),
         display_name: Some(lsp.display_name.unwrap_or_else(|| client.display_name.clone())),
         pid: editor(client),
+        ..Options::default()
     };
-    Ok((Running::start(options).await?, scratch))
+    Ok((RunningCompanion::start(options).await?, scratch))
 }
 
 /// The editor's process. One that is not here is in another container than we are; then whoever started us counts.

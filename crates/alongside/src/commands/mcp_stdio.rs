@@ -6,12 +6,12 @@ use alongside_mcp::client::{Client, stdio};
 use anyhow::{Context, Result, anyhow};
 
 use crate::command_line::Common;
+use alongside_companion::companion_record;
 use alongside_companion::places::Places;
-use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let directory = common.directory();
-    let announcement = running::nearest(&Places::of_user()?, &directory)
+    let announcement = companion_record::nearest(&Places::of_user()?, &directory)
         .map(|record| record.announcement())
         .ok_or_else(|| {
             anyhow!(

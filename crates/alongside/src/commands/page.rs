@@ -6,10 +6,10 @@ use alongside_protocol::{Nothing, PageLink, Request};
 use anyhow::{Context, Result, bail};
 
 use crate::command_line::Common;
-use alongside_companion::running;
+use alongside_companion::companion_record;
 
 pub(crate) async fn run(common: &Common, open: bool) -> Result<ExitCode> {
-    let mut companion = running::connect_nearest(&common.directory()).await?;
+    let mut companion = companion_record::connect_nearest(&common.directory()).await?;
     let link: PageLink = companion.call(Request::PageLink(Nothing {})).await?;
     if open {
         open_in_browser(&link.url)?;
@@ -18,7 +18,7 @@ pub(crate) async fn run(common: &Common, open: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hands a link to whatever opens links here. The browser goes on by itself.
+/// Opens a link with the system's default browser, without waiting for it.
 pub(crate) fn open_in_browser(url: &str) -> Result<()> {
     let program = if cfg!(target_os = "macos") {
         "open"

@@ -8,26 +8,27 @@ use tokio::process::Command;
 
 use crate::command_line::{Common, Run, Serve};
 use crate::commands::serve;
-use alongside_companion::Running;
+use alongside_companion::RunningCompanion;
+use alongside_companion::companion_record;
 use alongside_companion::places::Places;
-use alongside_companion::running;
 
 pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let environment = Environment::current();
-    let serving = running::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
+    let serving =
+        companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
         return become_agent(&run, terminal_environment(&announcement, &environment)).await;
     }
-    let mut signals = PassedOn::register().context("cannot install signal handlers")?;
-    let running = Running::start(serve::options(common, Serve::default())).await?;
+    let mut signals = ForwardedSignals::register().context("cannot install signal handlers")?;
+    let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     let variables = terminal_environment(running.announcement(), &environment);
     let ended = accompany_agent(&run, variables, &mut signals).await;
-    running.end().await;
+    running.stop().await;
     ended
 }
 
-/// A companion runs already, so this process has nothing left to do: on Unix it becomes the agent, and signals, terminal
-/// and exit code are the agent's own.
+/// A companion is already running, so this process has nothing left to do: on Unix it becomes the agent, which then owns
+/// signals, terminal and exit code.
 #[cfg(unix)]
 #[expect(clippy::unused_async, reason = "other systems wait for the agent here")]
 async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
@@ -39,12 +40,12 @@ async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<Exi
 
 #[cfg(not(unix))]
 async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
-    accompany_agent(run, variables, &mut PassedOn::register()?).await
+    accompany_agent(run, variables, &mut ForwardedSignals::register()?).await
 }
 
 fn command(run: &Run, variables: Vec<(String, String)>) -> Command {
     let mut parts = run.command.iter();
-    // Clap asks for at least one.
+    // Clap requires at least one.
     let mut command = Command::new(parts.next().cloned().unwrap_or_default());
     command.args(parts).envs(variables);
     command
@@ -59,14 +60,18 @@ fn cannot_start(run: &Run) -> String {
     format!("cannot start `{name}`; is it installed and on your PATH?")
 }
 
-/// Runs the agent beside a companion in this process, and passes signals and the exit code on.
-async fn accompany_agent(run: &Run, variables: Vec<(String, String)>, signals: &mut PassedOn) -> Result<ExitCode> {
+/// Runs the agent next to a companion in this process, and forwards signals and the exit code.
+async fn accompany_agent(
+    run: &Run,
+    variables: Vec<(String, String)>,
+    signals: &mut ForwardedSignals,
+) -> Result<ExitCode> {
     let mut child = command(run, variables).spawn().with_context(|| cannot_start(run))?;
     let pid = child.id();
     let status = loop {
         tokio::select! {
             status = child.wait() => break status?,
-            () = signals.pass_on_next(pid) => {}
+            () = signals.forward_next(pid) => {}
         }
     };
     Ok(ExitCode::from(u8::try_from(exit_code(status)).unwrap_or(1)))
@@ -76,7 +81,7 @@ async fn accompany_agent(run: &Run, variables: Vec<(String, String)>, signals: &
 fn exit_code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
 
-    // As a shell would say it.
+    // The shell convention.
     status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
@@ -87,17 +92,17 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or(1)
 }
 
-/// The signals that are the agent's. Registered before the companion is announced, so that none of them can end this
-/// process and leave the agent or the discovery files alone.
+/// The signals for the agent. Registered before the companion is announced, so that none of them can kill this process and
+/// leave the agent or the discovery files behind.
 #[cfg(unix)]
-struct PassedOn {
+struct ForwardedSignals {
     signals: Vec<(rustix::process::Signal, tokio::signal::unix::Signal)>,
-    /// A terminal sends interrupts to everybody in the foreground, the agent included.
+    /// A terminal sends interrupts to all foreground processes, including the agent.
     by_terminal: bool,
 }
 
 #[cfg(unix)]
-impl PassedOn {
+impl ForwardedSignals {
     fn register() -> std::io::Result<Self> {
         use std::io::IsTerminal;
 
@@ -121,8 +126,7 @@ impl PassedOn {
         })
     }
 
-    /// Waits for a signal and passes it on.
-    async fn pass_on_next(&mut self, pid: Option<u32>) {
+    async fn forward_next(&mut self, pid: Option<u32>) {
         use rustix::process::{Pid, Signal, kill_process};
 
         let received = std::future::poll_fn(|context| {
@@ -137,24 +141,24 @@ impl PassedOn {
             return;
         }
         if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) {
-            // It may just have ended.
+            // It may just have exited.
             let _ = kill_process(pid, received);
         }
     }
 }
 
-/// Windows sends Ctrl-C to the agent itself; here it must only not end this process.
+/// Windows sends Ctrl-C to the agent itself; it only must not kill this process.
 #[cfg(not(unix))]
-struct PassedOn;
+struct ForwardedSignals;
 
 #[cfg(not(unix))]
-impl PassedOn {
+impl ForwardedSignals {
     #[expect(clippy::unnecessary_wraps, reason = "other systems can fail here")]
     fn register() -> std::io::Result<Self> {
         Ok(Self)
     }
 
-    async fn pass_on_next(&mut self, _: Option<u32>) {
+    async fn forward_next(&mut self, _: Option<u32>) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

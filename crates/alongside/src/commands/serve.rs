@@ -1,4 +1,4 @@
-//! `alongside serve`: the companion itself, and what it says while it serves.
+//! `alongside serve`: runs a companion and prints what happens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,39 +15,39 @@ use crate::command_line::{Common, Serve};
 use crate::commands::page::open_in_browser;
 use crate::output::Output;
 use crate::printable::printable_line;
-use crate::signals::EndSignals;
+use crate::signals::ShutdownSignals;
+use alongside_companion::companion_record::{self, CompanionRecord};
 use alongside_companion::places::Places;
-use alongside_companion::running::{self, Record};
-use alongside_companion::{Options, Running};
+use alongside_companion::{Options, RunningCompanion};
 
 pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
-    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
+    let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     let open = serve.open;
     let others = others(common)?;
-    let running = Running::start(options(common, serve)).await?;
+    let running = RunningCompanion::start(options(common, serve)).await?;
     let page = running.companion().page_link()?;
-    output.answer(&running.ready(), || greeting(&running, &page, &others));
+    output.answer(&running.ready_line(), || greeting(&running, &page, &others));
     if open || running.companion().opens_page() {
         let link = running.companion().page_link()?;
         if let Err(error) = open_in_browser(&link) {
             output.news(&format!("{error:#}"));
         }
     }
-    let mut narrator = Narrator::new(output, running.companion().workspace());
+    let mut printer = EventPrinter::new(output, running.companion().workspace());
     let mut news = running.companion().news();
     {
-        let mut over = pin!(async {
+        let mut stopping = pin!(async {
             tokio::select! {
                 () = signals.received() => {}
-                () = running.stopped() => {}
+                () = running.stop_requested() => {}
             }
         });
         loop {
             tokio::select! {
-                () = &mut over => break,
+                () = &mut stopping => break,
                 notification = news.recv() => match notification {
-                    Ok(notification) => narrator.tell(notification),
+                    Ok(notification) => printer.print(notification),
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => break,
                 },
@@ -55,7 +55,7 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         }
     }
     output.news("Shutting down. Pending changes are rejected.");
-    running.end().await;
+    running.stop().await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,25 +70,26 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
         name: serve.name,
         display_name: serve.display_name,
         pid: serve.pid,
+        ..Options::default()
     }
 }
 
-/// The companions that already serve this directory.
-fn others(common: &Common) -> Result<Vec<Record>> {
+/// The companions already running for this directory.
+fn others(common: &Common) -> Result<Vec<CompanionRecord>> {
     let directory = common.directory();
     let directory = directory.canonicalize().unwrap_or(directory);
-    let all = running::all(&Places::of_user()?).into_iter();
+    let all = companion_record::all(&Places::of_user()?).into_iter();
     Ok(all.filter(|record| record.serves(&directory)).collect())
 }
 
-fn greeting(running: &Running, page: &str, others: &[Record]) -> String {
+fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) -> String {
     let announcement = running.announcement();
     let folders: Vec<String> = announcement
         .workspace
         .iter()
         .map(|folder| folder.display().to_string())
         .collect();
-    let mut words = format!(
+    let mut text = format!(
         "alongside {} is running for {}\n\nStart `gemini` or `qwen` in another terminal, anywhere in the workspace. It connects automatically;\nthe first time, run `/ide enable` in it. Review its changes here (one-time link):\n\n  \
          {page}\n\n  \
          alongside context focus FILE   tell agents what you are looking at\n  \
@@ -99,7 +100,7 @@ fn greeting(running: &Running, page: &str, others: &[Record]) -> String {
         folders.join(" and "),
     );
     if dials_the_containers_host(&Environment::current()) {
-        words.push_str(
+        text.push_str(
             "\nYou are in a container, where Gemini CLI looks for its companion on the host.\nStart it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before running `gemini`.\n",
         );
     }
@@ -110,27 +111,26 @@ fn greeting(running: &Running, page: &str, others: &[Record]) -> String {
         } else {
             "Agents connect to the most recently used one, which is now this one."
         };
-        words.push_str(&format!(
+        text.push_str(&format!(
             "\n{who} is also running for this directory; each has its own agents and reviews.\n{rule} Run `alongside status` to see both.\n"
         ));
     }
-    for problem in running.companion().announced().problems {
-        words.push_str(&format!("\nWarning: {problem}\n"));
+    for problem in running.companion().announce_report().problems {
+        text.push_str(&format!("\nWarning: {problem}\n"));
     }
-    words.push('\n');
-    words
+    text.push('\n');
+    text
 }
 
-/// Says in the terminal what happens.
-struct Narrator {
+struct EventPrinter {
     output: Output,
     workspace: Vec<PathBuf>,
     agents: Vec<AgentSummary>,
-    /// Of the reviews that wait: only a new one is news.
+    /// Of pending reviews: only a new revision is printed.
     revisions: BTreeMap<ReviewId, u32>,
 }
 
-impl Narrator {
+impl EventPrinter {
     fn new(output: Output, workspace: Vec<PathBuf>) -> Self {
         Self {
             output,
@@ -140,21 +140,21 @@ impl Narrator {
         }
     }
 
-    fn tell(&mut self, notification: Notification) {
+    fn print(&mut self, notification: Notification) {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.revisions.insert(review.id, review.revision);
-                self.say_review(&review, "proposed a change to");
+                self.print_review(&review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
-                let former = self.revisions.insert(review.id, review.revision);
-                if former.is_some_and(|former| former < review.revision) {
-                    self.say_review(&review, "revised its change to");
+                let previous = self.revisions.insert(review.id, review.revision);
+                if previous.is_some_and(|previous| previous < review.revision) {
+                    self.print_review(&review, "revised its change to");
                 }
             }
             Notification::ReviewClosed(closed) => {
                 self.revisions.remove(&closed.review);
-                let path = self.short(&closed.path);
+                let path = self.display_name(&closed.path);
                 self.output
                     .news(&format!("Review {} ({path}) was {}.", closed.review, closed.outcome));
                 if closed.outcome == ReviewOutcome::Accepted {
@@ -192,8 +192,8 @@ impl Narrator {
         }
     }
 
-    fn say_review(&self, review: &ReviewSummary, what: &str) {
-        let (agent, path) = (printable_line(&review.agent), self.short(&review.path));
+    fn print_review(&self, review: &ReviewSummary, what: &str) {
+        let (agent, path) = (printable_line(&review.agent), self.display_name(&review.path));
         let (id, size) = (review.id, review.size);
         self.output.news(&format!(
             "{agent} {what} {path} (+{} −{}).\n  \
@@ -202,8 +202,8 @@ impl Narrator {
         ));
     }
 
-    /// A path as people say it: from the folder of the workspace on.
-    fn short(&self, path: &str) -> String {
+    /// A path relative to its workspace folder.
+    fn display_name(&self, path: &str) -> String {
         let inside = self
             .workspace
             .iter()

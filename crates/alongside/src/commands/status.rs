@@ -1,4 +1,4 @@
-//! `alongside status`: the companions that run.
+//! `alongside status`: lists running companions.
 
 use std::process::ExitCode;
 
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::command_line::Common;
 use crate::printable::printable_line;
+use alongside_companion::companion_record;
+use alongside_companion::connect_target::ConnectTarget;
 use alongside_companion::doctor;
 use alongside_companion::places::Places;
-use alongside_companion::running;
-use alongside_companion::who::Found;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let places = Places::of_user()?;
-    let here = running::nearest(&places, &common.directory()).map(|record| record.pid);
+    let here = companion_record::nearest(&places, &common.directory()).map(|record| record.pid);
     let mut companions: Vec<Status> = Vec::new();
-    let mut silent = Vec::new();
-    for record in running::all(&places) {
+    let mut unresponsive = Vec::new();
+    for record in companion_record::all(&places) {
         let answer = async { record.connect(false).await?.call(Request::Status(Nothing {})).await };
         match answer.await {
             Ok(status) => companions.push(status),
-            Err(error) => silent.push(format!(
+            Err(error) => unresponsive.push(format!(
                 "The companion with pid {} is not responding: {error}",
                 record.pid
             )),
@@ -31,24 +31,24 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     companions.sort_by_key(|status| Some(status.pid) != here);
     let directory = common.directory();
     let directory = directory.canonicalize().unwrap_or(directory);
-    let found: Vec<(&str, Found)> = doctor::look_up(&directory)?
+    let targets: Vec<(&str, ConnectTarget)> = doctor::look_up(&directory)?
         .into_iter()
-        .filter_map(|(agent, _, found)| Some((agent, found?)))
+        .filter_map(|(agent, _, target)| Some((agent, target?)))
         .collect();
-    let by_agent: Vec<Value> = found
+    let by_agent: Vec<Value> = targets
         .iter()
-        .map(|(agent, found)| json!({ "agent": agent, "found": found }))
+        .map(|(agent, target)| json!({ "agent": agent, "found": target }))
         .collect();
-    let value = json!({ "companions": companions, "here": here, "found": by_agent, "silent": silent });
-    common
-        .output()
-        .answer(&value, || words(&companions, here, &silent) + &who_is_found(&found));
+    let value = json!({ "companions": companions, "here": here, "found": by_agent, "silent": unresponsive });
+    common.output().answer(&value, || {
+        format_companions(&companions, here, &unresponsive) + &format_targets(&targets)
+    });
     Ok(ExitCode::SUCCESS)
 }
 
-fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String {
-    let mut words = String::new();
-    if companions.is_empty() && silent.is_empty() {
+fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[String]) -> String {
+    let mut text = String::new();
+    if companions.is_empty() && unresponsive.is_empty() {
         return "No companion is running. Run `alongside` to start one for the current directory.\n".to_owned();
     }
     for status in companions {
@@ -62,7 +62,7 @@ fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String 
         } else {
             ""
         };
-        words.push_str(&format!(
+        text.push_str(&format!(
             "{} for {}{mark}, pid {}, port {}\n",
             status.display_name,
             folders.join(", "),
@@ -70,36 +70,36 @@ fn words(companions: &[Status], here: Option<u32>, silent: &[String]) -> String 
             status.port
         ));
         if status.agents.is_empty() {
-            words.push_str("  no agents connected\n");
+            text.push_str("  no agents connected\n");
         }
         for agent in &status.agents {
             let state = if agent.listening { "connected" } else { "reconnecting" };
-            words.push_str(&format!("  {} is {state}\n", printable_line(&agent.name)));
+            text.push_str(&format!("  {} is {state}\n", printable_line(&agent.name)));
         }
         match status.reviews.len() {
-            0 => words.push_str("  no pending changes\n"),
-            1 => words.push_str("  1 pending change: `alongside diff list`\n"),
-            many => words.push_str(&format!("  {many} pending changes: `alongside diff list`\n")),
+            0 => text.push_str("  no pending changes\n"),
+            1 => text.push_str("  1 pending change: `alongside diff list`\n"),
+            many => text.push_str(&format!("  {many} pending changes: `alongside diff list`\n")),
         }
         for problem in &status.problems {
-            words.push_str(&format!("  warning: {problem}\n"));
+            text.push_str(&format!("  warning: {problem}\n"));
         }
     }
-    for line in silent {
-        words.push_str(&format!("{line}\n"));
+    for line in unresponsive {
+        text.push_str(&format!("{line}\n"));
     }
-    words
+    text
 }
 
-/// Who is found by agents that are started here; in one sentence, if they agree.
-fn who_is_found(found: &[(&str, Found)]) -> String {
-    let agree = found.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    let sentence = |agents: &str, found: &Found| format!("{agents} started here {}\n", found.words());
-    match found {
+/// Which companion agents started here would pick; one sentence if they agree.
+fn format_targets(targets: &[(&str, ConnectTarget)]) -> String {
+    let agree = targets.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let sentence = |agents: &str, target: &ConnectTarget| format!("{agents} started here {}\n", target.to_text());
+    match targets {
         [(_, first), ..] if agree => {
-            let agents: Vec<&str> = found.iter().map(|(agent, _)| *agent).collect();
+            let agents: Vec<&str> = targets.iter().map(|(agent, _)| *agent).collect();
             sentence(&agents.join(" and "), first)
         }
-        _ => found.iter().map(|(agent, found)| sentence(agent, found)).collect(),
+        _ => targets.iter().map(|(agent, target)| sentence(agent, target)).collect(),
     }
 }

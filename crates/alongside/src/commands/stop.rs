@@ -1,4 +1,4 @@
-//! `alongside stop`: ends a companion.
+//! `alongside stop`: stops a companion.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,26 +9,28 @@ use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 
 use crate::command_line::{Common, Stop};
+use alongside_companion::companion_record::{self, CompanionRecord};
 use alongside_companion::places::Places;
 use alongside_companion::process_ended;
-use alongside_companion::running::{self, Record};
 
-/// A companion tells its agents before it ends, which takes them a moment.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A companion delivers decisions before it exits, which takes its agents a moment.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(common: &Common, stop: &Stop) -> Result<ExitCode> {
     let places = Places::of_user()?;
     let records = if stop.all {
-        running::all(&places)
+        companion_record::all(&places)
     } else {
-        running::nearest(&places, &common.directory()).into_iter().collect()
+        companion_record::nearest(&places, &common.directory())
+            .into_iter()
+            .collect()
     };
     if records.is_empty() && !stop.all {
         bail!("no companion is running for {}", common.directory().display());
     }
     let mut stopped = Vec::new();
     for record in records {
-        end(&record).await?;
+        stop_one(&record).await?;
         stopped.push(record.pid);
     }
     common
@@ -41,18 +43,18 @@ pub(crate) async fn run(common: &Common, stop: &Stop) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn end(record: &Record) -> Result<()> {
+async fn stop_one(record: &CompanionRecord) -> Result<()> {
     match record
         .connect(false)
         .await?
         .call::<Nothing>(Request::Stop(Nothing {}))
         .await
     {
-        // It may end before it has answered.
-        Ok(_) | Err(ClientError::HungUp) => {}
+        // It may exit before it has responded.
+        Ok(_) | Err(ClientError::Closed) => {}
         Err(error) => return Err(error.into()),
     }
-    tokio::time::timeout(PATIENCE, process_ended(record.pid))
+    tokio::time::timeout(STOP_TIMEOUT, process_ended(record.pid))
         .await
         .map_err(|_| {
             anyhow!(

@@ -66,7 +66,7 @@ fn an_agent_that_is_not_installed_is_an_error_that_says_so() {
 #[test]
 fn mcp_is_spoken_on_standard_input_and_output() {
     let sandbox = Sandbox::new();
-    assert!(sandbox.failure(&["mcp-stdio"]).contains("no companion serves"));
+    assert!(sandbox.failure(&["mcp-stdio"]).contains("no companion is running"));
     let _serving = sandbox.serve();
     let mut relay = sandbox
         .command(&["mcp-stdio"])

@@ -152,7 +152,7 @@ async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_i
     let (mut other, _) = Client::connect(port, &token, "other", false).await.unwrap();
     let refused = other.call::<Value>(Request::TerminalEnvironment(Nothing {})).await;
     assert!(
-        matches!(&refused, Err(ClientError::Said { kind, .. }) if kind == "onlyOverABridge"),
+        matches!(&refused, Err(ClientError::Rejected { kind, .. }) if kind == "onlyOverABridge"),
         "{refused:?}"
     );
 }
@@ -251,21 +251,21 @@ fn the_check_says_what_a_plugin_does_not_do() {
     };
     let silent = failing("exit 0");
     assert!(
-        silent.iter().any(|rule| rule.starts_with("says hello first")),
+        silent.iter().any(|rule| rule.starts_with("sends `hello` first")),
         "{silent:?}"
     );
-    assert!(silent.iter().any(|rule| rule.starts_with("ends when")), "{silent:?}");
+    assert!(silent.iter().any(|rule| rule.starts_with("exits when")), "{silent:?}");
     let loses_carriage_returns = failing(&model_plugin("| sed 's/\\\\r//g'"));
     assert_eq!(
         loses_carriage_returns,
-        ["leaves byte order mark, line endings and a missing final newline as they were"]
+        ["preserves the byte order mark, line endings and a missing final newline"]
     );
     let counts_from_nought = failing(&model_plugin("").replace("\"character\":1", "\"character\":0"));
     assert_eq!(
         counts_from_nought,
         [
-            "reports where the cursor is, from line 1 and character 1 on",
-            "sends nothing that has to be refused"
+            "reports the cursor position, counting from 1",
+            "sends no invalid requests"
         ]
     );
 }

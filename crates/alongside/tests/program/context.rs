@@ -97,8 +97,8 @@ fn a_mistake_in_the_settings_is_reported_with_its_place() {
     assert!(
         sandbox
             .failure(&["serve"])
-            .contains("a workspace cannot set `companion.name`")
+            .contains("`companion.name` cannot be set by a workspace")
     );
     sandbox.write(".alongside.toml", "[privacy]\nhide = ['a{b']\n");
-    assert!(sandbox.failure(&["serve"]).contains("is not a pattern"));
+    assert!(sandbox.failure(&["serve"]).contains("invalid pattern"));
 }

@@ -75,7 +75,7 @@ async fn a_rejected_change_is_told_and_a_second_decision_hears_of_the_first() {
         json!({ "filePath": "/nowhere/new.txt" })
     );
     let error = sandbox.failure(&["diff", "accept", "1"]);
-    assert!(error.contains("review 1 is over: it was rejected"), "{error}");
+    assert!(error.contains("review 1 is closed: it was rejected"), "{error}");
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn an_unknown_or_ambiguous_review_is_an_error_that_lists_the_candidates() 
     assert!(
         sandbox
             .failure(&["diff", "show", "a.txt"])
-            .contains("none waits at all")
+            .contains("there are no pending changes")
     );
     let one = Agent::connect(&serving).await;
     let two = Agent::connect_as(&serving, "streamable-http-client", "1.0.0").await;
@@ -96,13 +96,13 @@ async fn an_unknown_or_ambiguous_review_is_an_error_that_lists_the_candidates() 
     assert!(ambiguous.contains("more than one") && ambiguous.contains("Gemini CLI") && ambiguous.contains("Qwen Code"));
     let unknown = sandbox.failure(&["diff", "accept", "b.txt"]);
     assert!(
-        unknown.contains("no change waits for `b.txt`; these do:") && unknown.contains(&path),
+        unknown.contains("no pending change matches `b.txt`; pending changes:") && unknown.contains(&path),
         "{unknown}"
     );
     let as_json = sandbox.output(&["diff", "accept", "7", "--json"]);
     let error: Value = serde_json::from_slice(&as_json.stdout).unwrap();
     assert!(
-        error["error"]["message"].as_str().unwrap().contains("these do"),
+        error["error"]["message"].as_str().unwrap().contains("pending changes"),
         "{error}"
     );
     assert_eq!(as_json.status.code(), Some(1));
@@ -168,10 +168,7 @@ async fn who_empties_a_file_is_told_that_the_agent_would_not() {
     fs::write(sandbox.path("empty"), "").unwrap();
     let empty = sandbox.path("empty").to_str().unwrap().to_owned();
     let error = sandbox.failure(&["diff", "accept", "1", "--content-file", &empty]);
-    assert!(
-        error.contains("takes an empty text as \"nothing was edited\""),
-        "{error}"
-    );
+    assert!(error.contains("treats an empty text as \"not edited\""), "{error}");
     sandbox.words(&["diff", "accept", "1", "--content-file", &empty, "--even-if-empty"]);
     assert_eq!(agent.told("ide/diffAccepted").await["content"], "");
 }
@@ -261,7 +258,7 @@ async fn a_file_that_changes_meanwhile_is_merged_and_a_conflict_must_be_decided(
         (sandbox.json(&["diff", "list"])[0]["conflicts"] == 1).then_some(())
     });
     let error = sandbox.failure(&["diff", "accept", "1"]);
-    assert!(error.contains("in conflict"), "{error}");
+    assert!(error.contains("hunks conflict"), "{error}");
     let hunk = sandbox.json(&["diff", "show", "1"])["hunks"][0]["id"].to_string();
     sandbox.words(&["diff", "hunk", "1", &hunk, "accept"]);
     sandbox.words(&["diff", "accept", "1"]);
@@ -335,7 +332,7 @@ async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
     };
     assert_eq!((heard.version, heard.changes[0].insert.as_str()), (2, "first "));
     let late = two.call::<Value>(change(1, "late ")).await;
-    assert!(matches!(late, Err(ClientError::Said { kind, .. }) if kind == "stale"));
+    assert!(matches!(late, Err(ClientError::Rejected { kind, .. }) if kind == "stale"));
     assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], "first text");
 }
 
@@ -349,7 +346,7 @@ async fn a_file_in_another_encoding_is_shown_as_such_and_never_mangled() {
     agent.propose(&path, "un caf\u{e9}\n").await;
     let shown = sandbox.json(&["diff", "show", "1"]);
     assert!(shown.get("base").is_none() && shown["newFile"] == false, "{shown}");
-    assert!(shown["notes"][0].as_str().unwrap().contains("not in UTF-8"), "{shown}");
+    assert!(shown["notes"][0].as_str().unwrap().contains("not UTF-8"), "{shown}");
     sandbox.words(&["diff", "accept", "1"]);
     assert_eq!(agent.told("ide/diffAccepted").await["content"], "un caf\u{e9}\n");
     assert_eq!(fs::read(&path).unwrap(), b"un caf\xe9\n");

@@ -155,7 +155,7 @@ fn several_folders_are_announced_together() {
 fn a_workspace_that_is_no_directory_is_refused() {
     let sandbox = Sandbox::new();
     let error = sandbox.failure(&["serve", "--workspace", "missing"]);
-    assert!(error.contains("the workspace folder missing cannot be used"), "{error}");
+    assert!(error.contains("cannot use the workspace folder missing"), "{error}");
     let file = sandbox.write("a.txt", "");
     assert!(
         sandbox
@@ -227,7 +227,7 @@ fn a_program_that_would_be_started_is_tried_before_the_doctor_counts_it() {
         assert_eq!(output.status.success(), connects);
         if !connects {
             let reason = finding["agents"][0]["reason"].as_str().unwrap();
-            assert!(reason.contains("it ends without an answer"), "{reason}");
+            assert!(reason.contains("it exited without responding"), "{reason}");
         }
     }
 }
@@ -263,6 +263,32 @@ async fn the_files_are_written_again_when_the_workspace_changes() {
         refused
             .unwrap_err()
             .to_string()
-            .contains("absolute path of a directory")
+            .contains("absolute path to an existing directory")
     );
+}
+
+/// An ignore file that nothing writes to stands for every slow read: opening it waits for a writer.
+#[cfg(unix)]
+#[tokio::test]
+async fn workspace_change_reaches_the_files_while_a_read_hangs() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let folder = sandbox.path("slow");
+    fs::create_dir(&folder).unwrap();
+    let pipe = folder.join(".geminiignore");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut front_end = serving.front_end(&sandbox).await;
+    let folders = Folders {
+        folders: vec![folder.clone()],
+    };
+    front_end.call::<Value>(Request::WorkspaceSet(folders)).await.unwrap();
+    for file in &serving.files {
+        wait_for("the new workspace", || {
+            let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+            (content["workspacePath"] == json!(folder)).then_some(())
+        });
+    }
+    serving.signal("TERM");
+    assert_eq!(serving.wait().0, Some(0));
+    assert!(sandbox.discovery_files().is_empty());
 }

@@ -73,14 +73,11 @@ fn detect_says_the_editor_the_evidence_and_what_agents_believe() {
     for agent in sandbox.json(&["detect"])["agents"].as_array().unwrap() {
         assert_eq!(
             agent["believes"]["displayName"], "Neovim",
-            "a companion's file says so: {agent}"
+            "from a discovery file: {agent}"
         );
     }
     let words = sandbox.words(&["detect"]);
-    assert!(
-        words.contains("would take it for Neovim (a companion's file says so)"),
-        "{words}"
-    );
+    assert!(words.contains("would detect Neovim (from a discovery file)"), "{words}");
 }
 
 #[test]
@@ -115,7 +112,7 @@ fn without_a_name_what_was_found_is_offered_and_nothing_is_done() {
     let sandbox = sandbox_with("windsurf");
     let words = String::from_utf8(run(&sandbox, &["install"]).stdout).unwrap();
     assert!(
-        words.contains("Would be installed for Windsurf") && words.contains("--yes"),
+        words.contains("Would install for Windsurf") && words.contains("--yes"),
         "{words}"
     );
     let offers = json_of(&sandbox, &["install"]);
@@ -145,7 +142,7 @@ fn an_unknown_editor_is_an_error_that_names_the_known_ones() {
     let sandbox = Sandbox::new();
     let error = sandbox.failure(&["install", "edlin"]);
     assert!(
-        error.contains("no editor is called `edlin`") && error.contains("neovim"),
+        error.contains("unknown editor `edlin`") && error.contains("neovim"),
         "{error}"
     );
 }

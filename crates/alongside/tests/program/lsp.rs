@@ -43,7 +43,7 @@ async fn what_an_editor_opens_and_selects_reaches_agents() {
     let said = editor.wait_for_method("window/showMessage");
     assert_eq!(
         said["params"]["message"],
-        "Agents see 1 line of a b.md with your next message."
+        "Agents will see 1 line of a b.md with your next message."
     );
     editor.tell("textDocument/didClose", &json!({ "textDocument": document }));
     let seen = agent.told("ide/contextUpdate").await;
@@ -206,7 +206,7 @@ async fn a_draft_that_is_closed_without_saving_is_kept() {
     let is_warned = |message: &Value| {
         message["params"]["message"]
             .as_str()
-            .is_some_and(|text| text.contains("goes nowhere"))
+            .is_some_and(|text| text.contains("have no effect"))
     };
     editor.wait(is_warned);
 }
@@ -268,7 +268,7 @@ async fn an_action_about_a_proposal_that_was_replaced_does_nothing() {
         said["params"]["message"]
             .as_str()
             .unwrap()
-            .contains("something else meanwhile"),
+            .contains("since revised this change"),
         "{said}"
     );
     let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
@@ -341,7 +341,10 @@ async fn a_question_is_asked_where_it_can_be_and_is_never_relied_on() {
     editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "result": { "success": false } }));
     let said = editor.wait(|message| message["method"] == "window/showMessage");
     assert!(
-        said["params"]["message"].as_str().unwrap().contains("a.md.diff to see"),
+        said["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("a.md.diff to view"),
         "{said}"
     );
     // Long after, and after somebody else decided.
@@ -427,7 +430,7 @@ fn nonsense_is_answered_and_does_no_harm() {
     editor.ask("workspace/executeCommand", &command);
     let said = editor.wait_for_method("window/showMessage");
     assert!(
-        said["params"]["message"].as_str().unwrap().contains("no review 7"),
+        said["params"]["message"].as_str().unwrap().contains("No review 7"),
         "{said}"
     );
     let unknown = editor.ask("workspace/executeCommand", &json!({ "command": "rm" }));

@@ -20,6 +20,7 @@ mod install;
 mod lsp;
 mod restart;
 mod sandbox;
+mod shutdown;
 mod tidy;
 mod who_is_found;
 mod words;

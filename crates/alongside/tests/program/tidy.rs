@@ -23,23 +23,122 @@ fn crates() -> BTreeMap<String, toml::Table> {
         .collect()
 }
 
+/// The layers, lowest first. A crate depends only on crates of lower layers.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("core", &["alongside-core"]),
+    (
+        "shared",
+        &[
+            "alongside-protocol",
+            "alongside-wire",
+            "alongside-loopback",
+            "alongside-journal",
+        ],
+    ),
+    (
+        "adapters",
+        &[
+            "alongside-mcp",
+            "alongside-front",
+            "alongside-lsp",
+            "alongside-agent",
+            "alongside-discovery",
+            "alongside-install",
+            "alongside-page",
+            "alongside-terminal",
+        ],
+    ),
+    ("companion", &["alongside-companion"]),
+    ("binary", &["alongside"]),
+];
+
+/// What tests share. No program depends on it.
+const TESTING: &str = "alongside-testing";
+
+/// Dependencies within a layer that are allowed all the same.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    // The process table and the environment that both detect editors with live in discovery.
+    ("alongside-install", "alongside-discovery"),
+];
+
+fn layer(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|(_, crates)| crates.contains(&name))
+}
+
+/// Why a crate must not depend on another crate of ours, if so.
+fn forbidden(name: &str, section: &str, dependency: &str) -> Option<String> {
+    if dependency == TESTING {
+        return (section != "dev-dependencies" && name != TESTING)
+            .then(|| format!("{name} may depend on {TESTING} only as a dev-dependency"));
+    }
+    // Tests may need anything, and nothing else depends on what they need.
+    if name == TESTING || EXCEPTIONS.contains(&(name, dependency)) {
+        return None;
+    }
+    match (layer(name), layer(dependency)) {
+        (Some(upper), Some(lower)) if lower < upper => None,
+        (Some(_), Some(_)) => Some(format!(
+            "{name} must not depend on {dependency}: it is not in a lower layer"
+        )),
+        _ => Some(format!("{name} or {dependency} is not in the table of layers")),
+    }
+}
+
 #[test]
-fn a_library_depends_on_the_core_and_on_no_other_crate_of_ours() {
+fn dependencies_point_to_lower_layers() {
     let crates = crates();
-    for (name, manifest) in crates.iter().filter(|(name, _)| *name != "alongside") {
-        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let Some(dependencies) = manifest.get(section).and_then(toml::Value::as_table) else {
-                continue;
-            };
-            for dependency in dependencies
-                .keys()
-                .filter(|dependency| crates.contains_key(*dependency))
+    for (name, manifest) in &crates {
+        assert!(layer(name).is_some() || name == TESTING, "{name} is in no layer");
+        for (section, dependency) in dependencies(manifest) {
+            if crates.contains_key(&dependency)
+                && let Some(reason) = forbidden(name, &section, &dependency)
             {
-                let allowed = dependency == "alongside-core" && name != "alongside-core";
-                assert!(allowed, "{name} must not depend on {dependency}");
+                panic!("{reason}");
             }
         }
     }
+}
+
+#[test]
+fn layers_forbid_what_they_should() {
+    for (name, section, dependency, allowed) in [
+        ("alongside-wire", "dependencies", "alongside-core", true),
+        ("alongside-core", "dependencies", "alongside-wire", false),
+        ("alongside-wire", "dependencies", "alongside-loopback", false),
+        ("alongside-mcp", "dependencies", "alongside-wire", true),
+        ("alongside-mcp", "dependencies", "alongside-front", false),
+        ("alongside-mcp", "dev-dependencies", "alongside-front", false),
+        ("alongside-page", "dependencies", "alongside-companion", false),
+        ("alongside", "dependencies", "alongside-core", true),
+        ("alongside-mcp", "dev-dependencies", "alongside-testing", true),
+        ("alongside-mcp", "dependencies", "alongside-testing", false),
+        ("alongside-testing", "dependencies", "alongside-mcp", true),
+        ("alongside-mcp", "dependencies", "alongside-unknown", false),
+    ] {
+        let reason = forbidden(name, section, dependency);
+        assert_eq!(reason.is_none(), allowed, "{name} -> {dependency}: {reason:?}");
+    }
+}
+
+/// Every dependency with the section it is in, those for one platform included.
+fn dependencies(manifest: &toml::Table) -> Vec<(String, String)> {
+    let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let tables = targets
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, target)| target.as_table());
+    let in_table = |table: &toml::Table| {
+        let names = sections.iter().flat_map(|section| {
+            let names = table.get(*section).and_then(toml::Value::as_table);
+            names
+                .into_iter()
+                .flat_map(toml::Table::keys)
+                .map(|name| ((*section).to_owned(), name.clone()))
+        });
+        names.collect::<Vec<_>>()
+    };
+    tables.chain([manifest]).flat_map(in_table).collect()
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn the_editor_that_was_used_last_is_found() {
     assert_eq!(found["because"], "usedLast");
     assert_eq!(found["others"][0]["pid"], one.bridge.id());
     let sentence = format!(
-        "started here would find The Editor (pid {}), because it was used last; also running: The Editor (pid {})",
+        "started here would pick The Editor (pid {}), because it was used most recently; also running: The Editor (pid {})",
         other.editor.id(),
         one.editor.id()
     );
@@ -127,7 +127,7 @@ fn a_companion_without_an_editor_yields_to_an_editor_and_comes_back_when_that_en
     assert_eq!(status["found"][0]["found"]["because"], "hasEditor");
     let words = sandbox.words(&["status"]);
     let sentence = format!(
-        "would find The Editor (pid {}), because it belongs to an editor; also running: Alongside (pid {})",
+        "would pick The Editor (pid {}), because it belongs to an editor; also running: Alongside (pid {})",
         editor.editor.id(),
         alone.pid()
     );

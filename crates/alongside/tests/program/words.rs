@@ -9,12 +9,12 @@ fn commands_without_a_companion_say_what_to_do() {
     let sandbox = Sandbox::new();
     let error = sandbox.failure(&["diff", "list"]);
     assert!(
-        error.contains("no companion serves") && error.contains("start one there with `alongside`"),
+        error.contains("no companion is running for") && error.contains("run `alongside` there to start one"),
         "{error}"
     );
-    assert!(sandbox.words(&["status"]).contains("No companion runs."));
+    assert!(sandbox.words(&["status"]).contains("No companion is running."));
     assert_eq!(sandbox.json(&["status"])["companions"], json!([]));
-    assert!(sandbox.failure(&["stop"]).contains("no companion serves"));
+    assert!(sandbox.failure(&["stop"]).contains("no companion is running for"));
     assert_eq!(sandbox.json(&["stop", "--all"]), json!({ "stopped": [] }));
 }
 
@@ -54,7 +54,7 @@ fn a_terminal_says_what_happens() {
     assert!(crate::sandbox::wait_for("its end", || child.try_wait().unwrap()).success());
     let words = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
     assert!(
-        words.contains("is ready for") && words.contains("Now start `gemini` or `qwen`"),
+        words.contains("is running for") && words.contains("Start `gemini` or `qwen`"),
         "{words}"
     );
 }
@@ -78,7 +78,10 @@ fn a_second_companion_for_the_same_directory_says_so() {
     );
     let words = std::io::read_to_string(second.stdout.take().unwrap()).unwrap();
     assert!(
-        words.contains(&format!("Alongside (pid {}) serves this directory too", first.pid())),
+        words.contains(&format!(
+            "Alongside (pid {}) is also running for this directory",
+            first.pid()
+        )),
         "{words}"
     );
 }

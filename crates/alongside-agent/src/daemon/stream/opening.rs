@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use alongside_wire::sse::SseReader;
 use hyper::header::{ACCEPT, HeaderName};
 
-use super::{EventStream, LONGEST_EVENT, Live, Phase, StreamItem, turn_end};
+use super::{EventStream, Live, MAX_EVENT_BYTES, Phase, StreamItem, turn_end};
 use crate::daemon::client::of_session;
 use crate::daemon::error::DaemonError;
 use crate::daemon::session::Cursor;
-use crate::daemon::sse::SseReader;
 use crate::daemon::transport::{Call, encoded};
 
 const EPOCH: HeaderName = HeaderName::from_static("x-qwen-event-epoch");
@@ -19,7 +19,7 @@ impl EventStream {
     pub(super) async fn connect(&mut self) -> Result<(), DaemonError> {
         let identity = self.session.client_id();
         let mut path = of_session(
-            self.session.session_id(),
+            self.session.session_id().as_str(),
             "events?snapshot=1&maxQueued=2048&connectReason=",
         );
         path.push_str(self.why_connect);
@@ -37,7 +37,7 @@ impl EventStream {
             }
         }
         let opened = self.session.client().transport.stream(call).await;
-        let (response, connection) = match opened {
+        let response = match opened {
             Ok(opened) => opened,
             Err(error) if error.is_session_gone() => return self.reopen(error).await,
             Err(error) if error.has_code("invalid_client_id") => {
@@ -56,9 +56,8 @@ impl EventStream {
         let live = Live {
             strange_epoch: both.is_some_and(|(ours, theirs)| ours != theirs),
             replaying: self.position.last_event_id.is_some(),
-            body: response.into_body(),
-            _connection: connection,
-            reader: SseReader::new(LONGEST_EVENT),
+            chunks: response.into_chunks(),
+            reader: SseReader::new(MAX_EVENT_BYTES),
             epoch,
             held: BTreeMap::new(),
         };
@@ -98,7 +97,7 @@ impl EventStream {
         let workspace = Some(self.session.workspace()).filter(|workspace| !workspace.is_empty());
         let client = self.session.client();
         let loaded = client
-            .load(self.session.session_id(), workspace, identity.as_deref())
+            .load(self.session.session_id().as_str(), workspace, identity.as_deref())
             .await;
         let mut handle = match loaded {
             Ok(handle) => handle,
@@ -107,8 +106,8 @@ impl EventStream {
         };
         self.session.take_identity(&handle);
         let history = handle.take_history();
-        self.session.remember_ends(handle.turn_ends());
-        self.session.remember_ends(history.iter().filter_map(turn_end));
+        self.session.remember_turn_ends(handle.turn_ends());
+        self.session.remember_turn_ends(history.iter().filter_map(turn_end));
         self.position = Cursor {
             last_event_id: Some(handle.last_event_id.unwrap_or_default()),
             epoch: handle.event_epoch.take(),

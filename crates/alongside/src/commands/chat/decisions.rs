@@ -72,7 +72,7 @@ impl Decisions {
         let answer = json!({"type": "answer", "requestId": id, "decision": decision});
         match command(client, answer).await {
             // Somebody else was faster.
-            Err(ClientError::Said { .. }) | Ok(_) => Ok(()),
+            Err(ClientError::Rejected { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -128,7 +128,7 @@ async fn decide(client: &mut Client, review: ReviewId, accept: bool) -> Result<(
     };
     match client.call::<Value>(request).await {
         // Somebody else was faster.
-        Err(ClientError::Said { .. }) | Ok(_) => Ok(()),
+        Err(ClientError::Rejected { .. }) | Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -14,10 +14,10 @@ use serde_json::Value;
 use crate::command_line::{Chat, Common, Serve};
 use crate::commands::page::open_in_browser;
 use crate::commands::serve;
-use crate::signals::EndSignals;
-use alongside_companion::Running;
+use crate::signals::ShutdownSignals;
+use alongside_companion::RunningCompanion;
+use alongside_companion::companion_record;
 use alongside_companion::places::Places;
-use alongside_companion::running;
 use decisions::Decisions;
 use turn::Turn;
 
@@ -34,30 +34,30 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
     } else {
         prompt
     };
-    let mut signals = EndSignals::register().context("cannot install signal handlers")?;
+    let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     let hello = Hello {
         watch: true,
         chat: true,
         ..Hello::new("alongside chat")
     };
     let places = Places::of_user()?;
-    if let Some(record) = running::nearest(&places, &common.directory()) {
+    if let Some(record) = companion_record::nearest(&places, &common.directory()) {
         let client = record.connect_as(hello).await?;
         let decisions = Decisions::new(chat.yes, false);
         return ask(common, &chat, client, prompt, decisions, &mut signals).await;
     }
-    let own = Running::start(serve::options(common, Serve::default())).await?;
+    let own = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     let client = own.record().connect_as(hello).await?;
     // Nobody else is there to decide anything.
     let decisions = Decisions::new(chat.yes, true);
     let answered = ask(common, &chat, client, prompt, decisions, &mut signals).await;
-    own.end().await;
+    own.stop().await;
     answered
 }
 
 /// Where the chat is on the page.
 async fn link(common: &Common, open: bool) -> Result<ExitCode> {
-    let mut companion = running::connect_nearest(&common.directory()).await?;
+    let mut companion = companion_record::connect_nearest(&common.directory()).await?;
     let mut link: PageLink = companion.call(Request::PageLink(Nothing {})).await?;
     link.url.push_str("#chat");
     if open {
@@ -74,7 +74,7 @@ async fn ask(
     mut client: Client,
     prompt: String,
     decisions: Decisions,
-    signals: &mut EndSignals,
+    signals: &mut ShutdownSignals,
 ) -> Result<ExitCode> {
     let agent = tokio::select! {
         connected = connect(&mut client, chat.agent.as_deref()) => connected?,

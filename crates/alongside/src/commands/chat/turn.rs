@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::decisions::{Decisions, say};
 use crate::output::Output;
 use crate::printable::{printable, printable_line};
-use crate::signals::EndSignals;
+use crate::signals::ShutdownSignals;
 
 /// The exit code of a turn that was cancelled, or that the agent refused.
 pub(super) const CANCELLED: u8 = 3;
@@ -53,7 +53,7 @@ impl Turn {
     }
 
     /// Prints what comes until the turn ends.
-    pub(super) async fn follow(mut self, mut client: Client, signals: &mut EndSignals) -> Result<ExitCode> {
+    pub(super) async fn follow(mut self, mut client: Client, signals: &mut ShutdownSignals) -> Result<ExitCode> {
         self.ask_again(&mut client).await?;
         let reviews: Vec<ReviewSummary> = client.call(Request::ReviewList(Nothing {})).await?;
         for review in reviews {

@@ -67,7 +67,7 @@ fn failures_are_told_by_the_exit_code() {
     assert!(stderr.contains("400 upstream refused"), "{stderr}");
     let (code, _, stderr) = answered(&sandbox, &["hello", "--agent", "nobody"]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("there is no agent `nobody`"), "{stderr}");
+    assert!(stderr.contains("unknown agent `nobody`"), "{stderr}");
     let (code, _, stderr) = answered(&sandbox, &["die", "--agent", "scripted"]);
     assert_eq!(code, Some(1), "{stderr}");
     assert!(!stderr.contains("s3cret-key"), "{stderr}");
@@ -79,7 +79,7 @@ fn permission_is_declined_unless_somebody_says_yes() {
     let sandbox = sandbox();
     let (code, stdout, stderr) = answered(&sandbox, &["ask", "--agent", "scripted"]);
     assert_eq!((code, stdout.as_str()), (Some(0), "selected no"));
-    assert!(stderr.contains("declined: Edit"), "{stderr}");
+    assert!(stderr.contains("denied: Edit"), "{stderr}");
     let (_, stdout, stderr) = answered(&sandbox, &["ask", "--agent", "scripted", "--yes"]);
     assert_eq!(stdout, "selected yes", "{stderr}");
 }

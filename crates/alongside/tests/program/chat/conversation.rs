@@ -14,7 +14,7 @@ use crate::sandbox::{Agent, PATIENCE};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (String, String) {
     match result.unwrap_err() {
-        ClientError::Said { kind, message } => (kind, message),
+        ClientError::Rejected { kind, message } => (kind, message),
         other => panic!("{other}"),
     }
 }
@@ -122,7 +122,7 @@ async fn what_cannot_be_done_is_refused_with_a_sentence() {
     let (kind, message) = refused(front.choose("missing").await);
     assert_eq!(kind, "agentFailed");
     assert!(
-        message.contains("could not be started") && message.contains("on the PATH"),
+        message.contains("cannot start") && message.contains("on your PATH"),
         "{message}"
     );
     front.until("it is over", |front| front.phase == ChatPhase::Over).await;

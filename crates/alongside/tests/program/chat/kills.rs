@@ -122,7 +122,7 @@ impl Stage {
             match self.front.prompt(text).await {
                 Ok(prompt) => break prompt,
                 // A daemon that has only just gone.
-                Err(ClientError::Said { message, .. }) => {
+                Err(ClientError::Rejected { message, .. }) => {
                     assert!(start.elapsed() < PATIENCE, "{message}");
                     let _ = tokio::time::timeout(Duration::from_millis(50), self.front.step()).await;
                 }

@@ -1,0 +1,319 @@
+//! The state of a local agent's session: the turn, the queue, the open permission requests.
+
+use std::collections::{HashMap, VecDeque};
+
+use alongside_core::SessionId;
+use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel};
+use alongside_wire::rpc::RequestId;
+use serde_json::Value;
+
+use crate::conversation::{ContentBlock, SessionUpdate, Source, Translator, TurnEnd, read_models, read_modes};
+use crate::events::{EventSender, json_len};
+
+/// The daemon has the same limit.
+pub(super) const MAX_QUEUED_PROMPTS: usize = 5;
+
+/// Permission requests beyond this are cancelled.
+pub(super) const MAX_OPEN_REQUESTS: usize = 64;
+
+/// The limit of a history that is being loaded, as JSON. Beyond it, the oldest events are dropped, and a notice says so.
+const MAX_HISTORY_BYTES: usize = 64 * 1024 * 1024;
+
+/// Everything is sent while this is locked, so that events are in order.
+pub(super) struct SessionState {
+    events: EventSender,
+    phase: Phase,
+    pub(super) session_id: Option<SessionId>,
+    pub(super) translator: Translator,
+    /// A session is being opened: its events are held until the agent has responded.
+    opening: Option<Opening>,
+    pub(super) turn: Option<Turn>,
+    pub(super) queue: VecDeque<(String, Vec<ContentBlock>)>,
+    /// The open permission requests: the agent's id by ours.
+    pub(super) requests: HashMap<String, RequestId>,
+    /// The options of the session, for agents that have no other way of switching models.
+    pub(super) config_options: Value,
+    last_id: u64,
+    /// Distinguishes our ids from those of a previous process, whose conversation may be shown together with this one.
+    id_prefix: String,
+}
+
+enum Phase {
+    /// The connection is not current yet: its events are held.
+    Starting(Vec<AgentEvent>),
+    Started,
+    Over,
+}
+
+/// The running turn.
+pub(super) struct Turn {
+    /// The id of the `session/prompt` request.
+    pub(super) request: u64,
+    pub(super) prompt_id: String,
+    /// We asked the agent to cancel it.
+    pub(super) cancelling: bool,
+}
+
+struct Opening {
+    source: Source,
+    /// `None` for a new session.
+    session_id: Option<SessionId>,
+    held: VecDeque<(AgentEvent, usize)>,
+    held_bytes: usize,
+    /// Events were dropped.
+    truncated: bool,
+}
+
+impl Opening {
+    /// Holds an event, and as many of the previous ones as the limit allows.
+    fn hold(&mut self, event: AgentEvent, limit: usize) {
+        let bytes = json_len(&event);
+        self.held.push_back((event, bytes));
+        self.held_bytes += bytes;
+        while self.held_bytes > limit {
+            let Some((_, bytes)) = self.held.pop_front() else {
+                return;
+            };
+            self.held_bytes -= bytes;
+            self.truncated = true;
+        }
+    }
+}
+
+impl SessionState {
+    pub(super) fn new(events: EventSender) -> Self {
+        Self {
+            events,
+            phase: Phase::Starting(Vec::new()),
+            session_id: None,
+            translator: Translator::default(),
+            opening: None,
+            turn: None,
+            queue: VecDeque::new(),
+            requests: HashMap::new(),
+            config_options: Value::Null,
+            last_id: 0,
+            id_prefix: random_prefix(),
+        }
+    }
+
+    /// An id that was never used before.
+    pub(super) fn next_id(&mut self, what: &str) -> String {
+        self.last_id += 1;
+        format!("{what}-{}-{}", self.id_prefix, self.last_id)
+    }
+
+    pub(super) fn prompt_id(&self) -> Option<String> {
+        self.turn.as_ref().map(|turn| turn.prompt_id.clone())
+    }
+
+    pub(super) fn is_cancelling(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.cancelling)
+    }
+
+    pub(super) fn send(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        for event in events {
+            match (&mut self.phase, &mut self.opening) {
+                (Phase::Over, _) => {}
+                (_, Some(opening)) => opening.hold(event, MAX_HISTORY_BYTES),
+                (Phase::Starting(held), None) => held.push(event),
+                (Phase::Started, None) => self.events.send(event, None),
+            }
+        }
+    }
+
+    /// Sends what was held. `false` if the agent has exited since.
+    pub(super) fn start(&mut self) -> bool {
+        if let Phase::Starting(held) = &mut self.phase {
+            let held = std::mem::take(held);
+            self.phase = Phase::Started;
+            self.send(held);
+        }
+        !self.is_over()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    /// Sends the last event, if others were sent before it.
+    pub(super) fn disconnect(&mut self, kind: DisconnectKind, reason: &str, reopen: Option<SessionId>) {
+        self.opening = None;
+        self.send([AgentEvent::Disconnected {
+            kind,
+            reason: reason.to_owned(),
+            reopen: reopen.map(|id| id.to_string()),
+        }]);
+        self.phase = Phase::Over;
+    }
+
+    /// Holds events until [`SessionState::end_opening`].
+    pub(super) fn begin_opening(&mut self, source: Source, session_id: Option<SessionId>) {
+        self.opening = Some(Opening {
+            source,
+            session_id,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            truncated: false,
+        });
+        self.translator.forget();
+    }
+
+    /// Sends what was held. Without `connected` the session could not be opened: what was held is dropped, and the previous session
+    /// continues.
+    pub(super) fn end_opening(&mut self, connected: Option<AgentEvent>) {
+        let (Some(opening), Some(connected)) = (self.opening.take(), connected) else {
+            return;
+        };
+        let held = opening.held.into_iter().map(|(event, _)| event);
+        let truncated = opening.truncated.then(|| AgentEvent::Notice {
+            level: NoticeLevel::Information,
+            message: "Earlier messages in this conversation are no longer available.".to_owned(),
+        });
+        self.send([connected]);
+        if opening.source == Source::History {
+            let reason = "loaded".to_owned();
+            self.send([AgentEvent::HistoryStart { reason }]);
+            self.send(truncated);
+            self.send(held);
+            self.send([AgentEvent::HistoryEnd]);
+        } else {
+            self.send(held);
+        }
+    }
+
+    /// Handles a `session/update`.
+    pub(super) fn update(&mut self, params: &Value) {
+        let session = params.get("sessionId").and_then(Value::as_str);
+        let current = self.session_id.as_ref().map(SessionId::as_str);
+        let is_ours = match &self.opening {
+            Some(Opening {
+                session_id: Some(id), ..
+            }) => session == Some(id.as_str()),
+            // The id of a new session is not known yet.
+            Some(_) => session != current,
+            None => session == current,
+        };
+        if !is_ours {
+            tracing::debug!("ignoring an update for another session");
+            return;
+        }
+        let source = self.opening.as_ref().map_or(Source::Stream, |opening| opening.source);
+        let update = mode_in_text(SessionUpdate::read(params));
+        if let SessionUpdate::ConfigOptions(options) = &update {
+            let state = serde_json::json!({"configOptions": options});
+            self.set_options(&state);
+            return;
+        }
+        let prompt_id = self.prompt_id();
+        let events = self.translator.translate_update(update, prompt_id, source);
+        self.send(events);
+    }
+
+    /// Takes the models, modes and options from the response to opening a session, or from an update.
+    pub(super) fn set_options(&mut self, state: &Value) {
+        if let Some(options) = state.get("configOptions") {
+            self.config_options = options.clone();
+        }
+        let models = read_models(state).map(AgentEvent::Models);
+        self.send(models.into_iter().chain(read_modes(state).map(AgentEvent::Modes)));
+    }
+
+    /// Ends the running turn, if any.
+    pub(super) fn end_turn(&mut self, end: TurnEnd) {
+        if let Some(turn) = self.turn.take() {
+            let prompt_id = Some(turn.prompt_id);
+            self.send([AgentEvent::TurnEnded { prompt_id, end }]);
+        }
+    }
+
+    /// Closes a permission request. Returns the agent's id of it, to respond to; `None` if it is not open.
+    pub(super) fn close(&mut self, request_id: &str, option_id: Option<String>, own: bool) -> Option<RequestId> {
+        let id = self.requests.remove(request_id)?;
+        let events = self.translator.close_request(request_id, option_id, own);
+        self.send(events);
+        Some(id)
+    }
+
+    /// The agent has exited: ends the turn, empties the queue and closes the requests.
+    pub(super) fn abandon(&mut self, message: &str) {
+        let open: Vec<String> = self.requests.keys().cloned().collect();
+        for request_id in open {
+            self.close(&request_id, None, false);
+        }
+        self.end_turn(TurnEnd::Failed {
+            message: message.to_owned(),
+            code: None,
+        });
+        for (prompt_id, _) in std::mem::take(&mut self.queue) {
+            self.send([AgentEvent::PromptUnqueued {
+                prompt_id,
+                removed: true,
+            }]);
+        }
+    }
+}
+
+fn random_prefix() -> String {
+    let mut bytes = [0; 4];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = std::process::id().to_le_bytes();
+    }
+    format!("{:08x}", u32::from_le_bytes(bytes))
+}
+
+/// Gemini CLI reports a change of mode as a chunk of its answer.
+fn mode_in_text(update: SessionUpdate) -> SessionUpdate {
+    let SessionUpdate::AgentMessage { content, .. } = &update else {
+        return update;
+    };
+    let mode = content.as_text().and_then(|text| text.strip_prefix("[MODE_UPDATE] "));
+    match mode.filter(|mode| !mode.trim().contains(char::is_whitespace)) {
+        Some(mode) => SessionUpdate::Mode(mode.trim().to_owned()),
+        None => update,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::event_channel;
+
+    #[test]
+    fn mode_update_in_answer_text_is_recognized() {
+        let message = |text: &str| SessionUpdate::AgentMessage {
+            content: text.into(),
+            usage: None,
+        };
+        assert_eq!(
+            mode_in_text(message("[MODE_UPDATE] autoEdit")),
+            SessionUpdate::Mode("autoEdit".to_owned())
+        );
+        for text in ["[MODE_UPDATE] is what it says", "autoEdit"] {
+            assert_eq!(mode_in_text(message(text)), message(text));
+        }
+    }
+    #[test]
+    fn oversized_history_drops_its_oldest_events() {
+        let (events, mut receiver) = event_channel();
+        let mut state = SessionState::new(events);
+        state.start();
+        state.begin_opening(Source::History, Some(SessionId::new("s")));
+        let opening = state.opening.as_mut().unwrap();
+        for number in 0..10 {
+            let text = format!("{number}{}", "x".repeat(100));
+            opening.hold(AgentEvent::Suggestion { text }, 500);
+        }
+        assert!(opening.held_bytes <= 500 && opening.held.len() < 5);
+        state.end_opening(Some(AgentEvent::Reconnected));
+        let mut sent = Vec::new();
+        while let Some(event) = receiver.try_recv() {
+            sent.push(event);
+        }
+        assert_eq!(sent[0], AgentEvent::Reconnected);
+        assert!(matches!(sent[1], AgentEvent::HistoryStart { .. }));
+        assert!(matches!(sent[2], AgentEvent::Notice { .. }));
+        assert!(matches!(&sent[sent.len() - 2], AgentEvent::Suggestion { text } if text.starts_with('9')));
+        assert_eq!(sent[sent.len() - 1], AgentEvent::HistoryEnd);
+    }
+}

@@ -1,0 +1,194 @@
+//! A session of a daemon as an [`AgentConnection`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use alongside_core::{Secret, SessionId};
+use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use super::address::DaemonAddress;
+use super::answers::SessionPage;
+use super::event_task::EventTask;
+use super::open::{self, OpenedSession};
+use super::session::DaemonSessionClient;
+use super::session_state::SessionState;
+use crate::connection::{AgentConnection, OpenSession};
+use crate::conversation::Vote;
+use crate::error::AgentError;
+use crate::events::EventSender;
+use crate::mention::Query;
+
+/// Which daemon to connect to, and how.
+#[derive(Clone, Debug, Default)]
+pub struct DaemonOptions {
+    pub address: DaemonAddress,
+    pub token: Option<Secret>,
+    /// The trusted certificates: see [`super::ClientSettings::ca_file`].
+    pub ca_file: Option<PathBuf>,
+    /// The working directory; `None` for the daemon's first one.
+    pub workspace: Option<String>,
+    pub open: OpenSession,
+    /// The model to start with.
+    pub model: Option<String>,
+    /// The approval mode to start with.
+    pub mode: Option<String>,
+}
+
+/// A session that we are in. Dropping it stops reading its events.
+pub(crate) struct DaemonConnection {
+    session: DaemonSessionClient,
+    state: Arc<Mutex<SessionState>>,
+    phase: Mutex<Phase>,
+}
+
+enum Phase {
+    /// Opened, but no event was sent.
+    Opened(Box<OpenedSession>, EventSender),
+    Started(#[expect(dead_code, reason = "dropping it stops the task")] EventTask),
+    Closed,
+}
+
+impl DaemonConnection {
+    pub(crate) async fn open(
+        options: &DaemonOptions,
+        events: EventSender,
+    ) -> Result<(Arc<dyn AgentConnection>, ConnectedSession), AgentError> {
+        let opened = open::open(options).await?;
+        let connected = opened.connected.clone();
+        let session = opened.session.clone();
+        let connection = Self {
+            state: Arc::new(Mutex::new(SessionState::new(events.clone(), &session))),
+            session,
+            phase: Mutex::new(Phase::Opened(Box::new(opened), events)),
+        };
+        Ok((Arc::new(connection), connected))
+    }
+}
+
+impl AgentConnection for DaemonConnection {
+    fn start(&self) -> Result<(), AgentError> {
+        let mut phase = self.phase.lock();
+        match std::mem::replace(&mut *phase, Phase::Closed) {
+            Phase::Opened(opened, events) => {
+                *phase = Phase::Started(EventTask::start(*opened, Arc::clone(&self.state), events)?);
+            }
+            other => *phase = other,
+        }
+        Ok(())
+    }
+
+    fn close(&self, reason: &str) {
+        *self.phase.lock() = Phase::Closed;
+        let ended = self.state.lock().end(AgentEvent::Disconnected {
+            kind: DisconnectKind::Requested,
+            reason: reason.to_owned(),
+            reopen: Some(self.session.session_id().to_string()),
+        });
+        if !ended {
+            return;
+        }
+        // A courtesy that is not waited for: the daemon drops silent clients on its own.
+        let session = self.session.clone();
+        tokio::spawn(async move {
+            if let Err(error) = session.detach().await {
+                tracing::debug!(%error, "cannot tell the daemon that we disconnected");
+            }
+        });
+    }
+
+    fn is_open(&self) -> bool {
+        !self.state.lock().is_over()
+    }
+
+    fn session_id(&self) -> Option<SessionId> {
+        Some(self.session.session_id().clone())
+    }
+
+    fn prompt(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>> {
+        async move {
+            let receipt = self.session.prompt(&blocks).await?;
+            // Its echo may have arrived first.
+            let mut state = self.state.lock();
+            if state.translator.accept(&receipt.prompt_id) {
+                state.send([AgentEvent::PromptAccepted {
+                    prompt_id: receipt.prompt_id.clone(),
+                    text: ContentBlock::text_of_all(&blocks),
+                }]);
+            }
+            Ok(receipt.prompt_id)
+        }
+        .boxed()
+    }
+
+    fn cancel(&self) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move {
+            {
+                let translator = &mut self.state.lock().translator;
+                if translator.running.is_some() && translator.running == translator.cancelling {
+                    return Ok(());
+                }
+                translator.cancelling.clone_from(&translator.running);
+            }
+            let cancelled = self.session.cancel().await;
+            if cancelled.is_err() {
+                self.state.lock().translator.cancelling = None;
+            }
+            Ok(cancelled?)
+        }
+        .boxed()
+    }
+
+    /// If the response cannot be sent, the request stays open, so that it can be sent again.
+    fn respond(&self, request_id: String, decision: PermissionDecision) -> BoxFuture<'_, Result<bool, AgentError>> {
+        async move {
+            let vote = {
+                let state = self.state.lock();
+                let request = state.translator.open.get(&request_id);
+                Vote::new(request.ok_or(AgentError::NoSuchRequest)?, &decision)
+            };
+            let in_time = self.session.respond_to_permission(&request_id, &vote).await?;
+            if !in_time {
+                let mut state = self.state.lock();
+                let closed = state.translator.close_request(&request_id, None, false);
+                state.send(closed);
+            }
+            Ok(in_time)
+        }
+        .boxed()
+    }
+
+    fn remove_queued(&self, prompt_id: String) -> BoxFuture<'_, Result<bool, AgentError>> {
+        async move { Ok(self.session.remove_pending_prompt(&prompt_id).await?) }.boxed()
+    }
+
+    fn set_model(&self, model_id: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { Ok(self.session.set_model(&model_id).await?) }.boxed()
+    }
+
+    fn set_mode(&self, mode_id: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { Ok(self.session.set_approval_mode(&mode_id).await?) }.boxed()
+    }
+
+    fn list_sessions(&self, cursor: Option<String>) -> BoxFuture<'_, Result<SessionPage, AgentError>> {
+        async move {
+            let client = self.session.client();
+            Ok(client.list(self.session.workspace(), cursor.as_deref()).await?)
+        }
+        .boxed()
+    }
+
+    fn rename(&self, title: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { Ok(self.session.rename(&title).await?) }.boxed()
+    }
+
+    fn find_files(&self, query: Query) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
+        async move {
+            let paths = self.session.find_files(&query.to_pattern()).await?;
+            Ok(query.rank(paths))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,162 @@
+//! Prompts, their answers, their ends, and what cannot be shown.
+
+use alongside_agent::conversation::{ContentBlock, TurnEnd};
+use alongside_agent::{AgentError, AgentEvent};
+use serde_json::{Value, json};
+
+use super::{connected, request, settle, until};
+use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION, chunk};
+
+#[tokio::test]
+async fn prompts_go_to_the_session_and_their_end_comes_back() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, mut events) = connected(&daemon).await;
+    let picture = ContentBlock::Image {
+        data: "AA==".to_owned(),
+        mime_type: "image/png".to_owned(),
+    };
+    let prompt_id = connection.prompt(&["hello".into(), picture.clone()]).await.unwrap();
+    let sent = daemon.wait_for_request("/prompt").await;
+    assert_eq!(sent.body["prompt"][0], json!({"type": "text", "text": "hello"}));
+    assert_eq!(sent.body["prompt"][1], picture.to_json());
+    assert_eq!(sent.header("x-qwen-client-id"), Some(CLIENT));
+    daemon.publish(
+        "turn_complete",
+        &json!({"promptId": prompt_id, "stopReason": "end_turn"}),
+    );
+    let told = until(&mut events, |event| matches!(event, AgentEvent::TurnEnded { .. })).await;
+    let end = TurnEnd::Completed {
+        stop_reason: "end_turn".to_owned(),
+    };
+    assert_eq!(
+        told.last(),
+        Some(&AgentEvent::TurnEnded {
+            prompt_id: Some(prompt_id),
+            end
+        })
+    );
+    daemon.reply(
+        "/prompt",
+        Reply::json(503, &json!({"error": "full", "code": "prompt_queue_full", "limit": 5})),
+    );
+    let error = connection.prompt(&["more".into()]).await.unwrap_err();
+    assert!(error.hint().unwrap().contains("queue is full"));
+    assert!(matches!(connection.prompt(&[]).await, Err(AgentError::EmptyPrompt)));
+}
+
+#[tokio::test]
+async fn our_own_words_are_told_once_and_never_as_an_answer() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, mut events) = connected(&daemon).await;
+    let echo = |prompt: &str, by: &str| {
+        json!({"v": 1, "type": "session_update", "promptId": prompt, "originatorClientId": by,
+            "data": chunk("user_message_chunk", "hello")})
+    };
+    let prompt_id = connection.prompt(&["hello".into()]).await.unwrap();
+    daemon.publish_envelope(echo(&prompt_id, CLIENT));
+    // The echo of another prompt of ours is here before its answer.
+    daemon.publish_envelope(echo("early", CLIENT));
+    daemon.publish_envelope(echo("other", "client_of_somebody_else"));
+    let told = settle(&daemon, &mut events).await;
+    let accepted = told.iter().filter_map(|event| match event {
+        AgentEvent::PromptAccepted { prompt_id, .. } => Some(prompt_id.as_str()),
+        _ => None,
+    });
+    assert_eq!(accepted.collect::<Vec<_>>(), [prompt_id.as_str(), "early"]);
+    let others = told.iter().filter_map(|event| match event {
+        AgentEvent::UserMessage { prompt_id, .. } => prompt_id.as_deref(),
+        _ => None,
+    });
+    assert_eq!(others.collect::<Vec<_>>(), ["other"]);
+}
+
+#[tokio::test]
+async fn cancel_and_switches_go_to_the_session() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, mut events) = connected(&daemon).await;
+    connection.cancel().await.unwrap();
+    connection.set_model("b").await.unwrap();
+    connection.set_mode("default").await.unwrap();
+    assert_eq!(daemon.wait_for_request("/model").await.body, json!({"modelId": "b"}));
+    assert_eq!(
+        daemon.wait_for_request("/approval-mode").await.body,
+        json!({"mode": "default"})
+    );
+    assert_eq!(daemon.requests("/cancel").len(), 1);
+    daemon.publish("model_switched", &json!({"sessionId": SESSION, "modelId": "b"}));
+    daemon.publish(
+        "approval_mode_changed",
+        &json!({"sessionId": SESSION, "next": "default"}),
+    );
+    let told = settle(&daemon, &mut events).await;
+    assert!(told.contains(&AgentEvent::ModelChanged {
+        model_id: "b".to_owned()
+    }));
+    assert!(told.contains(&AgentEvent::ModeChanged {
+        mode_id: "default".to_owned()
+    }));
+}
+
+#[tokio::test]
+async fn a_second_cancel_does_not_hit_the_next_turn() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, mut events) = connected(&daemon).await;
+    let started = |prompt: &str| daemon.publish("pending_prompt_started", &json!({"promptId": prompt, "text": "x"}));
+    started("one");
+    until(&mut events, |event| matches!(event, AgentEvent::TurnStarted { .. })).await;
+    connection.cancel().await.unwrap();
+    connection.cancel().await.unwrap();
+    assert_eq!(daemon.requests("/cancel").len(), 1);
+    daemon.publish("turn_complete", &json!({"promptId": "one", "stopReason": "cancelled"}));
+    started("two");
+    until(
+        &mut events,
+        |event| matches!(event, AgentEvent::TurnStarted { prompt_id } if prompt_id == "two"),
+    )
+    .await;
+    connection.cancel().await.unwrap();
+    assert_eq!(daemon.requests("/cancel").len(), 2);
+}
+
+#[tokio::test]
+async fn the_card_of_a_tool_holds_what_the_approval_said() {
+    let daemon = FakeDaemon::start().await;
+    let (_connection, mut events) = connected(&daemon).await;
+    settle(&daemon, &mut events).await;
+    let update = |update: Value| json!({"sessionId": SESSION, "update": update});
+    let sighting = json!({"sessionUpdate": "tool_call", "toolCallId": "call", "title": "WriteFile", "status": "pending",
+        "rawInput": {}, "content": []});
+    daemon.publish("session_update", &update(sighting));
+    daemon.publish("permission_request", &request("r"));
+    let outcome = json!({"sessionUpdate": "tool_call_update", "toolCallId": "call", "status": "completed"});
+    daemon.publish("session_update", &update(outcome));
+    let told = settle(&daemon, &mut events).await;
+    let card = told.iter().rev().find_map(|event| match event {
+        AgentEvent::ToolCall { call, .. } => Some(call),
+        _ => None,
+    });
+    let card = card.unwrap();
+    assert_eq!(
+        (card.title.as_str(), card.status.as_str(), card.content.len()),
+        ("Writing to a", "completed", 1)
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_known_is_not_shown_and_what_cannot_be_shown_is_said() {
+    let daemon = FakeDaemon::start().await;
+    let (_connection, mut events) = connected(&daemon).await;
+    settle(&daemon, &mut events).await;
+    daemon.publish("hologram_projected", &json!({}));
+    daemon.publish(
+        "session_update",
+        &json!({"sessionId": SESSION, "update": {"sessionUpdate": "hologram"}}),
+    );
+    assert_eq!(settle(&daemon, &mut events).await.len(), 1);
+    daemon.publish("session_rewound", &json!({}));
+    daemon.publish(
+        "session_update",
+        &json!({"sessionId": SESSION, "update": {"sessionUpdate": "tool_call"}}),
+    );
+    assert_eq!(settle(&daemon, &mut events).await.len(), 3);
+}

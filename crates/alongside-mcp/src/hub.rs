@@ -1,0 +1,56 @@
+//! The handle through which the companion sends to agents.
+
+use std::fmt;
+use std::sync::Arc;
+
+use alongside_core::context::IdeContext;
+use alongside_core::dialect::ClientInfo;
+use alongside_core::{Decision, SessionId};
+
+use crate::registry::Registry;
+
+/// Sends to the connected agents. Cheap to clone. No method blocks, waits for an agent or calls back into the
+/// [`Companion`](crate::Companion), so all of them may be called with a lock held.
+#[derive(Clone)]
+pub struct AgentHub(pub(crate) Arc<Registry>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionStatus {
+    pub session: SessionId,
+    /// `None` for a session from before a restart whose agent is unknown.
+    pub client: Option<ClientInfo>,
+    /// The MCP version in use, if known.
+    pub protocol_version: Option<&'static str>,
+    pub stream_open: bool,
+    /// Pending decisions.
+    pub undelivered: usize,
+}
+
+impl fmt::Debug for AgentHub {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("AgentHub").field(&self.sessions()).finish()
+    }
+}
+
+impl AgentHub {
+    /// Sends the context to every session. It is serialized once, here; all streams share the bytes. A session that has
+    /// not received the previous context yet never does: the latest wins.
+    pub fn publish_context(&self, context: &IdeContext) {
+        self.0.publish(context);
+    }
+
+    /// Sends a decision to one session, once and in order, now or when its stream opens again. `false` if the session is
+    /// unknown; then the caller keeps the decision. If too many decisions are pending, the session ends and they are all
+    /// returned through [`session_ended`](crate::Companion::session_ended).
+    ///
+    /// A decision that is still pending when the agent opens a new review of the same path is dropped: it is about the
+    /// previous review, which the agent has closed on its own, and would decide the new one unseen.
+    pub fn notify(&self, session: &SessionId, decision: Decision) -> bool {
+        self.0.notify(session, decision)
+    }
+
+    /// All sessions, by id.
+    pub fn sessions(&self) -> Vec<SessionStatus> {
+        self.0.statuses()
+    }
+}

@@ -1,0 +1,53 @@
+// Formats paths, ages, counts and outcomes.
+
+import { isSpecial, nameOf } from "./editor/special";
+import type { Outcome } from "./protocol";
+
+/** Prevents spoofed names: invisible and directional characters are replaced by their names. */
+export function plain(text: string): string {
+  let result = "";
+  for (const character of text) result += isSpecial(character) ? `\u2039${nameOf(character)}\u203a` : character;
+  return result;
+}
+
+export function splitPath(path: string, folders: readonly string[]): { folder: string; name: string } {
+  let shown = path;
+  for (const folder of folders) {
+    const prefix = folder.endsWith("/") ? folder : `${folder}/`;
+    if (path.startsWith(prefix)) {
+      shown = path.slice(prefix.length);
+      break;
+    }
+  }
+  const end = Math.max(shown.lastIndexOf("/"), shown.lastIndexOf("\\")) + 1;
+  return { folder: plain(shown.slice(0, end)), name: plain(shown.slice(end)) };
+}
+
+export function age(since: number, now: number = Date.now()): string {
+  const seconds = Math.max(0, Math.round((now - since) / 1000));
+  if (seconds < 10) return "now";
+  if (seconds < 60) return `${Math.floor(seconds / 10) * 10} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+}
+
+export function count(number: number, one: string, many: string = `${one}s`): string {
+  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+}
+
+export function outcome(outcome: Outcome): string {
+  switch (outcome) {
+    case "accepted":
+      return "Accepted elsewhere.";
+    case "rejected":
+      return "Rejected elsewhere.";
+    case "closedByAgent":
+      return "Closed by the agent.";
+    case "orphaned":
+      return "The agent disconnected.";
+    case "shutDown":
+      return "The companion shut down.";
+  }
+}
