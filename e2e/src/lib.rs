@@ -36,11 +36,11 @@ pub use sdk::{Sdk, SdkClient};
 pub use tmux::Terminal;
 pub use waiting::{PATIENCE, eventually, never_during};
 
-/// Writes a test for each command line out of one function that takes a [`Cli`].
+/// Expands a function that takes a [`Cli`] into a test for each agent.
 ///
 /// The function stays an ordinary one, so that it is formatted, linted and found like any other.
 #[macro_export]
-macro_rules! for_both_command_lines {
+macro_rules! for_both_agents {
     ($name:ident) => {
         mod $name {
             #[test]

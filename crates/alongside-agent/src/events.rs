@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use crate::position::Position;
 
 /// The queue is full with this many events.
-const MAX_QUEUED_EVENTS: usize = 4096;
+pub(crate) const MAX_QUEUED_EVENTS: usize = 4096;
 
 /// The queue is full with this many bytes, as JSON.
 const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;

@@ -315,7 +315,7 @@ impl Companion {
 fn summaries(core: &Core) -> Vec<AgentSummary> {
     core.agents()
         .map(|agent| AgentSummary {
-            name: agent.display_name(),
+            name: agent.identity().to_string(),
             session: agent.session.to_string(),
             listening: agent.listening,
             since: agent.since_unix_milliseconds,

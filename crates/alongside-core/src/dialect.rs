@@ -1,52 +1,47 @@
-//! What differs between the agents, as data.
+//! What differs between agents, as data.
 //!
-//! Two tables. [`DIALECTS`] has a row for each command line that looks for a companion: where its discovery files lie,
-//! what they are called, which variables it reads. [`ClientDialect`] has a row for each way MCP clients read the replies
-//! of `closeDiff`. The next agent is one more row.
+//! There are two tables. [`DIALECTS`] has a row for each agent CLI that looks for a companion: the directories and names of its
+//! discovery files, and its environment variables. [`ClientDialect`] has a row for each way in which MCP clients read the
+//! response to `closeDiff`. Another agent is another row.
 
 use serde::{Deserialize, Serialize};
 
-/// A command line that looks for a companion.
+use crate::session::AgentIdentity;
+
+/// An agent CLI that looks for a companion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentKind {
-    /// Google's Gemini CLI.
     Gemini,
-    /// Qwen Code.
     Qwen,
 }
 
 /// One row of [`DIALECTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Which command line this row is about.
     pub kind: AgentKind,
-    /// What people call it.
     pub display_name: &'static str,
-    /// The command a person types.
+    /// The command that starts it.
     pub command: &'static str,
-    /// The discovery files that are written for it, the one that it really reads first.
+    /// The discovery files to write; the first is the one that it reads.
     pub files: &'static [FileRule],
-    /// Names of the environment variables that it reads.
     pub environment: EnvironmentNames,
-    /// The ignore file of a workspace that people write for it.
+    /// Its ignore file in a workspace.
     pub ignore_file: &'static str,
 }
 
-/// Where a discovery file lies and what it is called.
+/// Directory and name of a discovery file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRule {
-    /// The directory that the sub-directory is in.
     pub base: BaseDirectory,
-    /// Names of directories below the base.
+    /// Directories under the base.
     pub directories: &'static [&'static str],
-    /// How the file is called.
     pub name: FileName,
-    /// Whether `ppid` and `ideName` are written too.
+    /// Whether to write `ppid` and `ideName` too.
     pub with_parent: bool,
 }
 
-/// A directory that is computed the way the agent computes it.
+/// Resolved in the same way as the agent does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseDirectory {
     /// Node's `os.tmpdir()`.
@@ -55,7 +50,6 @@ pub enum BaseDirectory {
     QwenHome,
 }
 
-/// The name of a discovery file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileName {
     /// `<prefix><pid>-<port>.json`
@@ -64,14 +58,13 @@ pub enum FileName {
     PortLock,
 }
 
-/// The environment variables of one command line; `None` where it has no such variable.
+/// Environment variables; `None` if the agent has no such variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnvironmentNames {
     /// The port that breaks a tie.
     pub port: &'static str,
     /// The workspace roots.
     pub workspace: &'static str,
-    /// The bearer token.
     pub token: Option<&'static str>,
     /// The process id that breaks a tie.
     pub pid: Option<&'static str>,
@@ -81,7 +74,6 @@ pub struct EnvironmentNames {
     pub stdio_arguments: &'static str,
 }
 
-/// Every command line we speak to.
 pub const DIALECTS: [Dialect; 2] = [
     Dialect {
         kind: AgentKind::Gemini,
@@ -114,7 +106,7 @@ pub const DIALECTS: [Dialect; 2] = [
                 name: FileName::PortLock,
                 with_parent: true,
             },
-            // The specification's own place. No release reads it; it is written for those that may.
+            // From the specification. No release reads it so far.
             FileRule {
                 base: BaseDirectory::NodeTemporary,
                 directories: &["qwen", "ide"],
@@ -134,32 +126,29 @@ pub const DIALECTS: [Dialect; 2] = [
     },
 ];
 
-/// Who an MCP client says it is, in `initialize`.
+/// How an MCP client identifies itself in `initialize`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientInfo {
-    /// `clientInfo.name`
     pub name: String,
-    /// `clientInfo.version`
     pub version: String,
 }
 
-/// How a family of MCP clients reads what we answer.
+/// How a family of MCP clients reads responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientDialect {
-    /// What `clientInfo.name` may be; empty in the row for everybody else.
+    /// Values of `clientInfo.name`; empty in the row for all other clients.
     pub client_names: &'static [&'static str],
-    /// What `closeDiff` answers.
     pub close_diff: CloseDiffReply,
-    /// Whether an accepted empty text is taken as "the person changed nothing".
+    /// Whether the client treats an accepted empty text as "not edited".
     pub empty_means_unedited: bool,
 }
 
-/// What the one text block of a `closeDiff` answer holds.
+/// The text block of a `closeDiff` response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseDiffReply {
-    /// `{"content": …}`, or `{}` when nothing is open: what both command lines parse.
+    /// `{"content": …}`, or `{}` if nothing is open, as Gemini CLI and Qwen Code expect.
     Json,
-    /// The final text itself, or an error when nothing is open: what the specification says.
+    /// The final text, or an error if nothing is open, as the specification says.
     PlainText,
 }
 
@@ -177,24 +166,28 @@ const CLIENTS: [ClientDialect; 2] = [
 ];
 
 impl ClientDialect {
-    /// The row for a client. One that we know nothing about is a session taken up again after a restart, and so a command line.
+    /// An unknown client resumed its session after a restart, so it is an agent CLI.
     pub fn of(client: Option<&ClientInfo>) -> &'static Self {
-        let [command_lines, everybody_else] = &CLIENTS;
+        let [agent_clis, others] = &CLIENTS;
         match client {
-            Some(client) if !command_lines.client_names.contains(&client.name.as_str()) => everybody_else,
-            _ => command_lines,
+            Some(client) if !agent_clis.client_names.contains(&client.name.as_str()) => others,
+            _ => agent_clis,
         }
     }
 }
 
 impl ClientInfo {
-    /// What people call this client. Both command lines give the same name; Qwen Code's version is always 1.0.0.
-    pub fn display_name(&self) -> String {
-        let is_command_line = CLIENTS[0].client_names.contains(&self.name.as_str());
-        match (is_command_line, self.version.as_str()) {
-            (true, "1.0.0") => "Qwen Code".to_owned(),
-            (true, version) => format!("Gemini CLI {version}"),
-            (false, version) => format!("{} {version}", self.name),
+    /// Gemini CLI and Qwen Code send the same name, and Qwen Code always sends version 1.0.0.
+    pub fn identity(&self) -> AgentIdentity {
+        let is_agent_cli = CLIENTS[0].client_names.contains(&self.name.as_str());
+        let (name, version) = match (is_agent_cli, self.version.as_str()) {
+            (true, "1.0.0") => ("Qwen Code", ""),
+            (true, version) => ("Gemini CLI", version),
+            (false, version) => (self.name.as_str(), version),
+        };
+        AgentIdentity {
+            name: name.to_owned(),
+            version: (!version.is_empty()).then(|| version.to_owned()),
         }
     }
 }
@@ -211,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_lines_get_json_and_everybody_else_the_specification() {
+    fn close_diff_reply_depends_on_the_client() {
         let reply = |name: &str| ClientDialect::of(Some(&client(name, "1"))).close_diff;
         assert_eq!(reply("streamable-http-client"), CloseDiffReply::Json);
         assert_eq!(reply("stdio-client"), CloseDiffReply::Json);
@@ -220,12 +213,18 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_named_for_people() {
+    fn client_is_identified_by_name_and_version() {
+        let identity = |name, version| client(name, version).identity();
+        let gemini = identity("streamable-http-client", "0.61.0");
         assert_eq!(
-            client("streamable-http-client", "0.61.0").display_name(),
-            "Gemini CLI 0.61.0"
+            (gemini.name.as_str(), gemini.version.as_deref()),
+            ("Gemini CLI", Some("0.61.0"))
         );
-        assert_eq!(client("streamable-http-client", "1.0.0").display_name(), "Qwen Code");
-        assert_eq!(client("inspector", "2").display_name(), "inspector 2");
+        assert_eq!(gemini.to_string(), "Gemini CLI 0.61.0");
+        let qwen = identity("streamable-http-client", "1.0.0");
+        assert_eq!((qwen.name.as_str(), qwen.version.as_deref()), ("Qwen Code", None));
+        assert_eq!(qwen.to_string(), "Qwen Code");
+        assert_eq!(identity("inspector", "2").to_string(), "inspector 2");
+        assert_eq!(identity("inspector", "").to_string(), "inspector");
     }
 }

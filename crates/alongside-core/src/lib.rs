@@ -41,6 +41,6 @@ pub use crate::review::{
     Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
 };
 pub use crate::secret::Secret;
-pub use crate::session::{Agent, SessionId};
+pub use crate::session::{Agent, AgentIdentity, SessionId};
 pub use crate::text_change::{InvalidEdit, TextChange};
 pub use crate::time::Now;

@@ -11,7 +11,7 @@ use crate::difference::{ChangeSize, invisible_changes};
 use crate::draft::{
     Deadline, Draft, DraftChange, DraftOutline, Hunk, HunkChange, HunkDecision, HunkId, InvalidStoredDraft,
 };
-use crate::session::SessionId;
+use crate::session::{AgentIdentity, SessionId};
 use crate::text_change::TextChange;
 
 /// The number in "review 3".
@@ -89,8 +89,7 @@ impl Proposal {
 pub struct Review {
     pub id: ReviewId,
     pub session: SessionId,
-    /// The agent's display name.
-    pub agent: String,
+    pub agent: AgentIdentity,
     /// Byte for byte as the agent wrote it.
     pub path: Arc<str>,
     /// Counts the proposals of one session for one path.
@@ -111,7 +110,7 @@ pub struct Review {
 pub struct ReviewOutline {
     id: ReviewId,
     session: SessionId,
-    agent: String,
+    agent: AgentIdentity,
     path: Arc<str>,
     revision: u32,
     version: u64,

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, ClientError, stdio};
-use common::{Setup, Told, gemini, initialize, rejected, request, soon, token, trusted};
+use common::{Received, Setup, gemini, initialize, rejected, request, soon, token, trusted};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 #[tokio::test]
-async fn a_handshake_tells_who_answers() {
+async fn handshake_identifies_the_companion() {
     let setup = Setup::start().await;
     for host in ["127.0.0.1", "localhost"] {
         let client = soon(Client::connect(host, setup.port(), token().reveal()))
@@ -35,7 +35,7 @@ async fn a_handshake_tells_who_answers() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_apart() {
+async fn failures_have_distinct_errors() {
     let setup = Setup::start().await;
     let port = setup.port();
     let handshake = async |host: &str, port, token: &str| {
@@ -46,9 +46,9 @@ async fn what_goes_wrong_is_told_apart() {
         handshake("127.0.0.1", port, "wrong").await,
         ClientError::Unauthorized { .. }
     ));
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let free = nobody.local_addr().unwrap().port();
-    drop(nobody);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let free = listener.local_addr().unwrap().port();
+    drop(listener);
     assert!(matches!(
         handshake("127.0.0.1", free, "any").await,
         ClientError::Refused { .. }
@@ -63,14 +63,14 @@ async fn what_goes_wrong_is_told_apart() {
     ));
 }
 
-/// Answers every connection with the same bytes.
-async fn impostor(answer: &'static [u8]) -> u16 {
+/// Sends the same bytes on every connection.
+async fn impostor(response: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let _ = stream.read(&mut [0; 4096]).await;
-            let _ = stream.write_all(answer).await;
+            let _ = stream.write_all(response).await;
             let _ = stream.read(&mut [0; 4096]).await;
         }
     });
@@ -78,7 +78,7 @@ async fn impostor(answer: &'static [u8]) -> u16 {
 }
 
 #[tokio::test]
-async fn what_is_not_an_mcp_server_is_recognised() {
+async fn other_servers_are_recognized() {
     let me = ClientInfo {
         name: "doctor".to_owned(),
         version: "1".to_owned(),
@@ -110,19 +110,19 @@ async fn what_is_not_an_mcp_server_is_recognised() {
 }
 
 #[tokio::test]
-async fn a_reply_in_a_stream_is_understood_too() {
+async fn response_in_an_event_stream_is_read() {
     let body = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let port = impostor(Box::leak(answer.into_boxed_str()).as_bytes()).await;
+    let port = impostor(Box::leak(response.into_boxed_str()).as_bytes()).await;
     let client = Client::new("127.0.0.1", port, "any").unwrap();
     assert_eq!(soon(client.request("ping", Value::Null)).await.unwrap(), json!({}));
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_not_a_clean_end() {
+async fn truncated_stream_is_an_error() {
     let setup = Setup::start().await;
     let client = setup.client().await;
     let mut events = soon(client.events(None)).await.unwrap();
@@ -213,17 +213,17 @@ impl Relay {
         }
     }
 
-    async fn say(&mut self, line: &str) {
+    async fn send(&mut self, line: &str) {
         let line = format!("{line}\n");
         self.input.as_mut().unwrap().write_all(line.as_bytes()).await.unwrap();
     }
 
-    async fn hear(&mut self) -> Value {
+    async fn receive(&mut self) -> Value {
         let line = soon(self.output.next_line()).await.unwrap().unwrap();
         serde_json::from_str(&line).unwrap()
     }
 
-    async fn hang_up(&mut self) {
+    async fn close(&mut self) {
         self.input = None;
         soon(&mut self.task).await.unwrap().unwrap();
     }
@@ -232,66 +232,73 @@ impl Relay {
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 #[tokio::test]
-async fn the_relay_carries_requests_and_events_and_ends_the_session() {
+async fn relay_carries_requests_and_events() {
     let mut setup = Setup::start().await;
     let mut relay = Relay::start(setup.stranger());
-    relay.say(&initialize("2025-06-18")).await;
-    assert_eq!(relay.hear().await["result"]["protocolVersion"], "2025-06-18");
-    relay.say(INITIALIZED).await;
-    assert_eq!(relay.hear().await["method"], "ide/contextUpdate");
-    relay.say("").await;
-    relay.say(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).await;
-    assert_eq!(relay.hear().await, json!({"jsonrpc": "2.0", "id": "a", "result": {}}));
-    relay.say(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#).await;
-    relay.say("nonsense").await;
-    assert_eq!(relay.hear().await["error"]["code"], -32_700);
+    relay.send(&initialize("2025-06-18")).await;
+    assert_eq!(relay.receive().await["result"]["protocolVersion"], "2025-06-18");
+    relay.send(INITIALIZED).await;
+    assert_eq!(relay.receive().await["method"], "ide/contextUpdate");
+    relay.send("").await;
+    relay.send(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).await;
+    assert_eq!(
+        relay.receive().await,
+        json!({"jsonrpc": "2.0", "id": "a", "result": {}})
+    );
+    relay.send(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#).await;
+    relay.send("nonsense").await;
+    assert_eq!(relay.receive().await["error"]["code"], -32_700);
     let session = setup.server.agents().sessions()[0].session.clone();
     setup.server.agents().notify(&session, rejected("/a"));
-    assert_eq!(relay.hear().await["params"], json!({"filePath": "/a"}));
-    relay.hang_up().await;
-    let ended = setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;
-    assert_eq!(ended, Told::Ended(session.to_string(), Vec::new()));
+    assert_eq!(relay.receive().await["params"], json!({"filePath": "/a"}));
+    relay.close().await;
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(ended, Received::Ended(session.to_string(), Vec::new()));
 }
 
 #[tokio::test]
-async fn a_slow_request_does_not_hold_up_the_relay() {
+async fn slow_request_does_not_block_the_relay() {
     let mut setup = Setup::start().await;
     *setup.companion.hangs.lock() = true;
     let mut relay = Relay::start(setup.stranger());
-    relay.say(&initialize("2025-06-18")).await;
-    relay.hear().await;
+    relay.send(&initialize("2025-06-18")).await;
+    relay.receive().await;
     let params = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "b"}});
-    relay.say(&request("tools/call", &params)).await;
-    setup.told_eventually(|told| matches!(told, Told::OpenDiff(..))).await;
-    relay.say(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).await;
-    assert_eq!(relay.hear().await["id"], 8);
+    relay.send(&request("tools/call", &params)).await;
+    setup
+        .call_eventually(|received| matches!(received, Received::OpenDiff(..)))
+        .await;
+    relay.send(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).await;
+    assert_eq!(relay.receive().await["id"], 8);
     soon(setup.server.shutdown()).await;
-    assert_eq!(relay.hear().await["result"]["isError"], true);
+    assert_eq!(relay.receive().await["result"]["isError"], true);
 }
 
 #[tokio::test]
-async fn the_relay_answers_every_request_even_if_nobody_is_there() {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = nobody.local_addr().unwrap().port();
-    drop(nobody);
+async fn relay_responds_without_a_companion() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
     let mut relay = Relay::start(Client::new("127.0.0.1", port, "any").unwrap());
-    relay.say(&initialize("2025-06-18")).await;
-    let reply = relay.hear().await;
+    relay.send(&initialize("2025-06-18")).await;
+    let reply = relay.receive().await;
     assert_eq!((&reply["id"], &reply["error"]["code"]), (&json!(0), &json!(-32_000)));
-    relay.say(r#"{"jsonrpc":"2.0","id":"b","method":"ping"}"#).await;
-    assert_eq!(relay.hear().await["id"], "b");
-    relay.hang_up().await;
+    relay.send(r#"{"jsonrpc":"2.0","id":"b","method":"ping"}"#).await;
+    assert_eq!(relay.receive().await["id"], "b");
+    relay.close().await;
 }
 
 #[tokio::test]
-async fn the_relay_opens_its_stream_again_after_a_restart() {
+async fn relay_reopens_its_stream_after_a_restart() {
     let before = Setup::start().await;
     let port = before.port();
     let mut relay = Relay::start(before.stranger());
-    relay.say(&initialize("2025-06-18")).await;
-    relay.hear().await;
-    relay.say(INITIALIZED).await;
-    assert_eq!(relay.hear().await["method"], "ide/contextUpdate");
+    relay.send(&initialize("2025-06-18")).await;
+    relay.receive().await;
+    relay.send(INITIALIZED).await;
+    assert_eq!(relay.receive().await["method"], "ide/contextUpdate");
     soon(before.server.shutdown()).await;
 
     let after = Setup::with(|config| {
@@ -299,18 +306,18 @@ async fn the_relay_opens_its_stream_again_after_a_restart() {
         config.initial_context = Some(trusted(false));
     })
     .await;
-    let context = relay.hear().await;
+    let context = relay.receive().await;
     assert_eq!(context["params"]["workspaceState"]["isTrusted"], false);
-    relay.hang_up().await;
+    relay.close().await;
     assert!(after.server.agents().sessions().is_empty());
 }
 
 #[tokio::test]
-async fn the_relay_ends_when_its_output_is_closed() {
+async fn relay_ends_when_its_output_is_closed() {
     let setup = Setup::start().await;
     let mut relay = Relay::start(setup.stranger());
     let (unused, _) = tokio::io::duplex(1);
     relay.output = BufReader::new(unused).lines();
-    relay.say(&initialize("2025-06-18")).await;
+    relay.send(&initialize("2025-06-18")).await;
     assert!(soon(&mut relay.task).await.unwrap().is_err());
 }

@@ -1,4 +1,4 @@
-//! Who is let in, and how much anybody may send.
+//! Which clients are let in, and how much they may send.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,12 +10,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Call, Setup, initialize, read_answer, request, soon, start_session, token};
+use common::{Call, Setup, initialize, read_response, request, soon, start_session, token};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Difference 21: a web page always shows its origin, and is always refused.
+/// Difference 21: a web page always sends its origin, and is always refused.
 #[tokio::test]
 async fn any_origin_is_refused() {
     let setup = Setup::start().await;
@@ -26,9 +26,9 @@ async fn any_origin_is_refused() {
         &format!("http://127.0.0.1:{}", setup.port()),
     ] {
         let call = Call::post(setup.port(), initialize("2025-06-18")).header("origin", origin);
-        let answer = call.send(setup.port()).await;
-        assert_eq!(answer.status, 403, "{origin}");
-        assert!(answer.json()["error"].as_str().unwrap().contains("Origin"));
+        let response = call.send(setup.port()).await;
+        assert_eq!(response.status, 403, "{origin}");
+        assert!(response.json()["error"].as_str().unwrap().contains("Origin"));
     }
 }
 
@@ -46,8 +46,8 @@ async fn only_known_hosts_are_served() {
         "host.docker.internal",
         "Host.Docker.Internal",
     ] {
-        let answer = call.clone().header("host", &format!("{host}:{port}")).send(port).await;
-        assert_eq!(answer.status, 200, "{host}");
+        let response = call.clone().header("host", &format!("{host}:{port}")).send(port).await;
+        assert_eq!(response.status, 200, "{host}");
     }
     for host in [
         "127.0.0.1".to_owned(),
@@ -80,7 +80,7 @@ async fn two_host_headers_are_refused() {
             .replacen("\r\n", &format!("\r\nHost: localhost:{}\r\n", setup.port()), 1);
     let mut stream = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
-    assert_eq!(soon(read_answer(&mut stream)).await.status, 403);
+    assert_eq!(soon(read_response(&mut stream)).await.status, 403);
 }
 
 #[tokio::test]
@@ -99,17 +99,17 @@ async fn missing_or_wrong_token_gets_401() {
         secret,
         &format!("Bearer {secret}0"),
     ] {
-        let answer = call.clone().header("authorization", value).send(port).await;
-        assert_eq!(answer.status, 401, "{value}");
-        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
-        assert!(!format!("{answer:?}").contains(secret));
+        let response = call.clone().header("authorization", value).send(port).await;
+        assert_eq!(response.status, 401, "{value}");
+        assert_eq!(response.header("www-authenticate"), Some("Bearer"));
+        assert!(!format!("{response:?}").contains(secret));
     }
     assert_eq!(call.clone().without("authorization").send(port).await.status, 401);
-    let answer = call
+    let response = call
         .header("authorization", &format!("bearer {secret}"))
         .send(port)
         .await;
-    assert_eq!(answer.status, 200);
+    assert_eq!(response.status, 200);
 }
 
 #[tokio::test]
@@ -121,9 +121,9 @@ async fn guard_checks_run_in_order_and_first() {
         .header("origin", "http://evil.example")
         .header("host", "evil.example")
         .header("authorization", "Bearer wrong");
-    let answer = everything_wrong.send(port).await;
-    assert_eq!(answer.status, 403);
-    assert!(answer.body.contains("Origin"));
+    let response = everything_wrong.send(port).await;
+    assert_eq!(response.status, 403);
+    assert!(response.body.contains("Origin"));
     let without_origin = everything_wrong.without("origin");
     assert!(without_origin.send(port).await.body.contains("Host"));
     let right_host = without_origin.header("host", &format!("localhost:{port}"));
@@ -139,16 +139,16 @@ async fn only_mcp_and_three_methods_are_served() {
     let setup = Setup::start().await;
     let port = setup.port();
     for target in ["/", "/mcp/", "/MCP", "/sse", "/mcp/x"] {
-        let answer = Call::post(port, initialize("2025-06-18"))
+        let response = Call::post(port, initialize("2025-06-18"))
             .target(target)
             .send(port)
             .await;
-        assert_eq!(answer.status, 404, "{target}");
+        assert_eq!(response.status, 404, "{target}");
     }
     for method in ["PUT", "PATCH", "OPTIONS", "TRACE"] {
-        let answer = Call::new(method, port).send(port).await;
+        let response = Call::new(method, port).send(port).await;
         assert_eq!(
-            (answer.status, answer.header("allow")),
+            (response.status, response.header("allow")),
             (405, Some("GET, POST, DELETE")),
             "{method}"
         );
@@ -212,14 +212,14 @@ async fn body_with_another_content_type_is_refused() {
         );
     }
     assert_eq!(call.clone().without("content-type").send(port).await.status, 415);
-    let answer = call
+    let response = call
         .header("content-type", "application/json; charset=utf-8")
         .send(port)
         .await;
-    assert_eq!(answer.status, 200);
+    assert_eq!(response.status, 200);
 }
 
-/// Difference 21: a proposal of 10 MB and more is taken.
+/// Difference 21: a proposal of 10 MB and more is accepted.
 #[tokio::test]
 async fn body_of_twelve_megabytes_is_accepted() {
     let setup = Setup::start().await;
@@ -236,8 +236,8 @@ async fn oversized_announced_body_is_not_read() {
     let setup = Setup::start().await;
     let call = Call::post(setup.port(), "").header("content-length", &(32 * 1024 * 1024 + 1).to_string());
     let mut stream = call.open(setup.port()).await;
-    let answer = soon(read_answer(&mut stream)).await;
-    assert_eq!((answer.status, answer.header("connection")), (413, Some("close")));
+    let response = soon(read_response(&mut stream)).await;
+    assert_eq!((response.status, response.header("connection")), (413, Some("close")));
     assert_eq!(
         soon(stream.read(&mut [0; 16])).await.unwrap(),
         0,
@@ -255,7 +255,7 @@ async fn chunked_body_over_the_limit_is_refused() {
     let chunk = format!("1f4\r\n{}\r\n", " ".repeat(500));
     stream.write_all(chunk.repeat(2).as_bytes()).await.unwrap();
     stream.write_all(b"1\r\nx\r\n").await.unwrap();
-    assert_eq!(soon(read_answer(&mut stream)).await.status, 413);
+    assert_eq!(soon(read_response(&mut stream)).await.status, 413);
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn stalled_body_times_out() {
     let setup = Setup::with(|config| config.timing.body_pause = Duration::from_millis(50)).await;
     let call = Call::post(setup.port(), "{").header("content-length", "100");
     let mut stream = call.open(setup.port()).await;
-    assert_eq!(soon(read_answer(&mut stream)).await.status, 408);
+    assert_eq!(soon(read_response(&mut stream)).await.status, 408);
 }
 
 #[tokio::test]
@@ -288,17 +288,17 @@ async fn connection_over_the_limit_gets_503() {
     let port = setup.port();
     let session = start_session(port).await;
     let mut first = Call::get(port, &session).open(port).await;
-    soon(read_answer(&mut first)).await;
+    soon(read_response(&mut first)).await;
     let other = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &session);
-    // The connections of finished calls may take a moment to go.
+    // Connections of finished calls may not be closed yet.
     let mut second = loop {
         let mut stream = other.open(port).await;
-        if soon(read_answer(&mut stream)).await.status == 200 {
+        if soon(read_response(&mut stream)).await.status == 200 {
             break stream;
         }
     };
     let mut third = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    assert_eq!(soon(read_answer(&mut third)).await.status, 503);
+    assert_eq!(soon(read_response(&mut third)).await.status, 503);
     second.write_all(&other.bytes()).await.unwrap();
-    assert_eq!(soon(read_answer(&mut second)).await.status, 200, "the others go on");
+    assert_eq!(soon(read_response(&mut second)).await.status, 200, "the others go on");
 }

@@ -1,4 +1,4 @@
-//! How an agent introduces itself, and what every message looks like.
+//! `initialize`, and the format of every message.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,26 +8,26 @@
 
 mod common;
 
-use common::{Call, Setup, Told, gemini, has_null, initialize, request, soon, start_session};
+use common::{Call, Received, Setup, gemini, has_null, initialize, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn initialize_returns_json_and_a_session_id() {
     let mut setup = Setup::start().await;
-    let answer = Call::post(setup.port(), initialize("2025-06-18"))
+    let response = Call::post(setup.port(), initialize("2025-06-18"))
         .send(setup.port())
         .await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    let session = answer.header("mcp-session-id").unwrap().to_owned();
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let session = response.header("mcp-session-id").unwrap().to_owned();
     assert_eq!(session.len(), 32);
     let expected = json!({"jsonrpc": "2.0", "id": 0, "result": {
         "protocolVersion": "2025-06-18",
         "capabilities": {"tools": {}, "logging": {}},
         "serverInfo": {"name": "alongside", "version": env!("CARGO_PKG_VERSION")},
     }});
-    assert_eq!(answer.json(), expected);
-    assert_eq!(setup.told().await, Told::Started(session, Some(gemini())));
+    assert_eq!(response.json(), expected);
+    assert_eq!(setup.next_call().await, Received::Started(session, Some(gemini())));
 }
 
 #[tokio::test]
@@ -43,8 +43,8 @@ async fn unknown_version_becomes_the_newest() {
         ("1999-01-01", "2025-11-25"),
         ("nonsense", "2025-11-25"),
     ] {
-        let answer = Call::post(setup.port(), initialize(asked)).send(setup.port()).await;
-        assert_eq!(answer.json()["result"]["protocolVersion"], spoken, "{asked}");
+        let response = Call::post(setup.port(), initialize(asked)).send(setup.port()).await;
+        assert_eq!(response.json()["result"]["protocolVersion"], spoken, "{asked}");
     }
 }
 
@@ -56,11 +56,11 @@ async fn initialize_without_client_name_or_version_is_invalid() {
         json!({"protocolVersion": "2025-06-18"}),
         json!({"protocolVersion": 5}),
     ] {
-        let answer = Call::post(setup.port(), request("initialize", &params))
+        let response = Call::post(setup.port(), request("initialize", &params))
             .send(setup.port())
             .await;
-        assert_eq!((answer.status, answer.code()), (200, -32_602), "{params}");
-        assert_eq!(answer.header("mcp-session-id"), None);
+        assert_eq!((response.status, response.code()), (200, -32_602), "{params}");
+        assert_eq!(response.header("mcp-session-id"), None);
     }
 }
 
@@ -76,7 +76,7 @@ async fn ping_and_set_level_return_an_empty_object() {
     );
 }
 
-/// Difference 13: notifications and answers must get 202, or the command line never opens its stream.
+/// Difference 13: notifications and responses must get 202, or agents never open their stream.
 #[tokio::test]
 async fn notifications_and_responses_get_an_empty_202() {
     let setup = Setup::start().await;
@@ -90,12 +90,12 @@ async fn notifications_and_responses_get_an_empty_202() {
         json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]),
     ] {
         let call = Call::post(setup.port(), body.to_string()).header("mcp-session-id", &session);
-        let answer = call.send(setup.port()).await;
-        assert_eq!((answer.status, answer.body.as_str()), (202, ""), "{body}");
+        let response = call.send(setup.port()).await;
+        assert_eq!((response.status, response.body.as_str()), (202, ""), "{body}");
     }
 }
 
-/// Difference 13: the envelope has nothing in excess, and `null` stands nowhere.
+/// Difference 13: the envelope has no extra key and no `null`.
 #[tokio::test]
 async fn responses_have_no_null_and_no_extra_key() {
     let setup = Setup::start().await;
@@ -116,10 +116,10 @@ async fn responses_have_no_null_and_no_extra_key() {
         ("resources/list", json!({})),
     ] {
         let call = Call::post(setup.port(), request(method, &params)).header("mcp-session-id", &session);
-        let answer = call.send(setup.port()).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("content-type"), Some("application/json"));
-        let reply = answer.json();
+        let response = call.send(setup.port()).await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        let reply = response.json();
         assert!(!has_null(&reply), "{reply}");
         let keys: Vec<&String> = reply.as_object().unwrap().keys().collect();
         let outcome = if reply.get("error").is_some() {
@@ -145,8 +145,8 @@ async fn unknown_methods_are_not_found() {
         "x",
     ] {
         let call = Call::post(setup.port(), request(method, &json!({}))).header("mcp-session-id", &session);
-        let answer = call.send(setup.port()).await;
-        assert_eq!((answer.status, answer.code()), (200, -32_601), "{method}");
+        let response = call.send(setup.port()).await;
+        assert_eq!((response.status, response.code()), (200, -32_601), "{method}");
     }
 }
 
@@ -161,8 +161,8 @@ async fn invalid_message_gets_400_and_its_code() {
         (b"5", -32_600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32_600),
     ] {
-        let answer = Call::post(setup.port(), body).send(setup.port()).await;
-        assert_eq!((answer.status, answer.code()), (400, code), "{}", answer.body);
+        let response = Call::post(setup.port(), body).send(setup.port()).await;
+        assert_eq!((response.status, response.code()), (400, code), "{}", response.body);
     }
 }
 
@@ -178,11 +178,11 @@ async fn ids_are_returned_byte_for_byte() {
         "-1.50",
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-        let answer = Call::post(setup.port(), body)
+        let response = Call::post(setup.port(), body)
             .header("mcp-session-id", &session)
             .send(setup.port())
             .await;
-        assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        assert_eq!(response.body, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
     }
 }
 
@@ -255,8 +255,8 @@ async fn unknown_session_is_resumed_with_its_known_client() {
             .header("mcp-protocol-version", "2025-11-25");
         assert_eq!(ping.send(setup.port()).await.status, 200);
         assert_eq!(ping.send(setup.port()).await.status, 200);
-        assert_eq!(setup.told().await, Told::Started(session.to_owned(), client));
-        assert!(setup.nothing_told());
+        assert_eq!(setup.next_call().await, Received::Started(session.to_owned(), client));
+        assert!(setup.has_no_more_calls());
     }
     let sessions = setup.server.agents().sessions();
     assert!(

@@ -1,4 +1,4 @@
-//! The binary has a lock of its own. It holds it while it speaks to agents, and takes it when it is told something.
+//! The companion has its own lock. It holds it while it sends to agents, and acquires it in callbacks.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use common::{gemini, rejected, soon, start_session, token};
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// A companion with one lock around everything, as the binary has.
+/// A companion with one lock around everything, like the real one.
 #[derive(Default)]
 struct Locked {
     state: Mutex<u64>,
@@ -28,8 +28,7 @@ struct Locked {
 }
 
 impl Locked {
-    /// Speaks to agents with the lock held.
-    fn speak(&self, session: &SessionId) {
+    fn send_locked(&self, session: &SessionId) {
         let mut state = self.state.lock();
         *state += 1;
         if let Some(agents) = self.agents.get() {
@@ -42,33 +41,33 @@ impl Locked {
 
 impl Companion for Locked {
     fn session_started(&self, session: &SessionId, _: Option<&ClientInfo>) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
-        self.speak(session);
+        self.send_locked(session);
         None
     }
 
     fn stream_opened(&self, session: &SessionId) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     fn stream_closed(&self, session: &SessionId) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     fn session_ended(&self, session: &SessionId, _: Vec<Decision>) {
-        self.speak(session);
+        self.send_locked(session);
     }
 
     async fn open_diff(&self, session: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
-        self.speak(session);
+        self.send_locked(session);
         Ok(())
     }
 
     fn close_diff(&self, session: &SessionId, _: &str) -> Option<Arc<str>> {
-        self.speak(session);
+        self.send_locked(session);
         None
     }
 }
@@ -87,7 +86,7 @@ async fn companion_may_send_with_its_lock_held() {
             tokio::spawn(async move {
                 for _ in 0..20 {
                     let client = Client::new("127.0.0.1", port, token().reveal()).unwrap();
-                    // Others push each other out all the time, so anything may fail; but nothing may hang.
+                    // Sessions keep replacing each other, so anything may fail, but nothing may hang.
                     let _ = client.initialize(&gemini()).await;
                     let events = client.events(None).await;
                     for tool in ["openDiff", "closeDiff"] {

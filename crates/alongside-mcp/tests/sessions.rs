@@ -1,4 +1,4 @@
-//! How sessions begin and end.
+//! How sessions start and end.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ mod common;
 use std::time::Duration;
 
 use alongside_mcp::client::ClientError;
-use common::{Call, Setup, Told, accepted, initialize, rejected, request, soon, start_session};
+use common::{Call, Received, Setup, accepted, initialize, rejected, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -23,10 +23,10 @@ async fn delete_ends_the_session() {
     soon(events.next()).await.unwrap();
     soon(client.end()).await.unwrap();
     assert_eq!(soon(events.next()).await.unwrap(), None, "a clean end");
-    setup.told().await;
-    assert_eq!(setup.told().await, Told::Opened(session.clone()));
-    assert_eq!(setup.told().await, Told::Closed(session.clone()));
-    assert_eq!(setup.told().await, Told::Ended(session.clone(), Vec::new()));
+    setup.next_call().await;
+    assert_eq!(setup.next_call().await, Received::Opened(session.clone()));
+    assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
+    assert_eq!(setup.next_call().await, Received::Ended(session.clone(), Vec::new()));
     assert!(setup.server.agents().sessions().is_empty());
 
     let delete = Call::new("DELETE", setup.port()).header("mcp-session-id", &session);
@@ -41,22 +41,22 @@ async fn delete_ends_the_session() {
     assert_eq!(unknown.send(setup.port()).await.status, 404);
 }
 
-/// Difference 21: a command line that exits only drops its sockets.
+/// Difference 21: an agent that exits only closes its sockets.
 #[tokio::test]
 async fn session_expires_after_its_stream() {
     let mut setup = Setup::with(|config| config.timing.stream_grace = Duration::from_millis(100)).await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
     let events = soon(client.events(None)).await.unwrap();
-    setup.told().await;
-    assert_eq!(setup.told().await, Told::Opened(session.clone()));
+    setup.next_call().await;
+    assert_eq!(setup.next_call().await, Received::Opened(session.clone()));
     drop(events);
-    assert_eq!(setup.told().await, Told::Closed(session.clone()));
+    assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
     let id = Setup::session(&client);
     assert!(setup.server.agents().notify(&id, accepted("/a", "text")));
     assert!(setup.server.agents().notify(&id, rejected("/b")));
     let undelivered = vec![accepted("/a", "text"), rejected("/b")];
-    assert_eq!(setup.told().await, Told::Ended(session, undelivered));
+    assert_eq!(setup.next_call().await, Received::Ended(session, undelivered));
     assert!(!setup.server.agents().notify(&id, rejected("/c")), "unknown now");
 }
 
@@ -66,21 +66,25 @@ async fn session_that_reconnects_in_time_is_kept() {
     let client = setup.client().await;
     let first = soon(client.events(None)).await.unwrap();
     drop(first);
-    setup.told_eventually(|told| matches!(told, Told::Closed(_))).await;
+    setup
+        .call_eventually(|received| matches!(received, Received::Closed(_)))
+        .await;
     let mut second = soon(client.events(None)).await.unwrap();
     soon(second.next()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(setup.server.agents().sessions().len(), 1);
-    setup.told_eventually(|told| matches!(told, Told::Opened(_))).await;
-    assert!(setup.nothing_told());
+    setup
+        .call_eventually(|received| matches!(received, Received::Opened(_)))
+        .await;
+    assert!(setup.has_no_more_calls());
 }
 
 #[tokio::test]
 async fn session_without_a_stream_expires_when_idle() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let session = start_session(setup.port()).await;
-    assert!(matches!(setup.told().await, Told::Started(..)));
-    assert_eq!(setup.told().await, Told::Ended(session, Vec::new()));
+    assert!(matches!(setup.next_call().await, Received::Started(..)));
+    assert_eq!(setup.next_call().await, Received::Ended(session, Vec::new()));
 }
 
 #[tokio::test]
@@ -92,12 +96,14 @@ async fn excess_session_replaces_the_one_idle_longest() {
     let mut events = soon(listening.events(None)).await.unwrap();
     soon(events.next()).await.unwrap();
     let idle = start_session(port).await;
-    // The oldest was used last.
+    // The oldest was used most recently.
     let ping = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &oldest);
     assert_eq!(ping.send(port).await.status, 200);
     start_session(port).await;
-    let ended = setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;
-    assert_eq!(ended, Told::Ended(idle, Vec::new()));
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(ended, Received::Ended(idle, Vec::new()));
     assert_eq!(setup.server.agents().sessions().len(), 3);
 }
 
@@ -106,10 +112,10 @@ async fn excess_session_gets_503_if_all_are_listening() {
     let setup = Setup::with(|config| config.limits.sessions = 1).await;
     let client = setup.client().await;
     let _events = soon(client.events(None)).await.unwrap();
-    let answer = Call::post(setup.port(), initialize("2025-06-18"))
+    let response = Call::post(setup.port(), initialize("2025-06-18"))
         .send(setup.port())
         .await;
-    assert_eq!(answer.status, 503);
+    assert_eq!(response.status, 503);
     let unknown = Call::get(setup.port(), "from-before").send(setup.port()).await;
     assert_eq!(unknown.status, 503);
 }
@@ -119,12 +125,12 @@ async fn too_many_pending_decisions_end_the_session() {
     let mut setup = Setup::with(|config| config.limits.pending_decisions = 3).await;
     let client = setup.client().await;
     let session = Setup::session(&client);
-    setup.told().await;
+    setup.next_call().await;
     let all: Vec<_> = (0..4).map(|number| rejected(&format!("/{number}"))).collect();
     for notification in &all {
         assert!(setup.server.agents().notify(&session, notification.clone()));
     }
-    assert_eq!(setup.told().await, Told::Ended(session.to_string(), all));
+    assert_eq!(setup.next_call().await, Received::Ended(session.to_string(), all));
     assert!(!setup.server.agents().notify(&session, rejected("/x")));
 }
 
@@ -145,8 +151,10 @@ async fn all_sessions_are_listed() {
 async fn expired_session_is_resumed() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let client = setup.client().await;
-    setup.told_eventually(|told| matches!(told, Told::Ended(..))).await;
-    let answer: Result<Value, ClientError> = soon(client.request("ping", Value::Null)).await;
-    assert_eq!(answer.unwrap(), json!({}));
-    assert!(matches!(setup.told().await, Told::Started(_, None)));
+    setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    let response: Result<Value, ClientError> = soon(client.request("ping", Value::Null)).await;
+    assert_eq!(response.unwrap(), json!({}));
+    assert!(matches!(setup.next_call().await, Received::Started(_, None)));
 }

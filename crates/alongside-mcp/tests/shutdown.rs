@@ -1,4 +1,4 @@
-//! How the port closes, and opens again.
+//! Shutdown and restart of the port.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Call, Setup, Told, accepted, read_answer, rejected, soon, trusted};
+use common::{Call, Received, Setup, accepted, read_response, rejected, soon, trusted};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
@@ -38,7 +38,7 @@ async fn shutdown_delivers_pending_events_and_ends_streams() {
     assert!(undelivered.is_empty());
 }
 
-/// Difference 13: a stream that is cut off disconnects the command line; one that ends with the terminator does not.
+/// Difference 13: a truncated stream disconnects an agent; one that ends with the terminator does not.
 #[tokio::test]
 async fn stream_ends_with_the_chunked_terminator() {
     let setup = Setup::start().await;
@@ -46,7 +46,7 @@ async fn stream_ends_with_the_chunked_terminator() {
     let mut stream = Call::get(setup.port(), &client.session_id().unwrap())
         .open(setup.port())
         .await;
-    soon(read_answer(&mut stream)).await;
+    soon(read_response(&mut stream)).await;
     soon(setup.server.shutdown()).await;
     let mut rest = Vec::new();
     soon(stream.read_to_end(&mut rest)).await.unwrap();
@@ -61,7 +61,7 @@ async fn undelivered_decisions_are_returned() {
     let mut stream = Call::get(setup.port(), &stalled.session_id().unwrap())
         .open(setup.port())
         .await;
-    soon(read_answer(&mut stream)).await;
+    soon(read_response(&mut stream)).await;
     let agents = setup.server.agents();
     let decision = accepted("/long", &"x".repeat(10_000_000));
     for _ in 0..2 {
@@ -102,13 +102,15 @@ async fn hanging_tool_responds_on_shutdown() {
     let client = setup.client().await;
     let params = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "b"}});
     let call = tokio::spawn(async move { client.request("tools/call", params).await });
-    setup.told_eventually(|told| matches!(told, Told::OpenDiff(..))).await;
+    setup
+        .call_eventually(|received| matches!(received, Received::OpenDiff(..)))
+        .await;
     soon(setup.server.shutdown()).await;
     let result = soon(call).await.unwrap().unwrap();
     assert_eq!(result["isError"], true);
 }
 
-/// Difference 13: after a clean end the command line comes back to the same port with its old session and goes on.
+/// Difference 13: after a clean end an agent reconnects to the same port and continues its session.
 #[tokio::test]
 async fn restart_on_the_same_port_resumes_sessions() {
     let before = Setup::start().await;
@@ -128,10 +130,10 @@ async fn restart_on_the_same_port_resumes_sessions() {
         "ide/contextUpdate"
     );
     assert_eq!(
-        after.told().await,
-        Told::Started(session.clone(), Some(common::gemini()))
+        after.next_call().await,
+        Received::Started(session.clone(), Some(common::gemini()))
     );
-    assert_eq!(after.told().await, Told::Opened(session));
+    assert_eq!(after.next_call().await, Received::Opened(session));
     soon(client.request("ping", Value::Null)).await.unwrap();
 }
 
@@ -141,10 +143,10 @@ async fn dropping_the_server_closes_the_port() {
     let port = setup.port();
     let session = common::start_session(port).await;
     let mut stream = Call::get(port, &session).open(port).await;
-    soon(read_answer(&mut stream)).await;
+    soon(read_response(&mut stream)).await;
     drop(setup);
     let mut rest = Vec::new();
-    // Cut off or ended, but not left hanging.
+    // Truncated or ended, but not left open.
     let _ = soon(stream.read_to_end(&mut rest)).await;
     assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err());
 }

@@ -1,4 +1,4 @@
-//! The stream: what an agent hears, and when.
+//! The event stream: which events an agent receives, and when.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use alongside_core::context::IdeContext;
 use alongside_mcp::client::Events;
-use common::{Call, Setup, Told, accepted, read_answer, read_until, rejected, soon, start_session};
+use common::{Call, Received, Setup, accepted, read_response, read_until, rejected, soon, start_session};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
 async fn next(events: &mut Events) -> Value {
-    soon(events.next()).await.unwrap().expect("the stream goes on")
+    soon(events.next()).await.unwrap().expect("the stream is open")
 }
 
 fn context(path: &str) -> IdeContext {
@@ -31,13 +31,13 @@ fn path(message: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Difference 13: a stream is a must, its head comes at once and it is never cached.
+/// Difference 13: agents require a stream; its head is sent immediately and never cached.
 #[tokio::test]
 async fn stream_starts_with_the_context() {
     let setup = Setup::with(|config| config.initial_context = Some(context("/a"))).await;
     let session = start_session(setup.port()).await;
     let mut stream = Call::get(setup.port(), &session).open(setup.port()).await;
-    let head = soon(read_answer(&mut stream)).await;
+    let head = soon(read_response(&mut stream)).await;
     assert_eq!(head.status, 200);
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
     assert_eq!(head.header("cache-control"), Some("no-cache"));
@@ -46,7 +46,7 @@ async fn stream_starts_with_the_context() {
     assert!(event.contains("id: "));
 }
 
-/// Difference 14: the context comes when a stream opens and once more a little later, on every stream.
+/// Difference 14: the context is sent when a stream opens and again a little later, on every stream.
 #[tokio::test]
 async fn context_is_sent_twice_on_every_stream() {
     let setup = Setup::with(|config| {
@@ -115,7 +115,7 @@ async fn every_event_has_data() {
     }
 }
 
-/// Difference 11: a rejection is called `ide/diffRejected`; and a decision goes only to the session that asked.
+/// Difference 11: a rejection is named `ide/diffRejected`, and a decision goes only to the session of its review.
 #[tokio::test]
 async fn decisions_arrive_once_and_in_order() {
     let setup = Setup::start().await;
@@ -142,7 +142,7 @@ async fn decisions_arrive_once_and_in_order() {
     assert_eq!(
         path(&next(&mut others).await),
         "/end",
-        "the other session heard of none of it"
+        "the other session received none of it"
     );
 }
 
@@ -172,7 +172,7 @@ async fn event_ids_increase() {
             numbers.push(id.rsplit_once('-').unwrap().1.parse::<u64>().unwrap());
             setup.server.agents().notify(&session, rejected("/a"));
         }
-        // What is on its way is for this stream, not for the next.
+        // Events in flight belong to this stream, not to the next.
         next(&mut events).await;
         numbers.push(numbers.last().unwrap() + 1);
     }
@@ -285,7 +285,7 @@ async fn second_stream_replaces_the_first() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
-    setup.told().await;
+    setup.next_call().await;
     let mut first = soon(client.events(None)).await.unwrap();
     next(&mut first).await;
     let mut second = soon(client.events(None)).await.unwrap();
@@ -293,14 +293,14 @@ async fn second_stream_replaces_the_first() {
     assert_eq!(soon(first.next()).await.unwrap(), None, "a clean end");
     setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
     assert_eq!(next(&mut second).await["params"]["filePath"], "/a");
-    for told in [
-        Told::Opened(session.clone()),
-        Told::Closed(session.clone()),
-        Told::Opened(session),
+    for received in [
+        Received::Opened(session.clone()),
+        Received::Closed(session.clone()),
+        Received::Opened(session),
     ] {
-        assert_eq!(setup.told().await, told);
+        assert_eq!(setup.next_call().await, received);
     }
-    assert!(setup.nothing_told());
+    assert!(setup.has_no_more_calls());
     assert!(setup.server.agents().sessions()[0].stream_open);
 }
 
@@ -314,7 +314,7 @@ async fn stalled_agent_delays_no_other_and_costs_one_slot() {
     let mut events = soon(reading.events(None)).await.unwrap();
     let reader = tokio::spawn(async move { while path(&next(&mut events).await) != "/last" {} });
 
-    // More than the system's buffers hold, with time to write, so that one connection really fills up.
+    // More than the system's buffers hold, with time to write, so that the connection fills up.
     let filling = "x".repeat(100_000);
     for number in 0..200 {
         agents.publish_context(&context(&format!("/{number}{filling}")));
@@ -330,7 +330,7 @@ async fn stalled_agent_delays_no_other_and_costs_one_slot() {
     agents.publish_context(&context("/last"));
     soon(reader).await.unwrap();
 
-    // Once it reads again it gets what was on its way, its decision and the last state; not 20,000 of them.
+    // Once it reads again, it receives what was in flight, its decision and the latest context, not 20,000 of them.
     let mut count = 0;
     let mut kept = false;
     loop {
@@ -343,5 +343,5 @@ async fn stalled_agent_delays_no_other_and_costs_one_slot() {
         count += 1;
     }
     assert!(kept);
-    assert!(count < 220, "{count} came");
+    assert!(count < 220, "{count} events");
 }

@@ -9,7 +9,7 @@
 mod common;
 
 use alongside_mcp::client::{Client, ClientError};
-use common::{Setup, Told, accepted, inspector, rejected, soon, trusted};
+use common::{Received, Setup, accepted, inspector, rejected, soon, trusted};
 use serde_json::{Value, json};
 
 async fn call(client: &Client, name: &str, arguments: Value) -> Value {
@@ -58,13 +58,15 @@ async fn open_diff_returns_no_content_and_changes_nothing() {
     ] {
         let result = call(&client, "openDiff", json!({"filePath": path, "newContent": content})).await;
         assert_eq!(result, json!({"content": []}));
-        let expected = Told::OpenDiff(session.clone(), path.to_owned(), content.to_owned());
-        let told = setup.told_eventually(|told| matches!(told, Told::OpenDiff(..))).await;
-        assert_eq!(told, expected);
+        let expected = Received::OpenDiff(session.clone(), path.to_owned(), content.to_owned());
+        let received = setup
+            .call_eventually(|received| matches!(received, Received::OpenDiff(..)))
+            .await;
+        assert_eq!(received, expected);
     }
 }
 
-/// Difference 19: a refusal is an error of the tool, in a sentence, and not of the protocol.
+/// Difference 19: a refusal is a tool error with a message, not a protocol error.
 #[tokio::test]
 async fn companion_error_is_a_tool_error() {
     let setup = Setup::start().await;
@@ -79,7 +81,7 @@ async fn companion_error_is_a_tool_error() {
 async fn invalid_arguments_are_a_tool_error() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
-    setup.told().await;
+    setup.next_call().await;
     for (tool, arguments, about) in [
         ("openDiff", json!({"newContent": "b"}), "filePath"),
         ("openDiff", json!({"filePath": "/a"}), "newContent"),
@@ -95,7 +97,7 @@ async fn invalid_arguments_are_a_tool_error() {
         assert_eq!(result["isError"], true, "{arguments}");
         assert!(text(&result).contains(about), "{arguments}: {result}");
     }
-    assert!(setup.nothing_told(), "the companion is not bothered");
+    assert!(setup.has_no_more_calls(), "the companion is not bothered");
 }
 
 #[tokio::test]
@@ -117,7 +119,7 @@ async fn unknown_tool_is_an_invalid_parameter() {
     }
 }
 
-/// Difference 9: command lines parse the text of `closeDiff` as JSON.
+/// Difference 9: agent CLIs parse the text of `closeDiff` as JSON.
 #[tokio::test]
 async fn close_diff_returns_json_to_agent_clis() {
     let setup = Setup::start().await;
@@ -130,13 +132,13 @@ async fn close_diff_returns_json_to_agent_clis() {
         .insert("/a".to_owned(), content.to_owned());
     let result = call(&client, "closeDiff", json!({"filePath": "/a"})).await;
     assert_eq!(result.get("isError"), None);
-    let answer: Value = serde_json::from_str(text(&result)).unwrap();
-    assert_eq!(answer, json!({ "content": content }));
+    let response: Value = serde_json::from_str(text(&result)).unwrap();
+    assert_eq!(response, json!({ "content": content }));
     let result = call(&client, "closeDiff", json!({"filePath": "/a"})).await;
     assert_eq!(text(&result), "{}");
 }
 
-/// Difference 9: everybody else gets what the specification says.
+/// Difference 9: other clients get what the specification says.
 #[tokio::test]
 async fn close_diff_returns_text_to_other_clients() {
     let setup = Setup::start().await;
@@ -152,7 +154,7 @@ async fn close_diff_returns_text_to_other_clients() {
     assert_eq!(result["isError"], true);
 }
 
-/// Difference 20: an emptied text goes through as such; what an agent makes of it is the core's business.
+/// Difference 20: an empty text is returned as such; the core knows how agents treat it.
 #[tokio::test]
 async fn empty_final_text_is_returned() {
     let setup = Setup::start().await;
@@ -183,7 +185,7 @@ async fn closing_a_review_sends_no_notification() {
     }
     setup.server.agents().publish_context(&trusted(true));
     let next = soon(events.next()).await.unwrap().unwrap();
-    assert_eq!(next["method"], "ide/contextUpdate", "nothing came between");
+    assert_eq!(next["method"], "ide/contextUpdate", "nothing in between");
 }
 
 #[tokio::test]
@@ -196,7 +198,7 @@ async fn resumed_session_keeps_its_dialect() {
     assert_eq!(result["isError"], true, "as an inspector");
     client.resume("unheard-of", None).unwrap();
     let result = call(&client, "closeDiff", json!({"filePath": "/a"})).await;
-    assert_eq!(text(&result), "{}", "as a command line");
+    assert_eq!(text(&result), "{}", "as an agent CLI");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The rules of the page's port, over real sockets; each test is named after the rule that it shows.
+//! The rules of the page's port, over real sockets.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@ mod client;
 use std::time::Duration;
 
 use alongside_page::{Config, Outgoing, PageServer};
-use client::{Answer, Page, echo, get, key, log_in, request, server};
+use client::{Page, Response, echo, get, key, log_in, request, server};
 use futures_util::SinkExt;
 
 #[tokio::test]
@@ -28,14 +28,14 @@ async fn login_link_is_local_and_has_256_bits() {
 async fn login_link_sets_a_strict_cookie_and_redirects() {
     let server = server().await;
     let link = server.login_links().create().unwrap();
-    let answer = get(server.port(), &format!("/login?key={}", key(&link)), &[]).await;
-    assert_eq!(answer.status, 303);
-    assert_eq!(answer.header("location"), Some("/"));
-    let cookie = answer.header("set-cookie").unwrap();
+    let response = get(server.port(), &format!("/login?key={}", key(&link)), &[]).await;
+    assert_eq!(response.status, 303);
+    assert_eq!(response.header("location"), Some("/"));
+    let cookie = response.header("set-cookie").unwrap();
     assert!(cookie.starts_with(&format!("alongside-{}=", server.port())), "{cookie}");
     assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/"), "{cookie}");
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    assert_eq!(response.header("referrer-policy"), Some("no-referrer"));
 }
 
 #[tokio::test]
@@ -92,11 +92,11 @@ async fn unknown_keys_are_refused() {
 async fn only_the_login_works_without_the_cookie() {
     let server = server().await;
     for path in ["/", "/main.js", "/main.css", "/icon.svg", "/nothing", "/front"] {
-        let answer = get(server.port(), path, &[]).await;
-        assert_eq!(answer.status, 401, "{path}");
-        assert!(answer.body.contains("alongside page"));
+        let response = get(server.port(), path, &[]).await;
+        assert_eq!(response.status, 401, "{path}");
+        assert!(response.body.contains("alongside page"));
         assert!(
-            answer
+            response
                 .header("content-security-policy")
                 .unwrap()
                 .starts_with("default-src 'none'; base-uri")
@@ -134,7 +134,7 @@ async fn page_has_a_strict_policy_with_a_new_nonce() {
         get(server.port(), "/", &[("cookie", &cookie)]).await,
         get(server.port(), "/", &[("cookie", &cookie)]).await,
     ];
-    let nonces = pages.each_ref().map(|page: &Answer| {
+    let nonces = pages.each_ref().map(|page: &Response| {
         let policy = page.header("content-security-policy").unwrap();
         for part in [
             "default-src 'none'",
@@ -220,9 +220,9 @@ async fn only_get_and_head_are_allowed() {
     let server = server().await;
     let cookie = log_in(&server).await;
     for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
-        let answer = request(server.port(), method, "/", &[("cookie", &cookie)]).await;
+        let response = request(server.port(), method, "/", &[("cookie", &cookie)]).await;
         assert_eq!(
-            (answer.status, answer.header("allow")),
+            (response.status, response.header("allow")),
             (405, Some("GET, HEAD")),
             "{method}"
         );
@@ -241,11 +241,11 @@ async fn foreign_host_is_refused() {
         &format!("evil.example:{port}"),
         &format!("127.0.0.1.evil.example:{port}"),
     ] {
-        let answer = get(port, "/", &[("cookie", &cookie), ("host", host)]).await;
-        assert_eq!(answer.status, 403, "{host}");
+        let response = get(port, "/", &[("cookie", &cookie), ("host", host)]).await;
+        assert_eq!(response.status, 403, "{host}");
         let link = server.login_links().create().unwrap();
-        let answer = get(port, &format!("/login?key={}", key(&link)), &[("host", host)]).await;
-        assert_eq!(answer.status, 403, "{host}");
+        let response = get(port, &format!("/login?key={}", key(&link)), &[("host", host)]).await;
+        assert_eq!(response.status, 403, "{host}");
     }
     let localhost = format!("localhost:{port}");
     assert_eq!(
@@ -268,8 +268,8 @@ async fn foreign_origin_is_refused() {
         &format!("https://127.0.0.1:{port}"),
         &format!("http://localhost:{port}"),
     ] {
-        let answer = get(port, "/main.js", &[("cookie", &cookie), ("origin", origin)]).await;
-        assert_eq!(answer.status, 403, "{origin}");
+        let response = get(port, "/main.js", &[("cookie", &cookie), ("origin", origin)]).await;
+        assert_eq!(response.status, 403, "{origin}");
     }
     let own = format!("http://127.0.0.1:{port}");
     assert_eq!(
@@ -285,11 +285,11 @@ async fn websocket_carries_messages_both_ways() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let mut page = Page::open(server.port(), &cookie).await.unwrap();
-    page.say("one").await;
-    assert_eq!(page.hear().await.as_deref(), Some("echo one"));
+    page.send("one").await;
+    assert_eq!(page.receive().await.as_deref(), Some("echo one"));
     let long = "x".repeat(3 * 1024 * 1024);
-    page.say(&long).await;
-    assert_eq!(page.hear().await.map(|text| text.len()), Some(long.len() + 5));
+    page.send(&long).await;
+    assert_eq!(page.receive().await.map(|text| text.len()), Some(long.len() + 5));
 }
 
 #[tokio::test]
@@ -317,8 +317,8 @@ async fn front_without_an_upgrade_gets_426() {
     let server = server().await;
     let cookie = log_in(&server).await;
     let own = format!("http://127.0.0.1:{}", server.port());
-    let answer = get(server.port(), "/front", &[("cookie", &cookie), ("origin", &own)]).await;
-    assert_eq!((answer.status, answer.header("upgrade")), (426, Some("websocket")));
+    let response = get(server.port(), "/front", &[("cookie", &cookie), ("origin", &own)]).await;
+    assert_eq!((response.status, response.header("upgrade")), (426, Some("websocket")));
 }
 
 #[tokio::test]
@@ -336,7 +336,7 @@ async fn page_over_the_limit_gets_503() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("the place was not given back");
+    panic!("the slot was not released");
 }
 
 #[tokio::test]
@@ -346,8 +346,8 @@ async fn oversized_message_closes_the_websocket() {
     let server = PageServer::bind(config, echo).await.unwrap();
     let cookie = log_in(&server).await;
     let mut page = Page::open(server.port(), &cookie).await.unwrap();
-    page.say(&"x".repeat(2000)).await;
-    assert_eq!(page.hear().await, None);
+    page.send(&"x".repeat(2000)).await;
+    assert_eq!(page.receive().await, None);
 }
 
 #[tokio::test]
@@ -357,20 +357,20 @@ async fn page_without_a_pong_is_disconnected() {
     config.timing.idle = Duration::from_millis(150);
     let server = PageServer::bind(config, echo).await.unwrap();
     let cookie = log_in(&server).await;
-    // One that reads (and so answers pings) stays.
+    // A page that reads, and so responds to pings, stays connected.
     let mut alive = Page::open(server.port(), &cookie).await.unwrap();
-    let waited = tokio::time::timeout(Duration::from_millis(400), alive.hear()).await;
+    let waited = tokio::time::timeout(Duration::from_millis(400), alive.receive()).await;
     assert!(waited.is_err(), "{waited:?}");
-    // One that does not is let go.
+    // One that does not is disconnected.
     let mut asleep = Page::open(server.port(), &cookie).await.unwrap();
     tokio::time::sleep(Duration::from_millis(400)).await;
-    asleep.say("too late").await;
-    assert_eq!(asleep.hear().await, None);
+    asleep.send("too late").await;
+    assert_eq!(asleep.receive().await, None);
 }
 
 #[tokio::test]
 async fn stalled_page_is_disconnected() {
-    /// Tells how many messages were taken when the conversation ends, in whichever way.
+    /// Reports the number of sent messages when the conversation ends.
     struct Taken(usize, tokio::sync::mpsc::UnboundedSender<usize>);
     impl Drop for Taken {
         fn drop(&mut self) {
@@ -393,7 +393,7 @@ async fn stalled_page_is_disconnected() {
     let cookie = log_in(&server).await;
     let page = Page::open(server.port(), &cookie).await.unwrap();
     let taken = tokio::time::timeout(Duration::from_secs(5), ended.recv()).await;
-    assert!(taken.unwrap().unwrap() < 100, "it was not made to wait");
+    assert!(taken.unwrap().unwrap() < 100, "the sender never waited");
     drop(page);
 }
 
@@ -415,7 +415,7 @@ async fn shutdown_closes_websockets_and_the_port() {
     let port = server.port();
     let cookie = log_in(&server).await;
     let mut page = Page::open(port, &cookie).await.unwrap();
-    let (closed, ()) = tokio::join!(page.hear_close(), server.shutdown());
+    let (closed, ()) = tokio::join!(page.receive_close(), server.shutdown());
     assert_eq!(closed, Some(1001));
     assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err());
 }

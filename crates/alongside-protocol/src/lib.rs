@@ -474,7 +474,7 @@ impl ReviewSummary {
         Self {
             id: review.id,
             path: review.path.clone(),
-            agent: review.agent.clone(),
+            agent: review.agent.to_string(),
             session: review.session.to_string(),
             revision: review.revision,
             version: review.version,

@@ -169,6 +169,32 @@ impl Agent {
                 let answer = self.ask("fs/read_text_file", json!({"path": rest}));
                 self.say(answer["result"]["content"].as_str().unwrap());
             }
+            "ask-often" => {
+                let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);
+                let count: u64 = rest.parse().unwrap();
+                for number in 0..count {
+                    let call = json!({"toolCallId": format!("call-{number}"), "kind": "edit", "title": "Edit"});
+                    let params = json!({"sessionId": self.session, "toolCall": call, "options": options});
+                    send(
+                        &json!({"jsonrpc": "2.0", "id": number, "method": "session/request_permission", "params": params}),
+                    );
+                }
+                let response = self.read().unwrap();
+                self.say(&format!(
+                    "{} {}",
+                    response["id"], response["result"]["outcome"]["outcome"]
+                ));
+            }
+            "write-often" => {
+                let (count, path) = rest.split_once(' ').unwrap();
+                let params = json!({"sessionId": self.session, "path": path, "content": "x"});
+                for number in 0..count.parse().unwrap() {
+                    let number: u64 = number;
+                    send(&json!({"jsonrpc": "2.0", "id": number, "method": "fs/write_text_file", "params": params}));
+                }
+                let response = self.read().unwrap();
+                self.say(&format!("{} {}", response["id"], response["error"]["message"]));
+            }
             "flood" => {
                 // More than the client may hold back, and not one response is read.
                 for number in 0..5000 {

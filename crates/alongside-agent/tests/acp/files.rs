@@ -95,3 +95,21 @@ async fn files_are_found_for_a_mention() {
     let error = find("a{b").await.unwrap_err();
     assert!(matches!(error, AgentError::Pattern(_)), "{error}");
 }
+
+#[tokio::test]
+async fn excess_file_request_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = AcpOptions {
+        gate: Arc::new(Gate),
+        ..options("", directory.path())
+    };
+    let (manager, mut events) = connect(options).await.unwrap();
+    // Every one of them waits for a review.
+    prompt(
+        &manager,
+        &format!("write-often 65 {}", directory.path().join("endless").display()),
+    )
+    .await;
+    let told = until(&mut events, is_end).await;
+    assert_eq!(said(&told), "64 \"too many file requests at once\"");
+}

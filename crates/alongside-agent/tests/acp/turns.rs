@@ -184,3 +184,14 @@ async fn a_model_and_a_mode_to_begin_with_are_switched_to() {
         model_id: "b".to_owned()
     }));
 }
+
+#[tokio::test]
+async fn excess_permission_request_is_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "ask-often 65").await;
+    let told = until(&mut events, is_end).await;
+    assert_eq!(told.iter().filter(|event| is_approval(event)).count(), 64);
+    assert!(told.iter().any(|event| matches!(event, AgentEvent::Notice { .. })));
+    assert_eq!(said(&told), "64 \"cancelled\"");
+}

@@ -17,7 +17,7 @@ use crate::dialect::ClientInfo;
 use crate::draft::{DraftChange, HunkError};
 use crate::privacy::Privacy;
 use crate::review::{Decision, Review, ReviewId, ReviewOutcome};
-use crate::session::{Agent, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionId};
 use crate::text_change::InvalidEdit;
 use crate::time::Now;
 
@@ -87,7 +87,7 @@ pub enum DecideError {
     #[error(
         "{agent} treats an empty text as \"not edited\" and would write its own proposal to {path}; reject the change and empty the file yourself, or keep at least a newline"
     )]
-    EmptyMeansUnedited { agent: String, path: Arc<str> },
+    EmptyMeansUnedited { agent: AgentIdentity, path: Arc<str> },
 }
 
 /// Whether to send an emptied draft to an agent that treats it as "not edited".

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
 use crate::review::{Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, Update};
-use crate::session::{Agent, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionId};
 use crate::time::Now;
 
 /// Pending reviews per session. Gemini CLI and Qwen Code have one at a time.
@@ -51,7 +51,7 @@ impl Core {
     ) -> Result<ReviewId, TooManyReviews> {
         let agent = self.agents.get(session);
         let client = agent.and_then(|agent| agent.client.clone());
-        let agent = agent.map_or_else(|| "an agent".to_owned(), Agent::display_name);
+        let agent = agent.map_or_else(AgentIdentity::unknown, Agent::identity);
         let pending = self
             .reviews
             .values()

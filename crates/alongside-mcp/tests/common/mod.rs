@@ -1,6 +1,5 @@
-//! What the tests share: a companion that writes down what it is told, and HTTP by hand.
+//! Shared by the tests: a companion that records its calls, and handwritten HTTP.
 
-// Each test file is a crate of its own and uses a part of this.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::HashMap;
@@ -20,16 +19,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-/// Waits for something that should happen at once.
+/// Waits for something that should happen immediately.
 pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), work)
         .await
-        .expect("it should have happened by now")
+        .expect("timed out")
 }
 
-/// Something that the companion was told.
+/// A call that the companion received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Received {
     Started(String, Option<ClientInfo>),
     Opened(String),
     Closed(String),
@@ -38,9 +37,9 @@ pub(crate) enum Told {
     CloseDiff(String, String),
 }
 
-/// A companion that writes down what it is told and answers as the test wants.
+/// A companion that records its calls and responds as the test requires.
 pub(crate) struct TestCompanion {
-    told: mpsc::UnboundedSender<Told>,
+    calls: mpsc::UnboundedSender<Received>,
     pub(crate) known: Mutex<HashMap<String, ClientInfo>>,
     pub(crate) final_texts: Mutex<HashMap<String, String>>,
     pub(crate) refusal: Mutex<Option<String>>,
@@ -48,14 +47,14 @@ pub(crate) struct TestCompanion {
 }
 
 impl TestCompanion {
-    fn tell(&self, told: Told) {
-        let _ = self.told.send(told);
+    fn record(&self, call: Received) {
+        let _ = self.calls.send(call);
     }
 }
 
 impl Companion for TestCompanion {
     fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
-        self.tell(Told::Started(session.to_string(), client.cloned()));
+        self.record(Received::Started(session.to_string(), client.cloned()));
     }
 
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
@@ -63,19 +62,19 @@ impl Companion for TestCompanion {
     }
 
     fn stream_opened(&self, session: &SessionId) {
-        self.tell(Told::Opened(session.to_string()));
+        self.record(Received::Opened(session.to_string()));
     }
 
     fn stream_closed(&self, session: &SessionId) {
-        self.tell(Told::Closed(session.to_string()));
+        self.record(Received::Closed(session.to_string()));
     }
 
     fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
-        self.tell(Told::Ended(session.to_string(), undelivered));
+        self.record(Received::Ended(session.to_string(), undelivered));
     }
 
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
-        self.tell(Told::OpenDiff(
+        self.record(Received::OpenDiff(
             session.to_string(),
             file_path.to_string(),
             new_content.to_string(),
@@ -87,16 +86,16 @@ impl Companion for TestCompanion {
     }
 
     fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
-        self.tell(Told::CloseDiff(session.to_string(), file_path.to_owned()));
+        self.record(Received::CloseDiff(session.to_string(), file_path.to_owned()));
         self.final_texts.lock().remove(file_path).map(Arc::from)
     }
 }
 
-/// A port with a companion behind it.
+/// A port with its companion.
 pub(crate) struct Setup {
     pub(crate) server: Server,
     pub(crate) companion: Arc<TestCompanion>,
-    told: mpsc::UnboundedReceiver<Told>,
+    calls: mpsc::UnboundedReceiver<Received>,
 }
 
 pub(crate) fn token() -> Secret {
@@ -139,25 +138,25 @@ impl Setup {
         Self::with(|_| {}).await
     }
 
-    /// Starts with a configuration that differs from the usual one.
+    /// Starts with a modified configuration.
     pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
-        let (sender, told) = mpsc::unbounded_channel();
+        let (sender, calls) = mpsc::unbounded_channel();
         let companion = Arc::new(TestCompanion {
-            told: sender,
+            calls: sender,
             known: Mutex::default(),
             final_texts: Mutex::default(),
             refusal: Mutex::default(),
             hangs: Mutex::default(),
         });
         let mut config = Config::new(token());
-        // So that streams are quiet unless a test is about the second sending.
+        // Not repeated, unless a test sets it.
         config.timing.context_repeat = Duration::from_mins(10);
         change(&mut config);
         let server = Server::bind(config, companion.clone()).await.unwrap();
         Self {
             server,
             companion,
-            told,
+            calls,
         }
     }
 
@@ -165,22 +164,21 @@ impl Setup {
         self.server.port()
     }
 
-    /// What the companion is told next.
-    pub(crate) async fn told(&mut self) -> Told {
-        soon(self.told.recv()).await.unwrap()
+    /// The next call.
+    pub(crate) async fn next_call(&mut self) -> Received {
+        soon(self.calls.recv()).await.unwrap()
     }
 
-    /// Whether the companion was told anything else.
-    pub(crate) fn nothing_told(&mut self) -> bool {
-        self.told.try_recv().is_err()
+    pub(crate) fn has_no_more_calls(&mut self) -> bool {
+        self.calls.try_recv().is_err()
     }
 
-    /// Waits for what a test is about, whatever else is told before.
-    pub(crate) async fn told_eventually(&mut self, wanted: impl Fn(&Told) -> bool) -> Told {
+    /// Waits for a matching call and skips others.
+    pub(crate) async fn call_eventually(&mut self, wanted: impl Fn(&Received) -> bool) -> Received {
         loop {
-            let told = self.told().await;
-            if wanted(&told) {
-                return told;
+            let received = self.next_call().await;
+            if wanted(&received) {
+                return received;
             }
         }
     }
@@ -189,7 +187,7 @@ impl Setup {
         Client::new("127.0.0.1", self.port(), token().reveal()).unwrap()
     }
 
-    /// A client that has introduced itself as Gemini CLI.
+    /// A client that is initialized as Gemini CLI.
     pub(crate) async fn client(&self) -> Client {
         self.client_named(&gemini()).await
     }
@@ -205,7 +203,7 @@ impl Setup {
     }
 }
 
-/// A request, by hand.
+/// A handwritten request.
 #[derive(Clone)]
 pub(crate) struct Call {
     method: String,
@@ -214,9 +212,8 @@ pub(crate) struct Call {
     body: Vec<u8>,
 }
 
-/// The answer to it.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
@@ -252,7 +249,6 @@ impl Call {
             .header("mcp-session-id", session)
     }
 
-    /// Sets a header.
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         let mut call = self.without(name);
         call.headers.push((name.to_owned(), value.to_owned()));
@@ -286,12 +282,12 @@ impl Call {
         stream
     }
 
-    pub(crate) async fn send(&self, port: u16) -> Answer {
-        soon(async { read_answer(&mut self.open(port).await).await }).await
+    pub(crate) async fn send(&self, port: u16) -> Response {
+        soon(async { read_response(&mut self.open(port).await).await }).await
     }
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
@@ -310,11 +306,11 @@ impl Answer {
     }
 }
 
-/// Reads one head, and the body that it announces; of a stream, only the head.
-pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
+/// Reads a head and the body that it announces; for a stream, only the head.
+pub(crate) async fn read_response(stream: &mut TcpStream) -> Response {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
-        bytes.push(stream.read_u8().await.expect("the answer broke off"));
+        bytes.push(stream.read_u8().await.expect("the response was truncated"));
     }
     let head = String::from_utf8(bytes).unwrap();
     let mut lines = head.lines();
@@ -323,20 +319,19 @@ pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let mut answer = Answer {
+    let mut response = Response {
         status,
         headers,
         body: String::new(),
     };
-    if let Some(length) = answer.header("content-length") {
+    if let Some(length) = response.header("content-length") {
         let mut body = vec![0; length.parse().unwrap()];
         stream.read_exact(&mut body).await.unwrap();
-        answer.body = String::from_utf8(body).unwrap();
+        response.body = String::from_utf8(body).unwrap();
     }
-    answer
+    response
 }
 
-/// Reads until the text was seen.
 pub(crate) async fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let mut seen = String::new();
     while !seen.contains(text) {
@@ -348,7 +343,7 @@ pub(crate) async fn read_until(stream: &mut TcpStream, text: &str) -> String {
     seen
 }
 
-/// The message with which an agent introduces itself.
+/// An `initialize` request.
 pub(crate) fn initialize(version: &str) -> String {
     let client = json!({"name": "streamable-http-client", "version": "0.56.0"});
     json!({
@@ -358,18 +353,16 @@ pub(crate) fn initialize(version: &str) -> String {
     .to_string()
 }
 
-/// A request as text.
 pub(crate) fn request(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string()
 }
 
-/// A session that was started by hand.
+/// Starts a session with handwritten HTTP.
 pub(crate) async fn start_session(port: u16) -> String {
-    let answer = Call::post(port, initialize("2025-06-18")).send(port).await;
-    answer.header("mcp-session-id").unwrap().to_owned()
+    let response = Call::post(port, initialize("2025-06-18")).send(port).await;
+    response.header("mcp-session-id").unwrap().to_owned()
 }
 
-/// Whether any `null` is in it.
 pub(crate) fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! A small browser for the tests: plain requests over a socket of their own, and a WebSocket.
+//! A small browser for the tests: plain requests, and a WebSocket.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +17,6 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Answers every message with the same one.
 pub(crate) async fn echo(mut incoming: Incoming, mut outgoing: Outgoing) {
     while let Some(text) = incoming.next().await {
         if outgoing.send(format!("echo {text}")).await.is_err() {
@@ -26,7 +25,6 @@ pub(crate) async fn echo(mut incoming: Incoming, mut outgoing: Outgoing) {
     }
 }
 
-/// A server with the usual limits.
 pub(crate) async fn server() -> PageServer {
     PageServer::bind(Config::default(), echo).await.unwrap()
 }
@@ -36,29 +34,28 @@ pub(crate) fn key(link: &str) -> &str {
     link.split_once("/login?key=").unwrap().1
 }
 
-/// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: String,
-    /// Bytes of the body.
+    /// Body size in bytes.
     pub(crate) length: usize,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 }
 
-pub(crate) async fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Answer {
+pub(crate) async fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Response {
     request(port, "GET", path, headers).await
 }
 
-/// Sends exactly these headers, and the right `host` unless another is given.
-pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+/// Sends exactly these headers, and the right `host` unless it is overridden.
+pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
     let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
     if !headers.iter().any(|(name, _)| *name == "host") {
         head += &format!("host: 127.0.0.1:{port}\r\n");
@@ -69,7 +66,7 @@ pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&st
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
-    // Somebody who is one too many may be cut off in the middle of reading.
+    // A client over the limit may be disconnected while it reads.
     let _ = stream.read_to_end(&mut bytes).await;
     let end = bytes
         .windows(4)
@@ -82,7 +79,7 @@ pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&st
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let body = &bytes[end + 4..];
-    Answer {
+    Response {
         status,
         headers: headers.collect(),
         body: String::from_utf8_lossy(body).into_owned(),
@@ -90,16 +87,16 @@ pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&st
     }
 }
 
-/// Follows a login link; answers what to send as `cookie`.
+/// Follows a login link; returns the `cookie` header.
 pub(crate) async fn log_in(server: &PageServer) -> String {
     let link = server.login_links().create().unwrap();
     let (_, path) = link.split_at(link.find("/login").unwrap());
-    let answer = get(server.port(), path, &[]).await;
-    let cookie = answer.header("set-cookie").unwrap();
+    let response = get(server.port(), path, &[]).await;
+    let cookie = response.header("set-cookie").unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }
 
-/// A page that speaks.
+/// A page with its WebSocket.
 pub(crate) struct Page(WebSocketStream<TcpStream>);
 
 impl Page {
@@ -107,7 +104,7 @@ impl Page {
         Self::open_with(port, Some(cookie), Some(&format!("http://127.0.0.1:{port}"))).await
     }
 
-    /// Fails with the status of the refusal.
+    /// Fails with the status of the response.
     pub(crate) async fn open_with(port: u16, cookie: Option<&str>, origin: Option<&str>) -> Result<Self, u16> {
         let mut request = format!("ws://127.0.0.1:{port}/front").into_client_request().unwrap();
         for (name, value) in [("cookie", cookie), ("origin", origin)] {
@@ -125,13 +122,13 @@ impl Page {
         }
     }
 
-    pub(crate) async fn say(&mut self, text: &str) {
-        // The other side may have hung up.
+    pub(crate) async fn send(&mut self, text: &str) {
+        // The server may have disconnected.
         let _ = self.0.send(Message::text(text)).await;
     }
 
-    /// The next message; `None` once the other side has hung up.
-    pub(crate) async fn hear(&mut self) -> Option<String> {
+    /// The next message; `None` once the server has disconnected.
+    pub(crate) async fn receive(&mut self) -> Option<String> {
         loop {
             match self.0.next().await {
                 Some(Ok(Message::Text(text))) => return Some(text.as_str().to_owned()),
@@ -141,8 +138,8 @@ impl Page {
         }
     }
 
-    /// The code with which the other side hangs up.
-    pub(crate) async fn hear_close(&mut self) -> Option<u16> {
+    /// The close code of the server.
+    pub(crate) async fn receive_close(&mut self) -> Option<u16> {
         let next = tokio::time::timeout(Duration::from_secs(5), self.0.next()).await;
         match next {
             Ok(Some(Ok(Message::Close(Some(frame))))) => Some(frame.code.into()),

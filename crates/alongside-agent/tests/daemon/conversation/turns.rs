@@ -160,3 +160,20 @@ async fn what_is_not_known_is_not_shown_and_what_cannot_be_shown_is_said() {
     );
     assert_eq!(settle(&daemon, &mut events).await.len(), 3);
 }
+
+#[tokio::test]
+async fn slow_reader_loses_nothing() {
+    let daemon = FakeDaemon::start().await;
+    let (_connection, mut events) = connected(&daemon).await;
+    // More than the queue of events holds.
+    for number in 0..6000 {
+        daemon.say(&format!("{number} "));
+    }
+    let told = settle(&daemon, &mut events).await;
+    let texts = told.iter().filter_map(|event| match event {
+        AgentEvent::AssistantChunk { content, .. } => content.as_text(),
+        _ => None,
+    });
+    let expected: Vec<String> = (0..6000).map(|number| format!("{number} ")).collect();
+    assert_eq!(texts.filter(|text| *text != "settled").collect::<Vec<_>>(), expected);
+}

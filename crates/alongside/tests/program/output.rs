@@ -1,11 +1,11 @@
-//! What the program says.
+//! What the program prints.
 
 use serde_json::json;
 
 use crate::sandbox::Sandbox;
 
 #[test]
-fn commands_without_a_companion_say_what_to_do() {
+fn command_without_a_companion_names_the_next_step() {
     let sandbox = Sandbox::new();
     let error = sandbox.failure(&["diff", "list"]);
     assert!(
@@ -19,7 +19,7 @@ fn commands_without_a_companion_say_what_to_do() {
 }
 
 #[test]
-fn a_companion_elsewhere_is_named() {
+fn error_lists_companions_of_other_directories() {
     let sandbox = Sandbox::new();
     let _serving = sandbox.serve();
     let home = sandbox.path("home");
@@ -28,7 +28,7 @@ fn a_companion_elsewhere_is_named() {
 }
 
 #[test]
-fn a_wrong_argument_is_a_usage_error() {
+fn invalid_argument_is_a_usage_error() {
     let sandbox = Sandbox::new();
     for arguments in [
         &["dif"][..],
@@ -40,7 +40,7 @@ fn a_wrong_argument_is_a_usage_error() {
 }
 
 #[test]
-fn a_terminal_says_what_happens() {
+fn serve_prints_events() {
     let sandbox = Sandbox::new();
     let mut child = sandbox
         .command(&[])
@@ -60,7 +60,7 @@ fn a_terminal_says_what_happens() {
 }
 
 #[test]
-fn a_second_companion_for_the_same_directory_says_so() {
+fn second_companion_prints_a_note_about_the_first() {
     let sandbox = Sandbox::new();
     let first = sandbox.serve();
     let mut second = sandbox

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::bridge::Plugin;
 use crate::sandbox::{Sandbox, wait_for};
 
-/// An editor that has said hello.
+/// An editor that has sent its hello.
 fn editor(sandbox: &Sandbox, further: &[&str]) -> (Plugin, u16) {
     let mut plugin = Plugin::start_with(sandbox, further);
     plugin.hello();
@@ -36,7 +36,7 @@ fn wait_until_found(sandbox: &Sandbox, port: u16) {
 }
 
 #[test]
-fn the_editor_that_was_used_last_is_found() {
+fn most_recently_used_editor_is_picked() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("a.txt", "");
     let (mut one, first) = editor(&sandbox, &[]);
@@ -70,7 +70,7 @@ fn the_editor_that_was_used_last_is_found() {
 
 /// Nobody has to notice anything: the order of the files is enough.
 #[test]
-fn when_the_editor_in_use_is_killed_with_its_companion_the_other_is_found_at_once_and_what_is_left_is_swept() {
+fn killed_editor_and_companion_are_swept_and_the_other_is_picked() {
     let sandbox = Sandbox::new();
     let (one, first) = editor(&sandbox, &[]);
     let (mut other, second) = editor(&sandbox, &[]);
@@ -104,7 +104,7 @@ fn when_the_editor_in_use_is_killed_with_its_companion_the_other_is_found_at_onc
 
 /// Gemini CLI would go by the file that is left, because the editor in its name is alive, and try no other.
 #[test]
-fn when_only_the_companion_in_use_is_killed_the_other_clears_its_files_away() {
+fn killed_companion_is_swept_by_the_other() {
     let sandbox = Sandbox::new();
     let (_one, first) = editor(&sandbox, &[]);
     let (mut other, second) = editor(&sandbox, &[]);
@@ -115,7 +115,7 @@ fn when_only_the_companion_in_use_is_killed_the_other_clears_its_files_away() {
 }
 
 #[test]
-fn a_companion_without_an_editor_yields_to_an_editor_and_comes_back_when_that_ends() {
+fn companion_without_an_editor_yields_to_one_with_an_editor() {
     let sandbox = Sandbox::new();
     let (mut editor, port) = editor(&sandbox, &[]);
     let alone = sandbox.serve();
@@ -140,7 +140,7 @@ fn a_companion_without_an_editor_yields_to_an_editor_and_comes_back_when_that_en
 }
 
 #[test]
-fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be() {
+fn nested_workspaces_most_recently_used_is_picked() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.workspace().join("inner")).unwrap();
     let (mut outer, outside) = editor(&sandbox, &[]);
@@ -159,7 +159,7 @@ fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be(
 }
 
 #[test]
-fn an_agent_in_an_editors_own_terminal_finds_that_editor_whoever_was_used_last() {
+fn agent_in_an_editors_terminal_picks_that_editor() {
     let sandbox = Sandbox::new();
     let (mut one, first) = editor(&sandbox, &[]);
     let variables = one.ask("terminal/environment", &json!({}))["result"]["variables"].clone();
