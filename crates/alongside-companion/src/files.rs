@@ -1,21 +1,25 @@
 //! Where open files lead on disk, looked up outside the core's lock.
 //!
-//! A lookup may hang, for example on a network file system, so each path has a thread of its own, and a hung path is not
-//! looked up a second time. Files that are watched are looked up only when the watcher reports a change, or when the list
+//! A lookup may hang, for example on a network file system. Another thread then continues with the other paths, and a hung
+//! path is not looked up a second time. Files that are watched are looked up only when the watcher reports a change, or when the list
 //! of open files changes: moving the cursor costs no system call for a path.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
+use super::jobs::Jobs;
 use super::watcher::Watcher;
-use super::{Companion, Shared};
+use super::{Companion, Host, Shared};
 
-/// How many lookups, and thus threads, may be running or hung. Beyond this, files stay hidden until the next lookup.
-const MAX_LOOKUPS: usize = 128;
+/// Threads that may hang. Beyond this, files are no longer looked up.
+const MAX_THREADS: usize = 64;
+/// When another thread takes over the queue.
+const STUCK_DELAY: Duration = Duration::from_millis(100);
 /// How long `context/show` waits for the disk.
 const SHOW_TIMEOUT: Duration = Duration::from_secs(1);
 /// Collects a burst of changes on disk, such as a checkout.
@@ -27,36 +31,54 @@ pub(super) fn real_file(path: &Path) -> Option<PathBuf> {
     real.is_file().then_some(real)
 }
 
+/// Lookups in progress.
+#[derive(Default)]
+pub(super) struct Lookups {
+    jobs: Jobs<Arc<str>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    paths: VecDeque<Arc<str>>,
+    threads: usize,
+}
+
 impl Companion {
     /// Looks up the files that agents may see, without waiting for the result.
     fn look_up_files(&self) {
-        let paths = self.core.lock().files_to_look_up();
-        for path in paths {
-            if self.lookups.count() < MAX_LOOKUPS && self.lookups.start(&path) {
-                self.look_up(path);
-            }
+        let mut paths = self.core.lock().files_to_look_up();
+        paths.retain(|path| self.lookups.jobs.start(path));
+        let is_idle = {
+            let mut queue = self.lookups.queue.lock();
+            queue.paths.extend(paths);
+            queue.threads == 0
+        };
+        if is_idle {
+            self.start_lookups();
         }
     }
 
-    fn look_up(&self, path: Arc<str>) {
-        let (companion, host) = (self.me.clone(), self.host.clone());
-        tokio::task::spawn_blocking(move || {
-            loop {
-                // A hung lookup does not keep the companion alive.
-                let Some(lookup) = companion
-                    .upgrade()
-                    .map(|companion| companion.core.lock().start_lookup())
-                else {
-                    return;
-                };
-                let real = (host.resolve)(Path::new(&*path));
-                let Some(companion) = companion.upgrade() else { return };
-                companion.with_core(|core, now| core.file_looked_up(now, lookup, &path, real));
-                if !companion.lookups.repeats(&path) {
-                    return;
-                }
+    /// Starts a thread for the queue. One is enough unless it hangs.
+    fn start_lookups(&self) {
+        {
+            let mut queue = self.lookups.queue.lock();
+            if queue.paths.is_empty() || queue.threads == MAX_THREADS {
+                return;
             }
-        });
+            queue.threads += 1;
+        }
+        let (companion, host) = (self.me.clone(), self.host.clone());
+        tokio::task::spawn_blocking(move || while look_up_next(&companion, &host) {});
+    }
+
+    fn next_lookup(&self) -> Option<Arc<str>> {
+        let mut queue = self.lookups.queue.lock();
+        let next = queue.paths.pop_front();
+        if next.is_none() {
+            queue.threads -= 1;
+        }
+        next
     }
 
     /// Looks up all open files. After a timeout, the last known state remains.
@@ -88,12 +110,44 @@ impl Companion {
     }
 }
 
+/// Returns whether to go on.
+fn look_up_next(companion: &Weak<Companion>, host: &Host) -> bool {
+    // A hung lookup must not keep the companion alive.
+    let Some((path, lookup)) = companion.upgrade().and_then(|companion| {
+        let path = companion.next_lookup()?;
+        Some((path, companion.core.lock().start_lookup()))
+    }) else {
+        return false;
+    };
+    let real = (host.resolve)(Path::new(&*path));
+    let Some(companion) = companion.upgrade() else {
+        return false;
+    };
+    companion.with_core(|core, now| core.file_looked_up(now, lookup, &path, real));
+    if companion.lookups.jobs.repeats(&path) {
+        companion.lookups.queue.lock().paths.push_back(path);
+    }
+    true
+}
+
+/// Waits until the queue should be empty, and is not.
+async fn is_stuck(companion: &Companion) {
+    if companion.lookups.queue.lock().paths.is_empty() {
+        return std::future::pending().await;
+    }
+    tokio::time::sleep(STUCK_DELAY).await;
+}
+
 /// Looks up open files when they change, in the editor or on disk, and keeps them watched.
 pub(super) async fn keep_files(companion: Shared) {
     let mut watch = FileWatch::default();
     loop {
         tokio::select! {
             () = companion.wake.files.notified() => {}
+            () = is_stuck(&companion) => {
+                companion.start_lookups();
+                continue;
+            }
             () = changed(watch.watcher.as_ref()) => tokio::time::sleep(SETTLE_DELAY).await,
             () = removed(watch.watcher.as_ref()) => {
                 tokio::time::sleep(SETTLE_DELAY).await;

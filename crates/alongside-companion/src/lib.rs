@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::{Deadline, DraftChange};
-use alongside_core::{Core, Effect, Now, Review, ReviewId};
+use alongside_core::{Core, Effect, Now, Review, ReviewId, SessionKey};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{
@@ -49,6 +49,7 @@ use crate::places::Places;
 use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
+use files::Lookups;
 use jobs::Jobs;
 use ranking::Ranking;
 use store::Store;
@@ -75,8 +76,7 @@ pub struct Companion {
     store: Store,
     buffers: Buffers,
     host: Arc<Host>,
-    /// Lookups of open files, by path.
-    lookups: Jobs<Arc<str>>,
+    lookups: Lookups,
     full_lookup: Arc<tokio::sync::Mutex<()>>,
     /// Reviews whose file is being read.
     base_reads: Jobs<ReviewId>,
@@ -179,7 +179,7 @@ impl Companion {
             store,
             buffers: Buffers::default(),
             host: Arc::default(),
-            lookups: Jobs::default(),
+            lookups: Lookups::default(),
             full_lookup: Arc::default(),
             base_reads: Jobs::default(),
             places,
@@ -239,10 +239,16 @@ impl Companion {
                 }
                 self.tell_people(Notification::ContextChanged(context));
             }
-            Effect::SendDecision { session, decision } if chat::is_of_chat(&session) => {
+            Effect::SendDecision {
+                session: session @ SessionKey::Chat(_),
+                decision,
+            } => {
                 self.chat.waiting.tell(&session, decision);
             }
-            Effect::SendDecision { session, decision } => {
+            Effect::SendDecision {
+                session: SessionKey::Mcp(session),
+                decision,
+            } => {
                 let known = self
                     .agents
                     .get()
@@ -316,7 +322,7 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
     core.agents()
         .map(|agent| AgentSummary {
             name: agent.identity().to_string(),
-            session: agent.session.to_string(),
+            session: agent.session.clone(),
             listening: agent.listening,
             since: agent.since_unix_milliseconds,
         })

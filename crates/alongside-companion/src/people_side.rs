@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use alongside_core::context::ContextError;
-use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome, SessionId};
+use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
     Decided, Edit, Hello, NotDecided, Notification, OfAgent, PageLink, Request, ReviewSummary, ReviewTexts,
     ShownContext, Status, VERSION, Version, Welcome,
@@ -203,12 +203,12 @@ impl Companion {
         asked: &OfAgent,
         input: impl Fn(&mut Core, ReviewId) -> Result<(), DecideError>,
     ) -> Decided {
-        let session = SessionId::new(asked.session.as_str());
+        let session = &asked.session;
         let mut all = Decided {
             decided: Vec::new(),
             refused: Vec::new(),
         };
-        for id in self.with_core(|core, _| core.reviews_of(&session)) {
+        for id in self.with_core(|core, _| core.reviews_of(session)) {
             match self.decide_armed(front_end, id, |core| input(core, id)) {
                 Ok(()) => all.decided.push(id),
                 Err(refusal) => all.refused.push(NotDecided {

@@ -187,7 +187,7 @@ fn read(directory: &Path, path: &Path) -> anyhow::Result<(Review, Texts)> {
 #[cfg(test)]
 mod tests {
     use alongside_core::draft::HunkDecision;
-    use alongside_core::{Base, Core, Now, Proposal, SessionId};
+    use alongside_core::{Base, Core, Now, Proposal, SessionKey};
 
     use super::*;
 
@@ -197,7 +197,7 @@ mod tests {
 
     fn propose(core: &mut Core, text: &str) -> Review {
         let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text, None);
-        let id = core.open_review(Now::default(), &SessionId::new("one"), proposal);
+        let id = core.open_review(Now::default(), &SessionKey::from("one"), proposal);
         core.review(id.unwrap()).unwrap().clone()
     }
 

@@ -6,10 +6,10 @@
 //! diffs are computed on a snapshot of a [`Review`] and applied by version.
 //!
 //! ```
-//! use alongside_core::{Base, Core, Effect, EmptyDraft, Now, Proposal, SessionId, Decision};
+//! use alongside_core::{Base, Core, Effect, EmptyDraft, Now, Proposal, SessionKey, Decision};
 //!
 //! let mut core = Core::new(Vec::new());
-//! let session = SessionId::new("one");
+//! let session = SessionKey::from("one");
 //! core.session_started(Now::default(), &session, None);
 //! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n", None);
 //! let review = core.open_review(Now::default(), &session, proposal)?;
@@ -41,6 +41,6 @@ pub use crate::review::{
     Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
 };
 pub use crate::secret::Secret;
-pub use crate::session::{Agent, AgentIdentity, SessionId};
+pub use crate::session::{Agent, AgentIdentity, SessionId, SessionKey};
 pub use crate::text_change::{InvalidEdit, TextChange};
 pub use crate::time::Now;

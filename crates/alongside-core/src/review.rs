@@ -11,7 +11,7 @@ use crate::difference::{ChangeSize, invisible_changes};
 use crate::draft::{
     Deadline, Draft, DraftChange, DraftOutline, Hunk, HunkChange, HunkDecision, HunkId, InvalidStoredDraft,
 };
-use crate::session::{AgentIdentity, SessionId};
+use crate::session::{AgentIdentity, SessionKey};
 use crate::text_change::TextChange;
 
 /// The number in "review 3".
@@ -88,7 +88,7 @@ impl Proposal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     pub id: ReviewId,
-    pub session: SessionId,
+    pub session: SessionKey,
     pub agent: AgentIdentity,
     /// Byte for byte as the agent wrote it.
     pub path: Arc<str>,
@@ -109,7 +109,7 @@ pub struct Review {
 #[serde(rename_all = "camelCase")]
 pub struct ReviewOutline {
     id: ReviewId,
-    session: SessionId,
+    session: SessionKey,
     agent: AgentIdentity,
     path: Arc<str>,
     revision: u32,

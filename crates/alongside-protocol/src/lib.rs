@@ -14,7 +14,7 @@ use alongside_core::context::{Cursor, Hidden, HiddenReason, IdeContext};
 use alongside_core::difference::ChangeSize;
 use alongside_core::draft::{Hunk, HunkChange, HunkId};
 use alongside_core::privacy::Rule;
-use alongside_core::{BaseKind, Review, ReviewId, ReviewOutcome, TextChange};
+use alongside_core::{BaseKind, Review, ReviewId, ReviewOutcome, SessionKey, TextChange};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -374,7 +374,7 @@ impl From<HunkChoice> for alongside_core::draft::HunkDecision {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfAgent {
     /// Its session.
-    pub session: String,
+    pub session: SessionKey,
 }
 
 /// What became of several reviews.
@@ -451,7 +451,7 @@ pub struct ReviewSummary {
     /// What people call the agent.
     pub agent: String,
     /// The agent's session.
-    pub session: String,
+    pub session: SessionKey,
     /// Counts the proposals of this agent for this file.
     pub revision: u32,
     /// Counts the changes of the draft.
@@ -475,7 +475,7 @@ impl ReviewSummary {
             id: review.id,
             path: review.path.clone(),
             agent: review.agent.to_string(),
-            session: review.session.to_string(),
+            session: review.session.clone(),
             revision: review.revision,
             version: review.version,
             new_file: review.base == BaseKind::Missing,
@@ -568,7 +568,7 @@ pub struct AgentSummary {
     /// What people call it.
     pub name: String,
     /// Its session.
-    pub session: String,
+    pub session: SessionKey,
     /// Whether it can be told something now.
     pub listening: bool,
     /// When it connected, in milliseconds since the Unix epoch.

@@ -3,9 +3,7 @@
 use std::fs;
 
 use alongside_core::Secret;
-use alongside_e2e::{
-    Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents,
-};
+use alongside_e2e::{Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents};
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Request};
 use serde_json::{Value, json};

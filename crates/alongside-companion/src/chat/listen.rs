@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use alongside_agent::conversation::Modes;
 use alongside_agent::{AgentCommand, AgentEvent, ConnectedSession};
+use alongside_core::{SessionId, SessionKey};
 use alongside_protocol::ChatWrites;
 
-use super::gate::{client_of, core_session};
+use super::gate::client_of;
 use crate::Companion;
 
 impl Companion {
@@ -32,7 +33,7 @@ impl Companion {
         if !session.abilities.reviews_writes {
             return;
         }
-        let id = core_session(&session.session_id);
+        let id = SessionKey::Chat(SessionId::new(session.session_id.as_str()));
         {
             let mut state = self.chat.state.lock();
             state.core_session = Some(id.clone());

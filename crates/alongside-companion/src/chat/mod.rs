@@ -32,7 +32,6 @@ use gate::Waiting;
 use record::State;
 use requests::{given_up_refusal, refusal};
 
-pub(super) use gate::is_of_chat;
 pub(super) use requests::difference;
 
 /// How many events a front end may be behind before it has to ask again.

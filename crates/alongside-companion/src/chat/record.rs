@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alongside_agent::{AgentEvent, ConnectedSession, Position};
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Nothing, Notification};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(super) struct State {
     /// What to go on with after a restart.
     pub(super) resume: Option<Resume>,
     /// The session of the core that a child is.
-    pub(super) core_session: Option<SessionId>,
+    pub(super) core_session: Option<SessionKey>,
     /// The modes of the session are not known yet, and it shall begin in the one that fits reviews.
     pub(super) mode_pending: bool,
     /// What must not reach a front end: the address of the daemon.

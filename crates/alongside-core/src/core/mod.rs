@@ -17,7 +17,7 @@ use crate::dialect::ClientInfo;
 use crate::draft::{DraftChange, HunkError};
 use crate::privacy::Privacy;
 use crate::review::{Decision, Review, ReviewId, ReviewOutcome};
-use crate::session::{Agent, AgentIdentity, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionKey};
 use crate::text_change::InvalidEdit;
 use crate::time::Now;
 
@@ -27,7 +27,7 @@ pub enum Effect {
     /// Send the context to every agent, now and when it connects.
     PublishContext(IdeContext),
     SendDecision {
-        session: SessionId,
+        session: SessionKey,
         decision: Decision,
     },
     ReviewOpened(ReviewId),
@@ -110,14 +110,14 @@ pub struct Core {
     published: IdeContext,
     context_due: Option<Duration>,
     files_watched: bool,
-    agents: BTreeMap<SessionId, Agent>,
+    agents: BTreeMap<SessionKey, Agent>,
     reviews: BTreeMap<ReviewId, Review>,
     last_review: u64,
     /// Outcomes of the latest reviews, to report the first decision to the second.
     ended: VecDeque<(ReviewId, ReviewOutcome)>,
     orphans: VecDeque<reviews::Orphan>,
     /// Decisions about restored reviews whose agent has not reconnected yet.
-    early: Vec<(SessionId, Decision)>,
+    early: Vec<(SessionKey, Decision)>,
     effects: Vec<Effect>,
 }
 
@@ -172,7 +172,7 @@ impl Core {
     }
 
     /// An agent connected, or reconnected after a restart of the companion.
-    pub fn session_started(&mut self, now: Now, session: &SessionId, client: Option<ClientInfo>) {
+    pub fn session_started(&mut self, now: Now, session: &SessionKey, client: Option<ClientInfo>) {
         let agent = Agent {
             session: session.clone(),
             client,
@@ -185,18 +185,18 @@ impl Core {
     }
 
     /// An agent opened its event stream.
-    pub fn stream_opened(&mut self, session: &SessionId) {
+    pub fn stream_opened(&mut self, session: &SessionKey) {
         self.set_listening(session, true);
         self.rescue_orphans_through(session);
     }
 
     /// An agent's event stream closed; it may reconnect.
-    pub fn stream_closed(&mut self, session: &SessionId) {
+    pub fn stream_closed(&mut self, session: &SessionKey) {
         self.set_listening(session, false);
     }
 
     /// A session ended. `undelivered` are the paths of decisions that the agent never received.
-    pub fn session_ended(&mut self, session: &SessionId, undelivered: Vec<Arc<str>>) {
+    pub fn session_ended(&mut self, session: &SessionKey, undelivered: Vec<Arc<str>>) {
         let Some(agent) = self.agents.remove(session) else {
             return;
         };
@@ -204,7 +204,7 @@ impl Core {
         self.orphan_reviews_of(&agent, undelivered);
     }
 
-    fn set_listening(&mut self, session: &SessionId, listening: bool) {
+    fn set_listening(&mut self, session: &SessionKey, listening: bool) {
         if let Some(agent) = self.agents.get_mut(session)
             && agent.listening != listening
         {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
 use crate::review::{Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, Update};
-use crate::session::{Agent, AgentIdentity, SessionId};
+use crate::session::{Agent, AgentIdentity, SessionKey};
 use crate::time::Now;
 
 /// Pending reviews per session. Gemini CLI and Qwen Code have one at a time.
@@ -24,7 +24,7 @@ const MAX_ORPHANS: usize = 64;
 
 /// A proposal whose agent disconnected before it received the decision.
 pub(super) struct Orphan {
-    session: SessionId,
+    session: SessionKey,
     client: Option<ClientInfo>,
     path: Arc<str>,
 }
@@ -46,7 +46,7 @@ impl Core {
     pub fn open_review(
         &mut self,
         now: Now,
-        session: &SessionId,
+        session: &SessionKey,
         proposal: Proposal,
     ) -> Result<ReviewId, TooManyReviews> {
         let agent = self.agents.get(session);
@@ -104,7 +104,7 @@ impl Core {
     /// Closes restored reviews whose agent did not reconnect.
     pub fn orphan_absent(&mut self) {
         let restored = self.reviews.values().map(|review| &review.session);
-        let absent: BTreeSet<SessionId> = restored
+        let absent: BTreeSet<SessionKey> = restored
             .chain(self.early.iter().map(|(session, _)| session))
             .filter(|session| !self.agents.contains_key(session))
             .cloned()
@@ -124,18 +124,18 @@ impl Core {
 
     /// Restores a decision that its agent did not receive before the companion stopped. It is sent when the session
     /// reconnects.
-    pub fn restore_decision(&mut self, session: SessionId, decision: Decision) {
+    pub fn restore_decision(&mut self, session: SessionKey, decision: Decision) {
         self.early.push((session, decision));
     }
 
     /// The decisions of sessions that have not reconnected since the companion started.
-    pub fn early_decisions(&self) -> &[(SessionId, Decision)] {
+    pub fn early_decisions(&self) -> &[(SessionKey, Decision)] {
         &self.early
     }
 
     /// The agent closes its own proposal, because it was decided in its terminal. It receives no decision; the response
     /// to it has the draft.
-    pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Review> {
+    pub fn close_review(&mut self, session: &SessionKey, path: &str) -> Option<Review> {
         let id = self.find(session, path)?.id;
         self.end(id, ReviewOutcome::ClosedByAgent)
     }
@@ -212,7 +212,7 @@ impl Core {
     }
 
     /// The pending reviews of one agent.
-    pub fn reviews_of(&self, session: &SessionId) -> Vec<ReviewId> {
+    pub fn reviews_of(&self, session: &SessionKey) -> Vec<ReviewId> {
         self.reviews
             .values()
             .filter(|review| review.session == *session)
@@ -240,7 +240,7 @@ impl Core {
         }
     }
 
-    fn find(&self, session: &SessionId, path: &str) -> Option<&Review> {
+    fn find(&self, session: &SessionKey, path: &str) -> Option<&Review> {
         self.reviews
             .values()
             .find(|review| review.session == *session && *review.path == *path)
@@ -267,7 +267,7 @@ impl Core {
         }
     }
 
-    fn send_decision(&mut self, session: &SessionId, decision: Decision) {
+    fn send_decision(&mut self, session: &SessionKey, decision: Decision) {
         let session = session.clone();
         if self.agents.contains_key(&session) {
             self.effects.push(Effect::SendDecision { session, decision });
@@ -276,7 +276,7 @@ impl Core {
         }
     }
 
-    pub(super) fn send_early_decisions(&mut self, session: &SessionId) {
+    pub(super) fn send_early_decisions(&mut self, session: &SessionKey) {
         let early = self.early.extract_if(.., |(waiting, _)| waiting == session);
         self.effects
             .extend(early.map(|(session, decision)| Effect::SendDecision { session, decision }));
@@ -298,7 +298,7 @@ impl Core {
                 self.orphans.pop_front();
             }
         }
-        let listening: Vec<SessionId> = self
+        let listening: Vec<SessionKey> = self
             .agents
             .values()
             .filter(|agent| agent.listening)
@@ -312,7 +312,7 @@ impl Core {
     /// Rejects the orphans that may be this session's: all sessions of one client share one table of pending changes, so
     /// a rejection through any of them frees the agent, and an agent that is not waiting ignores it. A path with a
     /// pending review is left alone: the rejection could hit that review.
-    pub(super) fn rescue_orphans_through(&mut self, session: &SessionId) {
+    pub(super) fn rescue_orphans_through(&mut self, session: &SessionKey) {
         let Some(agent) = self.agents.get(session) else { return };
         let decisions: Vec<Decision> = self
             .orphans

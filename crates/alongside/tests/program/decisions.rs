@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use alongside_core::{ReviewId, TextChange};
 use alongside_front::client::ClientError;
-use alongside_protocol::{Buffer, Change, Edit, Notification, Request};
 use alongside_mcp::client::Client;
+use alongside_protocol::{Buffer, Change, Edit, Notification, Request};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, Sandbox, wait_for};

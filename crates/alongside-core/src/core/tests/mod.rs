@@ -28,15 +28,15 @@ fn core() -> Core {
     Core::new(Vec::new())
 }
 
-fn connect(core: &mut Core, session: &str, client: ClientInfo) -> SessionId {
-    let session = SessionId::new(session);
+fn connect(core: &mut Core, session: &str, client: ClientInfo) -> SessionKey {
+    let session = SessionKey::from(session);
     core.session_started(at(0), &session, Some(client));
     core.stream_opened(&session);
     core.take_effects();
     session
 }
 
-fn propose(core: &mut Core, session: &SessionId, path: &str, text: &str) -> ReviewId {
+fn propose(core: &mut Core, session: &SessionKey, path: &str, text: &str) -> ReviewId {
     core.open_review(at(0), session, Proposal::new(path, Base::Missing, text, None))
         .unwrap()
 }

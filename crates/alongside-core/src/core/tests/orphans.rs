@@ -27,7 +27,7 @@ fn new_session_of_same_client_receives_orphan_rejections() {
         })
     );
     core.take_effects();
-    let new = SessionId::new("new");
+    let new = SessionKey::from("new");
     core.session_started(at(0), &new, Some(gemini()));
     core.stream_opened(&new);
     assert_eq!(decisions(&mut core), [("new".into(), rejected("/a"))]);
@@ -138,7 +138,7 @@ fn decision_about_restored_review_waits_for_its_agent() {
     never.restore_review(at(0), saved);
     never.accept(id, None, EmptyDraft::Refuse).unwrap();
     never.orphan_absent();
-    let other = SessionId::new("other");
+    let other = SessionKey::from("other");
     never.session_started(at(0), &other, Some(gemini()));
     never.stream_opened(&other);
     assert_eq!(decisions(&mut never), [("other".into(), rejected("/a"))]);

@@ -9,7 +9,7 @@ use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, SessionId};
+use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, SessionKey};
 use alongside_front::stdio;
 use alongside_protocol::{Desk, FrontEnd, Refusal};
 use alongside_protocol::{Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome};
@@ -364,7 +364,7 @@ impl CheckingDesk {
     /// Lets an agent propose a change.
     fn propose(&self, path: &str) -> ReviewId {
         let proposal = Proposal::new(path, alongside_core::Base::Text(BASE.into()), PROPOSAL, None);
-        self.with_core(|core| core.open_review(Now::default(), &SessionId::new("check"), proposal))
+        self.with_core(|core| core.open_review(Now::default(), &SessionKey::from("check"), proposal))
             // Only a hundredth one is refused.
             .unwrap_or(ReviewId(0))
     }
