@@ -8,9 +8,9 @@ use std::time::Duration;
 use alongside_core::{ReviewId, SessionId};
 use alongside_discovery::Environment;
 use alongside_mcp::Companion as _;
-use alongside_protocol::{Desk, FrontEnd, Hello, Notification, Request};
+use alongside_protocol::{Backend, FrontEnd, Hello, Notification, Request, SharedNotification};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::{broadcast, mpsc as async_mpsc};
 
@@ -94,9 +94,9 @@ fn slow_diffs(blocker: &Arc<Blocker>) -> Host {
     }
 }
 
-async fn call(companion: &Shared, request: Request) -> Value {
+async fn call(companion: &Shared, request: Request) {
     let hello = Hello::new("test");
-    companion.call(&FrontEnd { hello }, request).await.unwrap()
+    companion.handle(&FrontEnd { hello }, request).await.unwrap();
 }
 
 async fn focus(companion: &Shared, path: &Path) {
@@ -123,7 +123,7 @@ async fn in_time<T: Send + 'static>(work: impl Future<Output = T> + Send + 'stat
 }
 
 async fn received(
-    mut news: broadcast::Receiver<Notification>,
+    mut news: broadcast::Receiver<SharedNotification>,
     is_it: impl Fn(&Notification) -> bool + Send + Sync + 'static,
 ) {
     in_time(async move { while !is_it(&news.recv().await.unwrap()) {} }).await;
@@ -133,7 +133,7 @@ async fn received(
 async fn other_clients_get_through(companion: &Shared, scratch: &TempDir, name: &str) {
     let file = scratch.path().join(name);
     std::fs::write(&file, "old\n").unwrap();
-    let news = companion.news();
+    let news = companion.subscribe();
     in_time({
         let (companion, file, name) = (companion.clone(), file.clone(), name.to_owned());
         async move {
@@ -221,7 +221,7 @@ async fn slow_diff_blocks_no_other_client() {
     assert_eq!(&**companion.review(id).unwrap().text(), "eins\n2\n3\n");
 
     std::fs::write(&file, "1\n2\n3\n4\n").unwrap();
-    let news = companion.news();
+    let news = companion.subscribe();
     blocker.arm();
     companion.refresh_bases();
     control.has_entered.recv().await.unwrap();
@@ -273,11 +273,11 @@ async fn removed_file_leaves_the_context_without_an_editor_event() {
         }
     };
     for _ in 0..2 {
-        let news = companion.news();
+        let news = companion.subscribe();
         std::fs::write(&file, "text").unwrap();
         focus(&companion, &file).await;
         received(news, shown(true)).await;
-        let news = companion.news();
+        let news = companion.subscribe();
         std::fs::remove_file(&file).unwrap();
         received(news, shown(false)).await;
     }

@@ -18,9 +18,9 @@ pub mod doctor;
 mod drafts;
 mod editor;
 mod files;
+mod front_ends;
 mod jobs;
 mod lifecycle;
-mod people_side;
 pub mod places;
 mod ranking;
 mod review_store;
@@ -39,7 +39,8 @@ use alongside_core::{Core, Effect, Now, Review, ReviewId, SessionKey};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{
-    AgentSummary, Agents, Nothing, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+    AgentSummary, AgentsChanged, Empty, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+    SharedNotification,
 };
 use anyhow::Context;
 use parking_lot::Mutex;
@@ -57,10 +58,10 @@ use store::Store;
 pub use editor::ended as process_ended;
 pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
-/// How many notifications a front end may be behind before it has to ask again.
-const NEWS_KEPT: usize = 128;
-/// An edit with more bytes than this is not told.
-const LARGEST_NEWS: usize = 1024 * 1024;
+/// How many notifications a front end may be behind before it has to fetch everything again.
+const CHANNEL_CAPACITY: usize = 128;
+/// A larger edit is not broadcast; front ends fetch it.
+const MAX_NOTIFICATION_BYTES: usize = 1024 * 1024;
 
 /// One running companion.
 pub struct Companion {
@@ -70,7 +71,7 @@ pub struct Companion {
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
     agents: OnceLock<alongside_mcp::AgentHub>,
-    news: broadcast::Sender<Notification>,
+    notifications: broadcast::Sender<SharedNotification>,
     /// Makes links to the page; set once the page is served.
     page_links: OnceLock<LoginLinks>,
     store: Store,
@@ -170,11 +171,11 @@ impl Companion {
     ) -> Self {
         Self {
             me,
-            chat: chat::Chat::new(&places, &workspace, store.slot()),
+            chat: chat::Chat::new(&places, &workspace, store.slot(), Arc::clone(store.writer())),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
-            news: broadcast::channel(NEWS_KEPT).0,
+            notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             page_links: OnceLock::new(),
             store,
             buffers: Buffers::default(),
@@ -193,9 +194,9 @@ impl Companion {
         }
     }
 
-    /// What happens from now on, for front ends and the terminal.
-    pub fn news(&self) -> broadcast::Receiver<Notification> {
-        self.news.subscribe()
+    /// Everything that happens from now on, for front ends and the terminal.
+    pub fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.notifications.subscribe()
     }
 
     /// Whether the person wants the page to be opened at the start.
@@ -237,7 +238,7 @@ impl Companion {
                 if let Some(agents) = self.agents.get() {
                     agents.publish_context(&context);
                 }
-                self.tell_people(Notification::ContextChanged(context));
+                self.broadcast(Notification::ContextChanged(context));
             }
             Effect::SendDecision {
                 session: session @ SessionKey::Chat(_),
@@ -261,35 +262,35 @@ impl Companion {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
                     self.wake.reviews.notify_one();
-                    self.tell_people(Notification::ReviewOpened(ReviewSummary::of(review)));
+                    self.broadcast(Notification::ReviewOpened(ReviewSummary::from(review)));
                 }
             }
             Effect::ReviewChanged(id) => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    self.tell_people(Notification::ReviewChanged(ReviewSummary::of(review)));
+                    self.broadcast(Notification::ReviewChanged(ReviewSummary::from(review)));
                 }
             }
             Effect::ReviewEdited { id, change } => {
                 if let Ok(review) = core.review(id) {
                     self.store.save(review.clone());
-                    self.tell_people(edited(review, change));
+                    self.broadcast(edited(review, change));
                 }
             }
             Effect::ReviewRebased { id, conflicts } => {
-                self.tell_people(Notification::ReviewRebased(ReviewRebased { review: id, conflicts }));
+                self.broadcast(Notification::ReviewRebased(ReviewRebased { review: id, conflicts }));
             }
             Effect::ReviewClosed { id, path, outcome } => {
                 self.store.forget(id);
                 self.wake.reviews.notify_one();
-                self.tell_people(Notification::ReviewClosed(ReviewClosed {
+                self.broadcast(Notification::ReviewClosed(ReviewClosed {
                     review: id,
                     path,
                     outcome,
                 }));
             }
             Effect::AgentsChanged => {
-                self.tell_people(Notification::AgentsChanged(Agents {
+                self.broadcast(Notification::AgentsChanged(AgentsChanged {
                     agents: summaries(core),
                 }));
             }
@@ -298,9 +299,9 @@ impl Companion {
         }
     }
 
-    fn tell_people(&self, notification: Notification) {
-        // Nobody listens while no front end is there.
-        let _ = self.news.send(notification);
+    fn broadcast(&self, notification: Notification) {
+        // Fails only while no front end is connected.
+        let _ = self.notifications.send(notification.into());
     }
 
     /// Reads settings and ignore files again; what is wrong with them is logged and the former rules stay.
@@ -329,14 +330,14 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
         .collect()
 }
 
-/// How people hear of an edit. Every front end that is behind keeps a copy, so a very large one is not told but asked for.
+/// The notification of an edit. Every slow front end holds a copy, so a very large one is fetched instead.
 fn edited(review: &Review, change: DraftChange) -> Notification {
     if change
         .text
         .as_ref()
-        .is_some_and(|text| text.insert.len() > LARGEST_NEWS)
+        .is_some_and(|text| text.insert.len() > MAX_NOTIFICATION_BYTES)
     {
-        return Notification::Resync(Nothing {});
+        return Notification::Resync(Empty {});
     }
     Notification::ReviewEdited(ReviewEdited {
         review: review.id,

@@ -10,7 +10,7 @@ use alongside_companion::{Options, RunningCompanion};
 use alongside_core::dialect::ClientInfo;
 use alongside_discovery::Environment;
 use alongside_mcp::client::Client;
-use alongside_protocol::{Nothing, Request, Status};
+use alongside_protocol::{Empty, requests};
 use serde_json::json;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,11 +62,11 @@ async fn companion_starts_serves_a_front_end_and_stops() {
 
     let _agent = connect_agent(&running).await;
     let mut front_end = running.record().connect(false).await.unwrap();
-    let status: Status = front_end.call(Request::Status(Nothing {})).await.unwrap();
+    let status = front_end.call::<requests::Status>(Empty {}).await.unwrap();
     assert_eq!(status.port, running.announcement().port);
     assert_eq!(status.agents.len(), 1);
 
-    front_end.call::<Nothing>(Request::Stop(Nothing {})).await.unwrap();
+    front_end.call::<requests::Stop>(Empty {}).await.unwrap();
     tokio::time::timeout(TIMEOUT, running.stop_requested()).await.unwrap();
     tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
     assert!(!files.iter().any(|file| file.exists()));

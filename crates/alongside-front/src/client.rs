@@ -6,8 +6,7 @@ use std::time::Duration;
 use alongside_core::Secret;
 use alongside_wire::rpc::{self, Message as RpcMessage};
 use futures_util::{SinkExt, StreamExt};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::Deserialize;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -16,7 +15,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use crate::websocket;
-use alongside_protocol::{Hello, Nothing, Notification, Request, Welcome};
+use alongside_protocol::{Empty, ErrorKind, Hello, Method, Notification, Request, RequestError, Welcome, requests};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,12 +46,8 @@ pub enum ClientError {
     #[error("the companion did not respond within {0:?}")]
     Timeout(Duration),
     /// The response is an error.
-    #[error("{message}")]
-    Rejected {
-        /// For programs; see `docs/PROTOCOL.md`.
-        kind: String,
-        message: String,
-    },
+    #[error(transparent)]
+    Rejected(#[from] RequestError),
     #[error("invalid response from the companion: {0}")]
     InvalidResponse(String),
 }
@@ -73,7 +68,7 @@ impl Client {
         let mut client = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
             .await
             .map_err(|_| ClientError::Timeout(CONNECT_TIMEOUT))??;
-        let welcome = client.call(Request::Hello(hello)).await?;
+        let welcome = client.call::<requests::Hello>(hello).await?;
         Ok((client, welcome))
     }
 
@@ -100,19 +95,19 @@ impl Client {
         })
     }
 
-    /// Sends a request and waits for its response.
-    pub async fn call<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, ClientError> {
-        let limit = if request.takes_its_time() {
+    pub async fn call<M: Method>(&mut self, params: M::Params) -> Result<M::Response, ClientError> {
+        let request = M::request(params);
+        let limit = if request.is_slow() {
             LONG_RESPONSE_TIMEOUT
         } else {
             RESPONSE_TIMEOUT
         };
-        tokio::time::timeout(limit, self.send(&request))
+        tokio::time::timeout(limit, self.send::<M>(&request))
             .await
             .map_err(|_| ClientError::Timeout(limit))?
     }
 
-    async fn send<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, ClientError> {
+    async fn send<M: Method>(&mut self, request: &Request) -> Result<M::Response, ClientError> {
         self.last_id += 1;
         let id = self.last_id;
         let text = rpc::write_call(Some(id), request).map_err(invalid)?;
@@ -127,11 +122,11 @@ impl Client {
                     return match response.result {
                         Ok(result) => serde_json::from_str(result.get()).map_err(invalid),
                         Err(error) => {
-                            let kind = error.data.get("kind").and_then(Value::as_str);
-                            Err(ClientError::Rejected {
-                                kind: kind.unwrap_or_default().to_owned(),
+                            let kind = error.data.get("kind").map(ErrorKind::deserialize);
+                            Err(ClientError::Rejected(RequestError {
+                                kind: kind.and_then(Result::ok).unwrap_or(ErrorKind::Unknown),
                                 message: error.message.into_owned(),
-                            })
+                            }))
                         }
                     };
                 }
@@ -176,7 +171,7 @@ impl Client {
 fn hold(notifications: &mut VecDeque<Notification>, notification: Notification) {
     if notifications.len() >= MAX_HELD_NOTIFICATIONS {
         notifications.clear();
-        notifications.push_back(Notification::Resync(Nothing {}));
+        notifications.push_back(Notification::Resync(Empty {}));
     }
     notifications.push_back(notification);
 }
@@ -200,6 +195,6 @@ mod tests {
         assert_eq!(held.len(), MAX_HELD_NOTIFICATIONS);
         let last = Notification::ContextChanged(IdeContext::default());
         hold(&mut held, last.clone());
-        assert_eq!(held, [Notification::Resync(Nothing {}), last]);
+        assert_eq!(held, [Notification::Resync(Empty {}), last]);
     }
 }

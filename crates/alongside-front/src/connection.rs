@@ -1,29 +1,35 @@
 //! One front end, over any transport.
+//!
+//! Limits: at most [`MAX_SLOW_REQUESTS`] slow requests run at a time, and nothing more is read until one is done. Notifications wait in the
+//! backend's bounded channels, and a front end that reads too slowly gets `resync` in place of what it missed. Nothing else is queued: a
+//! message is written before the next one is read.
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::message;
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use alongside_protocol::{Hello, Nothing, Notification, Request, VERSION};
+use alongside_protocol::{
+    Backend, Empty, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response, SharedNotification,
+    VERSION,
+};
 use alongside_wire::rpc;
 
-/// How many slow requests may be under way for one front end. After that nothing is read from it until one of them is done.
 const MAX_SLOW_REQUESTS: usize = 64;
 
 /// Serves a front end until it disconnects: responds to requests and forwards notifications.
 ///
-/// Requests are handled in order, except that nothing waits for the end of those that [`Request::takes_its_time`]. `incoming` yields
+/// Requests are handled in order, except that nothing waits for the end of those that are slow ([`Request::is_slow`]). `incoming` yields
 /// whole messages and `outgoing` takes them; both end when the transport does.
-pub async fn serve<D, I, O>(desk: Arc<D>, incoming: I, outgoing: O)
+pub async fn serve<B, T, I, O>(backend: Arc<B>, incoming: I, outgoing: O)
 where
-    D: Desk,
-    I: Stream<Item = String>,
+    B: Backend,
+    T: AsRef<str>,
+    I: Stream<Item = T>,
     O: Sink<String>,
 {
     let mut incoming = pin!(incoming);
@@ -35,18 +41,18 @@ where
         let text = tokio::select! {
             message = incoming.next(), if slow.len() < MAX_SLOW_REQUESTS => {
                 let Some(text) = message else { break };
-                let parsed = message::parse(&text).map_err(|invalid| invalid.to_response());
+                let parsed = message::parse(text.as_ref()).map_err(|invalid| invalid.to_response());
                 // A long message is not kept while its request is handled.
                 drop(text);
                 match parsed {
                     Err(response) => response,
                     Ok((id, request)) => {
-                        if let Some(known) = front_end.clone().filter(|_| request.takes_its_time()) {
-                            let desk = Arc::clone(&desk);
-                            slow.push(async move { (id, desk.call(&known, request).await) });
+                        if let Some(known) = front_end.clone().filter(|_| request.is_slow()) {
+                            let backend = Arc::clone(&backend);
+                            slow.push(async move { (id, backend.handle(&known, request).await) });
                             continue;
                         }
-                        let result = answer(&*desk, &mut front_end, &mut subscriptions, request).await;
+                        let result = handle(&*backend, &mut front_end, &mut subscriptions, request).await;
                         let Some(id) = id else { continue };
                         message::response(&id, result)
                     }
@@ -59,11 +65,11 @@ where
             notification = subscriptions.next() => {
                 let notification = match notification {
                     Ok(notification) => notification,
-                    Err(RecvError::Lagged(_)) => Notification::Resync(Nothing {}),
+                    Err(RecvError::Lagged(_)) => Notification::Resync(Empty {}).into(),
                     Err(RecvError::Closed) => break,
                 };
-                match rpc::write_call(None, &notification) {
-                    Ok(text) => text,
+                match notification.encoded(|notification| rpc::write_call(None, notification)) {
+                    Ok(text) => text.to_owned(),
                     Err(error) => {
                         tracing::error!(%error, "cannot serialize a notification");
                         continue;
@@ -79,12 +85,12 @@ where
     let _ = outgoing.close().await;
 }
 
-async fn answer<D: Desk>(
-    desk: &D,
+async fn handle<B: Backend>(
+    backend: &B,
     front_end: &mut Option<FrontEnd>,
     subscriptions: &mut Subscriptions,
     request: Request,
-) -> Result<Value, Refusal> {
+) -> Result<Response, RequestError> {
     match (&request, &front_end) {
         (Request::Hello(hello), _) => {
             if hello.protocol != VERSION {
@@ -92,16 +98,16 @@ async fn answer<D: Desk>(
                     "this companion supports protocol version {VERSION}, not {}",
                     hello.protocol
                 );
-                return Err(Refusal::new("protocolVersion", message));
+                return Err(RequestError::new(ErrorKind::ProtocolVersion, message));
             }
             // Before the response, so that nothing is missed between the two.
-            *subscriptions = Subscriptions::new(desk, hello);
+            *subscriptions = Subscriptions::new(backend, hello);
             let known = front_end.insert(FrontEnd { hello: hello.clone() });
-            desk.call(known, request).await
+            backend.handle(known, request).await
         }
-        (_, Some(known)) => desk.call(known, request).await,
-        (_, None) => Err(Refusal::new(
-            "noHello",
+        (_, Some(known)) => backend.handle(known, request).await,
+        (_, None) => Err(RequestError::new(
+            ErrorKind::NoHello,
             format!("send `hello` first: {}", json!({ "method": "hello" })),
         )),
     }
@@ -110,29 +116,31 @@ async fn answer<D: Desk>(
 /// The notifications that a front end asked for.
 #[derive(Default)]
 struct Subscriptions {
-    usual: Option<broadcast::Receiver<Notification>>,
-    chat: Option<broadcast::Receiver<Notification>>,
+    general: Option<broadcast::Receiver<SharedNotification>>,
+    chat: Option<broadcast::Receiver<SharedNotification>>,
 }
 
 impl Subscriptions {
-    fn new<D: Desk>(desk: &D, hello: &Hello) -> Self {
+    fn new<B: Backend>(backend: &B, hello: &Hello) -> Self {
         Self {
-            usual: hello.watch.then(|| desk.watch()),
-            chat: hello.chat.then(|| desk.watch_chat()),
+            general: hello.watch.then(|| backend.subscribe()),
+            chat: hello.chat.then(|| backend.subscribe_chat()),
         }
     }
 
-    async fn next(&mut self) -> Result<Notification, RecvError> {
+    async fn next(&mut self) -> Result<SharedNotification, RecvError> {
         tokio::select! {
             // A review must not wait behind an agent's answer.
             biased;
-            notification = receive(&mut self.usual) => notification,
+            notification = receive(&mut self.general) => notification,
             notification = receive(&mut self.chat) => notification,
         }
     }
 }
 
-async fn receive(notifications: &mut Option<broadcast::Receiver<Notification>>) -> Result<Notification, RecvError> {
+async fn receive(
+    notifications: &mut Option<broadcast::Receiver<SharedNotification>>,
+) -> Result<SharedNotification, RecvError> {
     match notifications {
         Some(notifications) => notifications.recv().await,
         None => std::future::pending().await,

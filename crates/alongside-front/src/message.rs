@@ -1,10 +1,10 @@
 //! Requests of front ends as JSON-RPC messages.
 
-use alongside_protocol::{METHODS, Refusal, Request};
+use alongside_protocol::{METHODS, Request, RequestError, Response};
 use alongside_wire::rpc::{
     self, Envelope, INVALID_REQUEST, InvalidMessage, METHOD_NOT_FOUND, Message, RequestId, RpcError,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The code of every error that is not about the message itself; the kind is in its data.
 const REQUEST_FAILED: i64 = 1;
@@ -33,11 +33,11 @@ pub(crate) fn parse(text: &str) -> Result<(Option<RequestId>, Request), InvalidM
 }
 
 /// The response to a request.
-pub(crate) fn response(id: &RequestId, result: Result<Value, Refusal>) -> String {
+pub(crate) fn response(id: &RequestId, result: Result<Response, RequestError>) -> String {
     match result {
         Ok(result) => rpc::response(id.as_raw(), &result),
-        Err(refusal) => {
-            let error = RpcError::new(REQUEST_FAILED, refusal.message).with_data(json!({ "kind": refusal.kind }));
+        Err(error) => {
+            let error = RpcError::new(REQUEST_FAILED, error.message).with_data(json!({ "kind": error.kind }));
             rpc::error_response(Some(id.as_raw()), &error)
         }
     }
@@ -45,7 +45,7 @@ pub(crate) fn response(id: &RequestId, result: Result<Value, Refusal>) -> String
 
 #[cfg(test)]
 mod tests {
-    use alongside_protocol::{FilePath, Nothing};
+    use alongside_protocol::{Empty, FilePath};
 
     use super::*;
 
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn params_are_optional_where_there_are_none() {
         let (_, request) = parse(r#"{"jsonrpc":"2.0","id":1,"method":"review/list"}"#).unwrap();
-        assert_eq!(request, Request::ReviewList(Nothing {}));
+        assert_eq!(request, Request::ReviewList(Empty {}));
     }
 
     #[test]

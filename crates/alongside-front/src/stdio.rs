@@ -7,15 +7,15 @@ use futures_util::{sink, stream};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 
 use crate::connection;
-use alongside_protocol::Desk;
+use alongside_protocol::Backend;
 
 /// The longest line that is read. A longer one ends the connection.
 const MAX_LINE_BYTES: usize = 96 * 1024 * 1024;
 
 /// Serves the plugin at the other end of two pipes until it closes its own.
-pub async fn serve<D, R, W>(desk: Arc<D>, input: R, output: W)
+pub async fn serve<B, R, W>(backend: Arc<B>, input: R, output: W)
 where
-    D: Desk,
+    B: Backend,
     R: AsyncBufRead + Unpin,
     W: AsyncWrite + Unpin,
 {
@@ -28,7 +28,7 @@ where
         write_line(&mut output, &message).await?;
         Ok::<_, std::io::Error>(output)
     });
-    connection::serve(desk, incoming, outgoing).await;
+    connection::serve(backend, incoming, outgoing).await;
 }
 
 /// The next line that is not blank, or `None` at the end.

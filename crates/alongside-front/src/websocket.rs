@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use crate::connection;
-use alongside_protocol::Desk;
+use alongside_protocol::Backend;
 
 /// The path of the endpoint.
 pub const PATH: &str = "/front";
@@ -37,19 +37,19 @@ impl Listener {
     }
 
     /// Serves front ends that present the token, until the returned future is dropped.
-    pub async fn serve<D: Desk>(self, desk: Arc<D>, token: Secret) {
+    pub async fn serve<B: Backend>(self, backend: Arc<B>, token: Secret) {
         let policy = Policy {
             hosts: &["127.0.0.1", "localhost"],
             origin: OriginPolicy::Refuse,
             token: Some(token),
         };
         let guard = Arc::new(Guard::new(policy, self.port()));
-        let serve = |stream| serve(stream, desk.clone(), guard.clone());
+        let serve = |stream| serve(stream, backend.clone(), guard.clone());
         self.0.serve(MAX_CONNECTIONS, future::pending(), serve).await;
     }
 }
 
-async fn serve<D: Desk>(stream: TcpStream, desk: Arc<D>, guard: Arc<Guard>) {
+async fn serve<B: Backend>(stream: TcpStream, backend: Arc<B>, guard: Arc<Guard>) {
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let check = |request: &Request, response: Response| {
         check(request, &guard).map(|()| response).map_err(|(status, message)| {
@@ -66,11 +66,10 @@ async fn serve<D: Desk>(stream: TcpStream, desk: Arc<D>, guard: Arc<Guard>) {
     let incoming = incoming
         .take_while(|message| future::ready(matches!(message, Ok(message) if !message.is_close())))
         .filter_map(|message| future::ready(message.ok().and_then(|message| message.into_text().ok())))
-        .map(|text| text.as_str().to_owned())
         .filter(|text| future::ready(!text.is_empty()));
     let outgoing = outgoing
         .with(|text: String| future::ready(Ok::<_, tokio_tungstenite::tungstenite::Error>(Message::text(text))));
-    connection::serve(desk, incoming, outgoing).await;
+    connection::serve(backend, incoming, outgoing).await;
 }
 
 pub(crate) fn config() -> WebSocketConfig {

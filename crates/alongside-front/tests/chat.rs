@@ -1,4 +1,4 @@
-//! The chat's share of the protocol: who hears it, and what it holds up.
+//! The chat's part of the protocol: which front ends get it, and what it delays.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,57 +9,58 @@ use alongside_core::Secret;
 use alongside_core::context::IdeContext;
 use alongside_front::client::Client;
 use alongside_front::websocket;
-use alongside_protocol::{ChatCommand, ChatEvent, Hello, Nothing, Notification, Request, VERSION, Welcome};
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use serde_json::{Value, json};
+use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply};
+use alongside_protocol::{
+    Backend, ChatCommand, ChatEvent, Empty, FrontEnd, Hello, Notification, Request, RequestError, Response,
+    SharedNotification, VERSION, Welcome, requests,
+};
 use tokio::sync::{Notify, broadcast};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A desk whose agent takes as long as a test wants.
+/// Its agent responds when the test allows it.
 struct Slow {
-    news: broadcast::Sender<Notification>,
-    chat: broadcast::Sender<Notification>,
+    notifications: broadcast::Sender<SharedNotification>,
+    chat: broadcast::Sender<SharedNotification>,
     release: Notify,
 }
 
-impl Desk for Slow {
-    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+impl Backend for Slow {
+    async fn handle(&self, _: &FrontEnd, request: Request) -> Result<Response, RequestError> {
         match request {
-            Request::Hello(_) => Ok(serde_json::to_value(Welcome {
+            Request::Hello(_) => Ok(Response::Hello(Welcome {
                 protocol: VERSION,
                 version: "1".into(),
                 pid: 1,
                 workspace: vec!["/project".into()],
-            })
-            .unwrap()),
-            Request::ChatCommand(command) => {
+            })),
+            Request::ChatCommand(_) => {
                 self.release.notified().await;
-                Ok(command.command)
+                Ok(Response::ChatCommand(AgentReply::Done))
             }
-            _ => Ok(json!([])),
+            _ => Ok(Response::ReviewList(Vec::new())),
         }
     }
 
-    fn watch(&self) -> broadcast::Receiver<Notification> {
-        self.news.subscribe()
+    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.notifications.subscribe()
     }
 
-    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
         self.chat.subscribe()
     }
 }
 
 async fn start() -> (Arc<Slow>, u16, Secret) {
-    let desk = Arc::new(Slow {
-        news: broadcast::channel(8).0,
+    let backend = Arc::new(Slow {
+        notifications: broadcast::channel(8).0,
         chat: broadcast::channel(8).0,
         release: Notify::new(),
     });
     let listener = websocket::Listener::bind().await.unwrap();
     let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
-    tokio::spawn(listener.serve(Arc::clone(&desk), token.clone()));
-    (desk, port, token)
+    tokio::spawn(listener.serve(Arc::clone(&backend), token.clone()));
+    (backend, port, token)
 }
 
 async fn hello(port: u16, token: &Secret, watch: bool, chat: bool) -> Client {
@@ -75,7 +76,10 @@ fn word(sequence: u64) -> Notification {
     Notification::ChatEvent(ChatEvent {
         epoch: "e".into(),
         sequence,
-        event: Arc::new(json!({"type": "assistantChunk"})),
+        event: Arc::new(AgentEvent::AssistantChunk {
+            prompt_id: None,
+            content: "word".into(),
+        }),
     })
 }
 
@@ -87,35 +91,35 @@ async fn next(client: &mut Client) -> Notification {
 }
 
 #[tokio::test]
-async fn only_front_ends_that_want_the_chat_hear_it() {
-    let (desk, port, token) = start().await;
+async fn chat_events_go_only_to_front_ends_with_chat() {
+    let (backend, port, token) = start().await;
     let mut editor = hello(port, &token, true, false).await;
     let mut page = hello(port, &token, true, true).await;
     let news = Notification::ContextChanged(IdeContext::default());
-    desk.chat.send(word(1)).unwrap();
+    backend.chat.send(word(1).into()).unwrap();
     assert_eq!(next(&mut page).await, word(1));
-    desk.news.send(news.clone()).unwrap();
+    backend.notifications.send(news.clone().into()).unwrap();
     assert_eq!(next(&mut page).await, news);
-    assert_eq!(next(&mut editor).await, news, "the editor was told nothing before");
+    assert_eq!(next(&mut editor).await, news, "the editor got nothing before");
 }
 
 #[tokio::test]
-async fn a_flood_of_words_pushes_out_no_other_news_and_is_not_lost_silently() {
-    let (desk, port, token) = start().await;
+async fn flood_of_chat_events_keeps_reviews_and_ends_in_resync() {
+    let (backend, port, token) = start().await;
     let mut editor = hello(port, &token, true, false).await;
     let mut page = hello(port, &token, true, true).await;
     let news = Notification::ContextChanged(IdeContext::default());
-    desk.news.send(news.clone()).unwrap();
-    // Nobody gets to read in between: the test has only one thread.
+    backend.notifications.send(news.clone().into()).unwrap();
+    // Nothing is read in between: the test has only one thread.
     for sequence in 1..=1000 {
-        desk.chat.send(word(sequence)).unwrap();
+        backend.chat.send(word(sequence).into()).unwrap();
     }
     assert_eq!(next(&mut editor).await, news);
     assert_eq!(next(&mut page).await, news);
     assert_eq!(
         next(&mut page).await,
-        Notification::Resync(Nothing {}),
-        "it is told that it missed some"
+        Notification::Resync(Empty {}),
+        "it knows that it missed some"
     );
     for sequence in 993..=1000 {
         assert_eq!(next(&mut page).await, word(sequence));
@@ -123,21 +127,23 @@ async fn a_flood_of_words_pushes_out_no_other_news_and_is_not_lost_silently() {
 }
 
 #[tokio::test]
-async fn what_takes_its_time_holds_up_nothing_else() {
-    let (desk, port, token) = start().await;
+async fn slow_request_delays_no_other() {
+    let (backend, port, token) = start().await;
     let mut page = hello(port, &token, true, true).await;
-    let command = Request::ChatCommand(ChatCommand {
-        command: json!({"type": "cancel"}),
-    });
-    let mut waiting = Box::pin(page.call::<Value>(command));
+    let command = AgentCommand::Cancel;
+    let mut waiting = Box::pin(page.call::<requests::ChatCommand>(ChatCommand { command }));
     let started = tokio::time::timeout(Duration::from_millis(50), &mut waiting).await;
-    assert!(started.is_err(), "the agent takes its time");
+    assert!(started.is_err(), "the agent is still working");
     drop(waiting);
-    desk.news
-        .send(Notification::ContextChanged(IdeContext::default()))
+    backend
+        .notifications
+        .send(Notification::ContextChanged(IdeContext::default()).into())
         .unwrap();
     assert!(matches!(next(&mut page).await, Notification::ContextChanged(_)));
-    let list: Value = page.call(Request::ReviewList(Nothing {})).await.unwrap();
-    assert_eq!(list, json!([]));
-    desk.release.notify_one();
+    let list = page.call::<requests::ReviewList>(Empty {}).await.unwrap();
+    assert_eq!(list, []);
+    backend.release.notify_one();
+    // The late response of the dropped call is skipped.
+    let list = page.call::<requests::ReviewList>(Empty {}).await.unwrap();
+    assert_eq!(list, []);
 }

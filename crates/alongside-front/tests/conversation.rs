@@ -1,4 +1,4 @@
-//! The protocol over its two carriers, against a desk that only remembers what it was asked.
+//! The protocol over both transports, with a backend that records its requests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,8 +9,10 @@ use alongside_core::context::IdeContext;
 use alongside_core::{ReviewId, Secret};
 use alongside_front::client::{Client, ClientError};
 use alongside_front::{stdio, websocket};
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use alongside_protocol::{Nothing, Notification, Request, ReviewRef, VERSION, Welcome};
+use alongside_protocol::{
+    Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, ReviewRef, SharedNotification,
+    VERSION, Welcome, requests,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -18,25 +20,25 @@ use tokio::sync::broadcast;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Remembering {
-    asked: Mutex<Vec<Request>>,
-    news: broadcast::Sender<Notification>,
-    chat: broadcast::Sender<Notification>,
+struct Recording {
+    requests: Mutex<Vec<Request>>,
+    notifications: broadcast::Sender<SharedNotification>,
+    chat: broadcast::Sender<SharedNotification>,
 }
 
-impl Remembering {
+impl Recording {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            asked: Mutex::default(),
-            news: broadcast::channel(4).0,
+            requests: Mutex::default(),
+            notifications: broadcast::channel(4).0,
             chat: broadcast::channel(4).0,
         })
     }
 }
 
-impl Desk for Remembering {
-    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
-        self.asked.lock().unwrap().push(request.clone());
+impl Backend for Recording {
+    async fn handle(&self, _: &FrontEnd, request: Request) -> Result<Response, RequestError> {
+        self.requests.lock().unwrap().push(request.clone());
         match request {
             Request::Hello(_) => {
                 let welcome = Welcome {
@@ -45,26 +47,26 @@ impl Desk for Remembering {
                     pid: 1,
                     workspace: vec!["/project".into()],
                 };
-                Ok(serde_json::to_value(welcome).unwrap())
+                Ok(Response::Hello(welcome))
             }
-            Request::ReviewReject(_) => Err(Refusal::new("unknownReview", "there is no review 7")),
-            _ => Ok(json!([])),
+            Request::ReviewReject(_) => Err(RequestError::new(ErrorKind::UnknownReview, "there is no review 7")),
+            _ => Ok(Response::ReviewList(Vec::new())),
         }
     }
 
-    fn watch(&self) -> broadcast::Receiver<Notification> {
-        self.news.subscribe()
+    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.notifications.subscribe()
     }
 
-    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
         self.chat.subscribe()
     }
 }
 
-async fn listen(desk: Arc<Remembering>) -> (u16, Secret) {
+async fn listen(backend: Arc<Recording>) -> (u16, Secret) {
     let listener = websocket::Listener::bind().await.unwrap();
     let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
-    tokio::spawn(listener.serve(desk, token.clone()));
+    tokio::spawn(listener.serve(backend, token.clone()));
     (port, token)
 }
 
@@ -85,31 +87,31 @@ async fn handshake(port: u16, path: &str, headers: &str) -> String {
 
 #[tokio::test]
 async fn command_gets_a_response() {
-    let desk = Remembering::new();
-    let (port, token) = listen(desk.clone()).await;
+    let backend = Recording::new();
+    let (port, token) = listen(backend.clone()).await;
     let (mut client, welcome) = Client::connect(port, &token, "test", false).await.unwrap();
     assert_eq!(welcome.workspace, ["/project"].map(std::path::PathBuf::from));
-    let list: Vec<Value> = client.call(Request::ReviewList(Nothing {})).await.unwrap();
+    let list = client.call::<requests::ReviewList>(Empty {}).await.unwrap();
     assert!(list.is_empty());
-    assert_eq!(desk.asked.lock().unwrap().len(), 2);
+    assert_eq!(backend.requests.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn refusal_has_kind_and_message() {
-    let (port, token) = listen(Remembering::new()).await;
+    let (port, token) = listen(Recording::new()).await;
     let (mut client, _) = Client::connect(port, &token, "test", false).await.unwrap();
     let refused = client
-        .call::<Value>(Request::ReviewReject(ReviewRef { review: ReviewId(7) }))
+        .call::<requests::ReviewReject>(ReviewRef { review: ReviewId(7) })
         .await;
     assert!(
-        matches!(&refused, Err(ClientError::Rejected { kind, message }) if kind == "unknownReview" && message.contains('7')),
+        matches!(&refused, Err(ClientError::Rejected(error)) if error.kind == ErrorKind::UnknownReview && error.message.contains('7')),
         "{refused:?}"
     );
 }
 
 #[tokio::test]
 async fn only_programs_with_the_token_are_let_in() {
-    let (port, token) = listen(Remembering::new()).await;
+    let (port, token) = listen(Recording::new()).await;
     let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
     let host = format!("Host: 127.0.0.1:{port}\r\n");
     assert!(
@@ -139,7 +141,7 @@ async fn only_programs_with_the_token_are_let_in() {
 
 #[tokio::test]
 async fn repeated_headers_and_foreign_targets_are_refused() {
-    let (port, token) = listen(Remembering::new()).await;
+    let (port, token) = listen(Recording::new()).await;
     let bearer = format!("Authorization: Bearer {}\r\n", token.reveal());
     let host = format!("Host: 127.0.0.1:{port}\r\n");
     for (path, headers, status) in [
@@ -161,11 +163,12 @@ async fn repeated_headers_and_foreign_targets_are_refused() {
 
 #[tokio::test]
 async fn slow_watcher_gets_a_resync() {
-    let desk = Remembering::new();
-    let (port, token) = listen(desk.clone()).await;
+    let backend = Recording::new();
+    let (port, token) = listen(backend.clone()).await;
     let (mut client, _) = Client::connect(port, &token, "test", true).await.unwrap();
-    desk.news
-        .send(Notification::ContextChanged(IdeContext::default()))
+    backend
+        .notifications
+        .send(Notification::ContextChanged(IdeContext::default()).into())
         .unwrap();
     let told = tokio::time::timeout(PATIENCE, client.notification())
         .await
@@ -173,24 +176,25 @@ async fn slow_watcher_gets_a_resync() {
         .unwrap();
     assert_eq!(told, Notification::ContextChanged(IdeContext::default()));
 
-    // Nothing is awaited in between, so the conversation cannot keep up with this burst.
+    // Nothing is awaited in between, so the connection cannot keep up with this burst.
     for _ in 0..100 {
-        desk.news
-            .send(Notification::ContextChanged(IdeContext::default()))
+        backend
+            .notifications
+            .send(Notification::ContextChanged(IdeContext::default()).into())
             .unwrap();
     }
     let told = tokio::time::timeout(PATIENCE, client.notification())
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(told, Notification::Resync(Nothing {}));
+    assert_eq!(told, Notification::Resync(Empty {}));
 }
 
 #[tokio::test]
 async fn stdio_has_one_message_per_line_and_starts_with_hello() {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(ours);
-    let serving = tokio::spawn(stdio::serve(Remembering::new(), BufReader::new(input), output));
+    let serving = tokio::spawn(stdio::serve(Recording::new(), BufReader::new(input), output));
     let (answers, mut questions) = tokio::io::split(theirs);
     let mut answers = BufReader::new(answers).lines();
     let mut ask = async |question: &str| -> Value {
@@ -211,7 +215,7 @@ async fn stdio_has_one_message_per_line_and_starts_with_hello() {
         ask("\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"hello\",\"params\":{\"protocol\":1,\"name\":\"x\"}}\n")
             .await;
     assert_eq!((&hello["id"], &hello["result"]["pid"]), (&json!("a"), &json!(1)));
-    // A notification is not answered; the answer that comes is the one to the request after it.
+    // A notification gets no response; the one that arrives is for the request after it.
     let list = ask(concat!(
         "{\"jsonrpc\":\"2.0\",\"method\":\"context/open\",\"params\":{\"path\":\"/a\"}}\n",
         "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"review/list\"}\n"

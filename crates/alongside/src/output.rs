@@ -48,7 +48,7 @@ impl Output {
     pub(crate) fn error(self, error: &anyhow::Error) {
         if self.json {
             let kind = match error.downcast_ref::<ClientError>() {
-                Some(ClientError::Rejected { kind, .. }) => kind.as_str(),
+                Some(ClientError::Rejected(error)) => error.kind.as_str(),
                 _ => "failed",
             };
             println!(

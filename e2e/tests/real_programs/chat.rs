@@ -5,8 +5,9 @@ use std::fs;
 use alongside_core::Secret;
 use alongside_e2e::{Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents};
 use alongside_front::client::{Client, ClientError};
-use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Request};
-use serde_json::{Value, json};
+use alongside_protocol::chat::{AgentCommand, AgentEvent};
+use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Empty, Method, requests};
+use serde_json::Value;
 
 fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
     let outcome = companion.command(&["chat", "-p", prompt, "--agent", agent]);
@@ -16,12 +17,15 @@ fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
 
 /// The chat as a page that comes late sees it.
 fn state(sandbox: &Sandbox, companion: &Companion<'_>) -> ChatState {
-    let state = call(sandbox, companion, Request::ChatState(Nothing {})).expect("the state");
-    serde_json::from_value(state).expect("a state")
+    call::<requests::ChatState>(sandbox, companion, Empty {}).expect("the state")
 }
 
 /// Asks the companion something as a page does.
-fn call(sandbox: &Sandbox, companion: &Companion<'_>, request: Request) -> Result<Value, ClientError> {
+fn call<M: Method>(
+    sandbox: &Sandbox,
+    companion: &Companion<'_>,
+    params: M::Params,
+) -> Result<M::Response, ClientError> {
     let record = sandbox
         .path("home/.local/state/alongside/companions")
         .join(format!("{}.json", companion.pid()));
@@ -37,7 +41,7 @@ fn call(sandbox: &Sandbox, companion: &Companion<'_>, request: Request) -> Resul
         .expect("a runtime");
     runtime.block_on(async {
         let (mut client, _) = Client::connect(port, &token, "chat", false).await?;
-        client.call(request).await
+        client.call::<M>(params).await
     })
 }
 
@@ -45,11 +49,15 @@ fn call(sandbox: &Sandbox, companion: &Companion<'_>, request: Request) -> Resul
 fn turns(state: &ChatState) -> Vec<(String, String)> {
     let mut turns: Vec<(String, String)> = Vec::new();
     for event in &state.events {
-        let text = event["text"].as_str().or_else(|| event["content"]["text"].as_str());
-        let text = text.unwrap_or_default();
-        match event["type"].as_str() {
-            Some("promptAccepted" | "userMessage") => turns.push((text.to_owned(), String::new())),
-            Some("assistantChunk") => turns.last_mut().expect("an answer has a prompt").1.push_str(text),
+        match &**event {
+            AgentEvent::PromptAccepted { text, .. } => turns.push((text.clone(), String::new())),
+            AgentEvent::UserMessage { content, .. } => {
+                turns.push((content.as_text().unwrap_or_default().to_owned(), String::new()));
+            }
+            AgentEvent::AssistantChunk { content, .. } => {
+                let answer = &mut turns.last_mut().expect("an answer has a prompt").1;
+                answer.push_str(content.as_text().unwrap_or_default());
+            }
             _ => {}
         }
     }
@@ -158,12 +166,10 @@ fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() 
 
 /// Says something to the agent that is chosen, and does not wait for the answer.
 fn say(sandbox: &Sandbox, companion: &Companion<'_>, text: &str) {
-    let command = json!({"type": "prompt", "blocks": [{"type": "text", "text": text}]});
     let said = eventually(PATIENCE, || {
-        let request = Request::ChatCommand(ChatCommand {
-            command: command.clone(),
-        });
-        call(sandbox, companion, request).ok()
+        let blocks = vec![text.into()];
+        let command = AgentCommand::Prompt { blocks };
+        call::<requests::ChatCommand>(sandbox, companion, ChatCommand { command }).ok()
     });
     assert!(said.is_some(), "{:?}", state(sandbox, companion));
 }

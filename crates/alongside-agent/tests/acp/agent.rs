@@ -49,7 +49,7 @@ impl Agent {
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// Asks the client, and takes what else comes meanwhile.
+    /// Sends a request, and handles other messages until its response arrives.
     fn ask(&mut self, method: &str, mut params: Value) -> Value {
         self.next += 1;
         let id = self.next;

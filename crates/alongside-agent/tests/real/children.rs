@@ -24,7 +24,7 @@ impl ReviewGate for Reviewer {
     }
 }
 
-/// Whether a child finds a session of its former life again.
+/// Whether a local agent can load a session of its previous process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reopening {
     Works,

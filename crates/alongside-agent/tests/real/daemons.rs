@@ -102,7 +102,7 @@ async fn a_daemon_is_talked_to() {
 }
 
 #[tokio::test]
-async fn a_cut_connection_is_taken_up_at_the_last_event_id() {
+async fn lost_connection_resumes_at_last_event_id() {
     let place = Place::new(model::start().await);
     let daemon = Daemon::start(&place, 0, None).await;
     let proxy = Proxy::start(daemon.port).await;
@@ -127,7 +127,7 @@ async fn a_cut_connection_is_taken_up_at_the_last_event_id() {
 }
 
 #[tokio::test]
-async fn a_session_whose_agent_died_is_opened_again() {
+async fn session_of_crashed_agent_is_reopened() {
     let place = Place::new(model::start().await);
     let daemon = Daemon::start(&place, 0, None).await;
     let mut chat = daemon_chat(daemon_target(daemon.address(), &place)).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_session_whose_agent_died_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_was_killed_and_started_again_is_found_again() {
+async fn restarted_daemon_is_reconnected() {
     let place = Place::new(model::start().await);
     let daemon = Daemon::start(&place, 0, None).await;
     let port = daemon.port;
@@ -191,7 +191,7 @@ async fn a_daemon_that_was_killed_and_started_again_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_wrong_directory_and_a_wrong_token_are_refused_with_the_reason() {
+async fn wrong_workspace_or_token_is_refused() {
     let place = Place::new(model::start().await);
     let daemon = Daemon::start(&place, 0, Some("s3cret-token")).await;
     let options = |token: &str| DaemonOptions {
@@ -260,7 +260,7 @@ async fn come_back(options: &DaemonOptions, kept: &str) -> Chat {
 }
 
 #[tokio::test]
-async fn a_reader_that_was_killed_goes_on_where_it_was() {
+async fn killed_reader_resumes() {
     let place = Place::new(model::start().await);
     let daemon = Daemon::start(&place, 0, None).await;
     let options = daemon_target(daemon.address(), &place);
@@ -326,7 +326,7 @@ async fn a_reader_that_was_killed_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_daemon_with_a_certificate_of_its_own_is_talked_to() {
+async fn daemon_with_own_certificate_is_accepted() {
     let place = Place::new(model::start().await);
     let certificate = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let file = place.path("certificate.pem");
@@ -353,7 +353,7 @@ async fn a_daemon_with_a_certificate_of_its_own_is_talked_to() {
 }
 
 #[tokio::test]
-async fn files_are_found_and_sessions_are_listed_page_by_page() {
+async fn files_are_found_and_sessions_listed_in_pages() {
     let place = Place::new(model::start().await);
     let daemon = Daemon::start(&place, 0, None).await;
     std::fs::create_dir_all(place.workspace().join("src")).unwrap();
@@ -377,7 +377,7 @@ async fn files_are_found_and_sessions_are_listed_page_by_page() {
             session_scope: Some(SessionScope::Thread),
             ..NewSession::default()
         };
-        // One that is not live any more makes room for the next; one that was never spoken in is not remembered.
+        // A closed session makes room for the next one; a session without a prompt is not stored.
         let session = client.create_or_attach(&session, None).await.unwrap();
         client
             .close(&session.session_id, session.client_id.as_deref())

@@ -3,7 +3,7 @@
 //! | prompt | the model |
 //! |---|---|
 //! | `COUNT 50` | says fifty different words, each in a piece of its own |
-//! | `SLOW` | says words until nobody listens any more |
+//! | `SLOW` | sends words until the connection is closed |
 //! | `WRITE path text` | calls the tool that writes a file, and says `DONE.` afterwards |
 //! | `QUESTION` | asks the user which color |
 //! | anything else | `OK.` |

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use alongside_agent::ConnectedSession;
 use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Base, Decision, Proposal, SessionKey};
 use alongside_protocol::ChatWrites;
+use alongside_protocol::chat::ConnectedSession;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;

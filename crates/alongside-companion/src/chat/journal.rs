@@ -1,24 +1,24 @@
-//! What of the chat outlives the process: the log, and where to go on.
+//! What survives the process: the chat's log, and where to resume in the agent's events.
 //!
-//! Each event is written before anybody is told of it, as a line behind the others, with the place in the agent's stream that comes after
-//! it. So whatever the moment in which the process ends, what was shown is there, and what was not is asked for again. A line that
-//! was cut off does not count. The file is written anew, as short as the log is, when it has grown to several times that.
+//! Each event is appended as a line, by the writer thread, before it is broadcast, with the position after it in the agent's stream. So at whatever moment the
+//! process ends, everything that was shown is in the file, and the rest is fetched again. A truncated last line is ignored. The file is
+//! rewritten, as short as the log, when it has grown to several times that.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alongside_agent::Position;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use crate::places::write_private;
+use crate::writer::Writer;
+use alongside_agent::Position;
+use alongside_protocol::chat::AgentEvent;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
-/// The file may be so much longer than the log.
-const SLACK: usize = 4 * 1024 * 1024;
+/// How much longer than the log the file may grow.
+const COMPACT_AFTER_BYTES: usize = 4 * 1024 * 1024;
 
-/// One line.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,68 +26,75 @@ struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    event: Option<Arc<Value>>,
+    event: Option<Arc<AgentEvent>>,
 }
 
-/// What was kept.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct JournalContents {
     pub(super) agent: Option<String>,
     pub(super) position: Option<Position>,
-    pub(super) events: Vec<Arc<Value>>,
+    pub(super) events: Vec<Arc<AgentEvent>>,
 }
 
-/// The file.
 pub(super) struct Journal {
     path: PathBuf,
-    file: Option<File>,
-    /// How long the file is, and how long it was when it was written anew.
-    bytes: usize,
+    writer: Arc<Writer>,
+    /// Open after the first rewrite, until a write fails. Locked by the writer's thread only.
+    file: Arc<Mutex<Option<File>>>,
+    /// The length of the file after all queued writes, and after the last rewrite; `None` before the first one.
+    bytes: Option<usize>,
     fresh_bytes: usize,
 }
 
 impl Journal {
-    /// The journal at a path, and what is in it.
-    pub(super) fn open(path: PathBuf) -> (Self, Kept) {
+    /// Reads the journal. Blocks; everything else is written by `writer`.
+    pub(super) fn open(path: PathBuf, writer: Arc<Writer>) -> (Self, JournalContents) {
         let kept = read(&path);
         let journal = Self {
             path,
-            file: None,
-            bytes: 0,
+            writer,
+            file: Arc::default(),
+            bytes: None,
             fresh_bytes: 0,
         };
         (journal, kept)
     }
 
-    /// Adds an event, and the place in the stream after it.
-    pub(super) fn add(&mut self, event: &Arc<Value>, position: Option<&Position>) {
+    /// Appends an event, with the position in the stream after it.
+    pub(super) fn add(&mut self, event: &Arc<AgentEvent>, position: Option<&Position>) {
+        let Some(bytes) = &mut self.bytes else { return };
         let line = Line {
             agent: None,
             position: position.cloned(),
             event: Some(Arc::clone(event)),
         };
-        let Some(file) = &mut self.file else { return };
-        let written = text_of(&line).and_then(|text| {
-            self.bytes += text.len();
-            file.write_all(&text)
+        let text = match text_of(&line) {
+            Ok(text) => text,
+            Err(error) => return report(&error),
+        };
+        *bytes += text.len();
+        let file = Arc::clone(&self.file);
+        self.writer.append(move || {
+            let mut file = file.lock();
+            let written = file.as_mut().map_or(Ok(()), |file| file.write_all(&text));
+            if let Err(error) = written {
+                report(&error);
+                *file = None;
+            }
         });
-        if let Err(error) = written {
-            tracing::error!(%error, "cannot write the chat journal; the chat would not survive a crash");
-            self.file = None;
-        }
     }
 
-    /// Whether the file is much longer than it has to be.
     pub(super) fn is_long(&self) -> bool {
-        self.file.is_some() && self.bytes > self.fresh_bytes * 2 + SLACK
+        self.bytes
+            .is_some_and(|bytes| bytes > self.fresh_bytes * 2 + COMPACT_AFTER_BYTES)
     }
 
-    /// Writes everything anew, whole or not at all.
+    /// Rewrites the file atomically.
     pub(super) fn rewrite<'a>(
         &mut self,
         agent: Option<&str>,
         position: Option<&Position>,
-        events: impl Iterator<Item = &'a Arc<Value>>,
+        events: impl Iterator<Item = &'a Arc<AgentEvent>>,
     ) {
         let first = Line {
             agent: agent.map(str::to_owned),
@@ -98,24 +105,23 @@ impl Journal {
             event: Some(Arc::clone(event)),
             ..Line::default()
         }));
-        let opened = lines
-            .map(|line| text_of(&line))
-            .collect::<io::Result<Vec<_>>>()
-            .and_then(|lines| {
-                let text = lines.concat();
-                self.bytes = text.len();
-                self.fresh_bytes = text.len();
-                write_private(&self.path, &text)?;
-                File::options().append(true).open(&self.path)
-            });
-        match opened {
-            Ok(file) => self.file = Some(file),
-            Err(error) => {
-                tracing::error!(%error, path = %self.path.display(), "cannot write the chat journal; the chat would not survive a crash");
-                self.file = None;
-            }
-        }
+        let lines: io::Result<Vec<_>> = lines.map(|line| text_of(&line)).collect();
+        let text = match lines {
+            Ok(lines) => lines.concat(),
+            Err(error) => return report(&error),
+        };
+        self.bytes = Some(text.len());
+        self.fresh_bytes = text.len();
+        let (path, file) = (self.path.clone(), Arc::clone(&self.file));
+        self.writer.append(move || {
+            let opened = write_private(&path, &text).and_then(|()| File::options().append(true).open(&path));
+            *file.lock() = opened.inspect_err(report).ok();
+        });
     }
+}
+
+fn report(error: &io::Error) {
+    tracing::error!(%error, "cannot write the chat journal; the chat would not survive a crash");
 }
 
 fn text_of(line: &Line) -> io::Result<Vec<u8>> {
@@ -124,9 +130,9 @@ fn text_of(line: &Line) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Reads up to the first line that is not whole.
-fn read(path: &Path) -> Kept {
-    let mut kept = Kept::default();
+/// Reads up to the first incomplete line.
+fn read(path: &Path) -> JournalContents {
+    let mut kept = JournalContents::default();
     let text = fs::read(path).unwrap_or_default();
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let whole = line
@@ -142,31 +148,41 @@ fn read(path: &Path) -> Kept {
 
 #[cfg(test)]
 mod tests {
+    use alongside_protocol::chat::NoticeLevel;
     use serde_json::json;
 
     use super::*;
 
-    fn event(number: u32) -> Arc<Value> {
-        Arc::new(json!({"type": "notice", "message": number.to_string()}))
+    fn open(path: &Path) -> (Journal, JournalContents) {
+        Journal::open(path.to_owned(), Arc::new(Writer::start().unwrap()))
+    }
+
+    fn event(number: u32) -> Arc<AgentEvent> {
+        notice(number.to_string())
+    }
+
+    fn notice(message: String) -> Arc<AgentEvent> {
+        let level = NoticeLevel::Information;
+        Arc::new(AgentEvent::Notice { level, message })
     }
 
     #[test]
-    fn what_was_written_is_there_again_and_a_line_that_was_cut_off_is_not() {
+    fn written_events_are_read_back_without_a_truncated_line() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("chat/log.jsonl");
-        let (mut journal, kept) = Journal::open(path.clone());
-        assert_eq!(kept, Kept::default());
+        let (mut journal, kept) = open(&path);
+        assert_eq!(kept, JournalContents::default());
         journal.rewrite(Some("qwen"), None, std::iter::once(&event(1)));
         let position: Position = serde_json::from_value(json!({"sessionId": "s"})).unwrap();
         journal.add(&event(2), Some(&position));
         journal.add(&event(3), None);
         drop(journal);
-        let whole = Kept {
+        let whole = JournalContents {
             agent: Some("qwen".to_owned()),
             position: Some(position),
             events: vec![event(1), event(2), event(3)],
         };
-        assert_eq!(Journal::open(path.clone()).1, whole);
+        assert_eq!(open(&path).1, whole);
         let text = fs::read(&path).unwrap();
         let two_lines = text
             .split_inclusive(|byte| *byte == b'\n')
@@ -175,29 +191,30 @@ mod tests {
             .sum::<usize>();
         for length in two_lines..text.len() {
             fs::write(&path, &text[..length]).unwrap();
-            assert_eq!(Journal::open(path.clone()).1.events.len(), 2, "cut at {length}");
+            assert_eq!(open(&path).1.events.len(), 2, "cut at {length}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn it_is_for_this_user_only() {
+    fn file_is_private() {
         use std::os::unix::fs::PermissionsExt;
 
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log.jsonl");
-        let (mut journal, _) = Journal::open(path.clone());
+        let (mut journal, _) = open(&path);
         journal.rewrite(None, None, std::iter::empty());
         journal.add(&event(1), None);
+        drop(journal);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
-    fn a_file_that_has_grown_is_known_as_such() {
+    fn grown_file_is_long_until_rewritten() {
         let scratch = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(scratch.path().join("log.jsonl"));
+        let (mut journal, _) = open(&scratch.path().join("log.jsonl"));
         journal.rewrite(None, None, std::iter::empty());
-        let large = Arc::new(json!({"type": "notice", "message": "x".repeat(SLACK)}));
+        let large = notice("x".repeat(COMPACT_AFTER_BYTES));
         assert!(!journal.is_long());
         journal.add(&large, None);
         assert!(journal.is_long());

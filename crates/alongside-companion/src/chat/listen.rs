@@ -1,33 +1,34 @@
-//! Listens to the agent: takes down what it tells, and lets the core know of it.
+//! Receives the agent's events: records them, and makes a local agent a session of the core.
 
 use std::sync::Arc;
 
-use alongside_agent::conversation::Modes;
-use alongside_agent::{AgentCommand, AgentEvent, ConnectedSession};
 use alongside_core::{SessionId, SessionKey};
 use alongside_protocol::ChatWrites;
+use alongside_protocol::chat::{AgentCommand, AgentEvent, ConnectedSession, Modes};
 
 use super::gate::client_of;
+use super::record::LocalAgent;
 use crate::Companion;
 
 impl Companion {
-    /// Takes down what the agent tells, as long as somebody holds this.
     pub(crate) async fn listen_to_chat(self: Arc<Self>) {
         let Some(mut events) = self.chat.events.lock().take() else {
             return;
         };
         while let Some(event) = events.recv().await {
-            self.chat.take(&event, events.position());
+            // A slow disk slows the agent down instead of filling the queue.
+            self.chat.writer.ready().await;
+            self.chat.take(event.clone(), events.position());
             match &event {
                 AgentEvent::Connected(session) => self.chat_entered(session),
                 AgentEvent::Disconnected { .. } => self.chat_left(),
-                AgentEvent::Modes(modes) => self.begin_in_fitting_mode(modes),
+                AgentEvent::Modes(modes) => self.switch_to_review_mode(modes),
                 _ => {}
             }
         }
     }
 
-    /// A child is an agent like another: it is listed, and its changes are reviewed. A daemon writes by itself.
+    /// A local agent is listed like every other, and its writes are reviewed. A daemon writes files itself.
     fn chat_entered(&self, session: &ConnectedSession) {
         self.chat_left();
         if !session.abilities.reviews_writes {
@@ -36,8 +37,9 @@ impl Companion {
         let id = SessionKey::Chat(SessionId::new(session.session_id.as_str()));
         {
             let mut state = self.chat.state.lock();
-            state.core_session = Some(id.clone());
-            state.mode_pending = state.writes == ChatWrites::Review;
+            let mode_pending = state.writes == ChatWrites::Review;
+            let session = id.clone();
+            state.local = Some(LocalAgent { session, mode_pending });
         }
         self.with_core(|core, now| {
             core.session_started(now, &id, Some(client_of(session)));
@@ -46,31 +48,33 @@ impl Companion {
     }
 
     fn chat_left(&self) {
-        let former = self.chat.state.lock().core_session.take();
-        if let Some(former) = former {
-            self.with_core(|core, _| core.session_ended(&former, Vec::new()));
+        let previous = self.chat.state.lock().local.take();
+        if let Some(previous) = previous {
+            self.with_core(|core, _| core.session_ended(&previous.session, Vec::new()));
         }
     }
 
-    /// Where every change is reviewed, an agent need not ask about changes before it proposes them.
-    fn begin_in_fitting_mode(&self, modes: &Modes) {
-        let pending = std::mem::take(&mut self.chat.state.lock().mode_pending);
-        let Some(mode_id) = fitting_mode(modes).filter(|_| pending) else {
+    /// When every write is reviewed, the agent does not have to ask for permission to edit as well.
+    fn switch_to_review_mode(&self, modes: &Modes) {
+        let mut state = self.chat.state.lock();
+        let pending = state.local.as_mut().map(|local| &mut local.mode_pending);
+        let pending = pending.is_some_and(std::mem::take);
+        drop(state);
+        let Some(mode_id) = review_mode(modes).filter(|_| pending) else {
             return;
         };
         let manager = self.chat.manager.clone();
         tokio::spawn(async move {
             if let Err(error) = manager.execute(AgentCommand::SetMode { mode_id }).await {
-                // Then the agent asks, and so a person is asked twice.
+                // The agent then asks too, so the user decides twice.
                 tracing::info!(%error, "cannot switch the agent's mode");
             }
         });
     }
 }
 
-/// The mode in which an agent asks about everything but edits, if it is in its usual one, which asks about everything. A mode that a
-/// person has chosen stays.
-fn fitting_mode(modes: &Modes) -> Option<String> {
+/// The mode that asks about everything but edits, if the agent is in its default mode. A mode that the user selected stays.
+fn review_mode(modes: &Modes) -> Option<String> {
     let plain = |id: &str| id.to_lowercase().replace(['-', '_'], "");
     if modes.current.as_deref().map(plain).as_deref() != Some("default") {
         return None;
@@ -83,7 +87,7 @@ fn fitting_mode(modes: &Modes) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use alongside_agent::conversation::ModeInfo;
+    use alongside_protocol::chat::ModeInfo;
 
     use super::*;
 
@@ -100,15 +104,12 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_asks_about_everything_need_not_ask_about_edits() {
-        let fitting = |current, available: &[&str]| fitting_mode(&modes(current, available));
+    fn default_mode_switches_to_auto_edit() {
+        let review = |current, available: &[&str]| review_mode(&modes(current, available));
         let qwen = ["plan", "default", "auto-edit", "yolo"];
-        assert_eq!(fitting("default", &qwen).as_deref(), Some("auto-edit"));
-        assert_eq!(
-            fitting("default", &["default", "autoEdit"]).as_deref(),
-            Some("autoEdit")
-        );
-        assert_eq!(fitting("plan", &qwen), None, "somebody has chosen it");
-        assert_eq!(fitting("default", &["default"]), None);
+        assert_eq!(review("default", &qwen).as_deref(), Some("auto-edit"));
+        assert_eq!(review("default", &["default", "autoEdit"]).as_deref(), Some("autoEdit"));
+        assert_eq!(review("plan", &qwen), None, "the user selected it");
+        assert_eq!(review("default", &["default"]), None);
     }
 }

@@ -1,50 +1,36 @@
-//! What was said, kept as short as it can be without anybody seeing the difference.
+//! The conversation as late front ends see it, as short as it can be without a visible difference.
 //!
-//! A front end that comes late is sent the log, and shows it as if it had been there all the time. So the log keeps the
-//! events themselves, and leaves out what has no effect any more:
+//! A front end that connects later gets the log and shows it as if it had been there all the time. So the log keeps the events
+//! themselves and drops those that no longer have an effect:
 //!
 //! | event | what is kept |
 //! |---|---|
-//! | pieces of an answer or a thought, one after the other | one piece with all of the text |
-//! | the card of a call | the latest, in the place of the first |
+//! | consecutive chunks of an answer or a thought | one chunk with all of the text |
+//! | a tool call | the latest, in the place of the first |
 //! | models, modes, commands, usage, title, plan, suggestion | the latest |
-//! | an approval | nothing, once it is closed: its card tells the rest |
-//! | a prompt that waits | nothing, once it begins |
-//! | a wish to cancel a turn | nothing, once the turn has ended |
-//! | an interruption | nothing, once it is over |
-//! | a history that begins | what it does not replace: the session, its models, modes, commands, usage and title |
+//! | a permission request | nothing once it is closed: its tool call has the result |
+//! | a queued prompt | nothing once it starts |
+//! | a request to cancel a turn | nothing once the turn has ended |
+//! | an interruption | nothing once the connection is back |
+//! | the start of a history | what the history does not replace: the session, its models, modes, commands, usage and title |
 //! | anything else | all of it |
 //!
-//! It is bounded: when it is full, the oldest turns go, and a notice says so.
+//! The log is bounded: when it is full, the oldest turns are dropped and a notice says so.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, NoticeLevel, TurnEnd};
+use serde::Serialize;
 
-/// The most bytes that a log holds, as JSON.
-const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// The most entries.
-const MOST_ENTRIES: usize = 20_000;
-/// A piece of text that is longer than this is not made longer.
-const LONGEST_PIECE: usize = 64 * 1024;
+/// As JSON.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+const MAX_ENTRIES: usize = 20_000;
+/// A longer chunk of text is not extended.
+const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-/// What is said in place of what was dropped.
+/// The notice in place of dropped turns.
 const DROPPED: &str = "Earlier messages in this conversation are no longer available.";
-
-/// The events that are about the session and not about what was said in it: a history does not replace them.
-const ABOUT_THE_SESSION: [&str; 11] = [
-    "connected",
-    "interrupted",
-    "disconnected",
-    "models",
-    "modelChanged",
-    "modes",
-    "modeChanged",
-    "commands",
-    "contextUsage",
-    "tokenUsage",
-    "title",
-];
 
 /// The log of one conversation.
 #[derive(Clone, Debug, Default)]
@@ -55,13 +41,13 @@ pub(super) struct Log {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    event: Arc<Value>,
+    event: Arc<AgentEvent>,
     bytes: usize,
 }
 
 impl Log {
-    /// The events that are kept, in order.
-    pub(super) fn events(&self) -> impl DoubleEndedIterator<Item = &Arc<Value>> {
+    /// The kept events, in order.
+    pub(super) fn events(&self) -> impl DoubleEndedIterator<Item = &Arc<AgentEvent>> {
         self.entries.iter().map(|entry| &entry.event)
     }
 
@@ -69,207 +55,241 @@ impl Log {
         self.entries.is_empty()
     }
 
-    /// The session that there is, if its connection is not over.
-    pub(super) fn connected(&self) -> Option<&Value> {
-        let mut last = self
-            .events()
-            .rev()
-            .filter(|event| matches!(kind(event), "connected" | "disconnected"));
-        last.next()
-            .filter(|event| kind(event) == "connected")
-            .map(AsRef::as_ref)
+    /// The session, unless its connection has ended.
+    pub(super) fn connected(&self) -> Option<&ConnectedSession> {
+        self.events().rev().find_map(|event| match &**event {
+            AgentEvent::Connected(session) => Some(Some(session)),
+            AgentEvent::Disconnected { .. } => Some(None),
+            _ => None,
+        })?
     }
 
-    /// The session that the log is of.
+    /// The id of the session that the log belongs to.
     pub(super) fn session(&self) -> Option<&str> {
-        let mut events = self.events().filter(|event| kind(event) == "connected");
-        events.next().and_then(|event| event["sessionId"].as_str())
+        self.events().find_map(|event| match &**event {
+            AgentEvent::Connected(session) => Some(session.session_id.as_str()),
+            _ => None,
+        })
     }
 
-    /// Whether anybody has said anything.
     pub(super) fn has_conversation(&self) -> bool {
-        self.events().any(|event| is_said(event))
+        self.events().any(|event| Scope::of(event) == Scope::Conversation)
     }
 
-    /// What was said, without what waits for somebody or something.
-    pub(super) fn conversation(&self) -> Vec<Value> {
-        let said = self.events().filter(|event| is_said(event));
-        said.map(|event| Value::clone(event)).collect()
+    /// The conversation itself, without anything pending.
+    pub(super) fn conversation(&self) -> Vec<AgentEvent> {
+        let said = self.events().filter(|event| Scope::of(event) == Scope::Conversation);
+        said.map(|event| AgentEvent::clone(event)).collect()
     }
 
-    /// Takes the next event.
-    pub(super) fn push(&mut self, event: Arc<Value>) {
-        match kind(&event) {
-            "assistantChunk" | "thinkingChunk" => {
-                if !self.lengthen(&event) {
+    pub(super) fn push(&mut self, event: Arc<AgentEvent>) {
+        match &*event {
+            AgentEvent::AssistantChunk { .. } | AgentEvent::ThinkingChunk { .. } => {
+                if !self.extend_chunk(&event) {
                     self.append(event);
                 }
             }
-            "toolCall" => self.put_card(event),
-            "connected" => {
-                self.drop_kinds(&["connected", "interrupted", "disconnected"]);
-                self.append(event);
-            }
-            "disconnected" => {
-                self.drop_kinds(&["interrupted", "disconnected"]);
-                self.append(event);
-            }
-            "interrupted" => self.replace(event, &["interrupted"]),
-            "reconnected" => self.drop_kinds(&["interrupted"]),
-            "historyStart" => {
-                self.retain(|event| ABOUT_THE_SESSION.contains(&kind(event)));
-                self.append(event);
-            }
-            "models" => self.replace(event, &["models", "modelChanged"]),
-            "modes" => self.replace(event, &["modes", "modeChanged"]),
-            "modelChanged" | "modeChanged" | "commands" | "contextUsage" | "tokenUsage" | "title" | "plan"
-            | "suggestion" => {
-                let own = kind(&event).to_owned();
-                self.replace(event, &[&own]);
-            }
-            "approvalProgress" => {
-                self.drop_of(&event, "requestId", &["approvalProgress"]);
-                self.append(event);
-            }
-            "approvalClosed" => {
-                let id = event["requestId"].clone();
-                self.retain(|event| match kind(event) {
-                    "approvalOpened" => event["request"]["requestId"] != id,
-                    "approvalProgress" => event["requestId"] != id,
-                    _ => true,
+            AgentEvent::ToolCall { .. } => self.put_tool_call(event),
+            AgentEvent::Connected(_) => {
+                self.remove(|event| {
+                    matches!(
+                        event,
+                        AgentEvent::Connected(_) | AgentEvent::Interrupted { .. } | AgentEvent::Disconnected { .. }
+                    )
                 });
+                self.append(event);
             }
-            "promptUnqueued" => {
-                self.drop_of(&event, "promptId", &["promptQueued"]);
-                if event["removed"] == json!(true) {
+            AgentEvent::Disconnected { .. } => {
+                self.remove(|event| matches!(event, AgentEvent::Interrupted { .. } | AgentEvent::Disconnected { .. }));
+                self.append(event);
+            }
+            AgentEvent::Reconnected => self.remove(|event| matches!(event, AgentEvent::Interrupted { .. })),
+            AgentEvent::HistoryStart { .. } => {
+                self.remove(|event| Scope::of(event) != Scope::Session);
+                self.append(event);
+            }
+            AgentEvent::Models(_) => {
+                self.remove(|event| matches!(event, AgentEvent::Models(_) | AgentEvent::ModelChanged { .. }));
+                self.append(event);
+            }
+            AgentEvent::Modes(_) => {
+                self.remove(|event| matches!(event, AgentEvent::Modes(_) | AgentEvent::ModeChanged { .. }));
+                self.append(event);
+            }
+            AgentEvent::Interrupted { .. }
+            | AgentEvent::ModelChanged { .. }
+            | AgentEvent::ModeChanged { .. }
+            | AgentEvent::Commands { .. }
+            | AgentEvent::ContextUsage { .. }
+            | AgentEvent::TokenUsage(_)
+            | AgentEvent::Title { .. }
+            | AgentEvent::Plan { .. }
+            | AgentEvent::Suggestion { .. } => {
+                let own = discriminant(&*event);
+                self.remove(|event| discriminant(event) == own);
+                self.append(event);
+            }
+            AgentEvent::ApprovalProgress { request_id: id, .. } => {
+                self.remove(
+                    |event| matches!(event, AgentEvent::ApprovalProgress { request_id, .. } if request_id == id),
+                );
+                self.append(event);
+            }
+            AgentEvent::ApprovalClosed { request_id: id, .. } => self.remove(|event| match event {
+                AgentEvent::ApprovalOpened { request } => request.request_id == *id,
+                AgentEvent::ApprovalProgress { request_id, .. } => request_id == id,
+                _ => false,
+            }),
+            AgentEvent::PromptUnqueued { prompt_id: id, removed } => {
+                self.remove(|event| matches!(event, AgentEvent::PromptQueued { prompt_id, .. } if prompt_id == id));
+                if *removed {
                     self.append(event);
                 }
             }
-            "turnEnded" => {
-                if event["promptId"].is_null() {
-                    self.drop_kinds(&["cancelRequested"]);
-                } else {
-                    let id = event["promptId"].clone();
-                    self.retain(|event| {
-                        kind(event) != "cancelRequested" || !(event["promptId"] == id || event["promptId"].is_null())
-                    });
-                }
+            AgentEvent::TurnEnded { prompt_id: ended, .. } => {
+                self.remove(|event| match event {
+                    AgentEvent::CancelRequested { prompt_id } => {
+                        ended.is_none() || prompt_id.is_none() || prompt_id == ended
+                    }
+                    _ => false,
+                });
                 self.append(event);
             }
-            _ => self.append(event),
+            AgentEvent::HistoryEnd
+            | AgentEvent::PromptAccepted { .. }
+            | AgentEvent::UserMessage { .. }
+            | AgentEvent::TurnStarted { .. }
+            | AgentEvent::ApprovalOpened { .. }
+            | AgentEvent::CancelRequested { .. }
+            | AgentEvent::PromptQueued { .. }
+            | AgentEvent::ModelChangeFailed { .. }
+            | AgentEvent::Notice { .. } => self.append(event),
         }
-        if self.bytes > MOST_BYTES || self.entries.len() > MOST_ENTRIES {
-            self.shorten(MOST_BYTES / 4 * 3, MOST_ENTRIES / 4 * 3);
+        if self.bytes > MAX_BYTES || self.entries.len() > MAX_ENTRIES {
+            self.shorten(MAX_BYTES / 4 * 3, MAX_ENTRIES / 4 * 3);
         }
     }
 
-    /// What has to be told so that nothing seems to go on: the connection is over, and nobody will tell it any more.
-    pub(super) fn settle(&self, reason: &str) -> Vec<Value> {
+    /// The events that close everything pending, because the connection ended without them.
+    pub(super) fn settle(&self, reason: &str) -> Vec<AgentEvent> {
         let mut settled = Vec::new();
-        let of_kind = |wanted: &'static str| self.events().filter(move |event| kind(event) == wanted);
-        for opened in of_kind("approvalOpened") {
-            let id = &opened["request"]["requestId"];
-            settled.push(json!({"type": "approvalClosed", "requestId": id, "optionId": null, "own": false}));
+        for event in self.events() {
+            match &**event {
+                AgentEvent::ApprovalOpened { request } => settled.push(AgentEvent::ApprovalClosed {
+                    request_id: request.request_id.clone(),
+                    option_id: None,
+                    own: false,
+                }),
+                AgentEvent::PromptQueued { prompt_id, .. } => settled.push(AgentEvent::PromptUnqueued {
+                    prompt_id: prompt_id.clone(),
+                    removed: true,
+                }),
+                _ => {}
+            }
         }
-        for queued in of_kind("promptQueued") {
-            settled.push(json!({"type": "promptUnqueued", "promptId": queued["promptId"], "removed": true}));
-        }
-        for id in self.running() {
-            let end = json!({"outcome": "failed", "message": reason, "code": null});
-            settled.push(json!({"type": "turnEnded", "promptId": id, "end": end}));
-        }
+        settled.extend(self.running().into_iter().map(|id| AgentEvent::TurnEnded {
+            prompt_id: Some(id.to_owned()),
+            end: TurnEnd::Failed {
+                message: reason.to_owned(),
+                code: None,
+            },
+        }));
         settled
     }
 
-    /// The turns that have begun and not ended.
-    fn running(&self) -> Vec<Value> {
-        let mut running: Vec<Value> = Vec::new();
+    /// The turns that have started and not ended.
+    fn running(&self) -> Vec<&str> {
+        let mut running = Vec::new();
         for event in self.events() {
-            match kind(event) {
-                "turnStarted" => running.push(event["promptId"].clone()),
-                "turnEnded" if event["promptId"].is_null() => running.clear(),
-                "turnEnded" => running.retain(|id| *id != event["promptId"]),
+            match &**event {
+                AgentEvent::TurnStarted { prompt_id } => running.push(prompt_id.as_str()),
+                AgentEvent::TurnEnded { prompt_id: None, .. } => running.clear(),
+                AgentEvent::TurnEnded {
+                    prompt_id: Some(ended), ..
+                } => running.retain(|id| id != ended),
                 _ => {}
             }
         }
         running
     }
 
-    fn append(&mut self, event: Arc<Value>) {
-        let bytes = size(&event);
+    fn append(&mut self, event: Arc<AgentEvent>) {
+        let bytes = json_len(&*event);
         self.bytes += bytes;
         self.entries.push(Entry { event, bytes });
     }
 
-    fn retain(&mut self, keep: impl Fn(&Value) -> bool) {
-        let mut gone = 0;
+    fn remove(&mut self, is_obsolete: impl Fn(&AgentEvent) -> bool) {
+        self.retain_indexed(|_, event| !is_obsolete(event));
+    }
+
+    fn retain_indexed(&mut self, keep: impl Fn(usize, &AgentEvent) -> bool) {
+        let (mut index, mut removed) = (0, 0);
         self.entries.retain(|entry| {
-            let kept = keep(&entry.event);
+            let kept = keep(index, &entry.event);
+            index += 1;
             if !kept {
-                gone += entry.bytes;
+                removed += entry.bytes;
             }
             kept
         });
-        self.bytes -= gone;
+        self.bytes -= removed;
     }
 
-    fn drop_kinds(&mut self, kinds: &[&str]) {
-        self.retain(|event| !kinds.contains(&kind(event)));
-    }
-
-    fn drop_of(&mut self, event: &Value, field: &str, kinds: &[&str]) {
-        let id = &event[field];
-        self.retain(|event| !(kinds.contains(&kind(event)) && event[field] == *id));
-    }
-
-    fn replace(&mut self, event: Arc<Value>, kinds: &[&str]) {
-        self.drop_kinds(kinds);
-        self.append(event);
-    }
-
-    /// Adds a piece of text to the one that it follows, if it does. What is said about the session is not said in between.
-    fn lengthen(&mut self, event: &Value) -> bool {
-        let in_conversation = |entry: &&mut Entry| !ABOUT_THE_SESSION.contains(&kind(&entry.event));
-        let Some(last) = self.entries.iter_mut().rev().find(in_conversation) else {
+    /// Appends text to the chunk that it continues, if there is one. Events about the session may be in between.
+    fn extend_chunk(&mut self, event: &AgentEvent) -> bool {
+        let in_conversation = |entry: &&mut Entry| Scope::of(&entry.event) != Scope::Session;
+        let (Some(last), Some(more)) = (self.entries.iter_mut().rev().find(in_conversation), chunk_text(event)) else {
             return false;
         };
-        let follows = kind(&last.event) == kind(event)
-            && last.event["promptId"] == event["promptId"]
-            && is_text(&last.event)
-            && is_text(event)
-            && last.bytes < LONGEST_PIECE;
-        let Some(piece) = event["content"]["text"].as_str().filter(|_| follows) else {
+        let continues = discriminant(&*last.event) == discriminant(event)
+            && last.event.prompt_id() == event.prompt_id()
+            && chunk_text(&last.event).is_some()
+            && last.bytes < MAX_CHUNK_BYTES;
+        if !continues {
             return false;
-        };
-        if let Some(Value::String(text)) = Arc::make_mut(&mut last.event).pointer_mut("/content/text") {
-            text.push_str(piece);
         }
-        let more = size(&event["content"]["text"]).saturating_sub(2);
-        last.bytes += more;
-        self.bytes += more;
+        if let AgentEvent::AssistantChunk { content, .. } | AgentEvent::ThinkingChunk { content, .. } =
+            Arc::make_mut(&mut last.event)
+            && let ContentBlock::Text(text) = content
+        {
+            text.push_str(more);
+        }
+        // Without the quotes.
+        let bytes = json_len(more).saturating_sub(2);
+        last.bytes += bytes;
+        self.bytes += bytes;
         true
     }
 
-    fn put_card(&mut self, event: Arc<Value>) {
-        let same =
-            |entry: &&mut Entry| kind(&entry.event) == "toolCall" && entry.event["call"]["id"] == event["call"]["id"];
-        // A card that changes is a recent one.
-        let Some(entry) = self.entries.iter_mut().rev().find(same) else {
+    fn put_tool_call(&mut self, event: Arc<AgentEvent>) {
+        let id = |event: &AgentEvent| match event {
+            AgentEvent::ToolCall { call, .. } => Some(call.id.clone()),
+            _ => None,
+        };
+        let own = id(&event);
+        // From the end: a call that changes is a recent one.
+        let Some(entry) = self.entries.iter_mut().rev().find(|entry| id(&entry.event) == own) else {
             return self.append(event);
         };
-        let bytes = size(&event);
+        let bytes = json_len(&*event);
         self.bytes = self.bytes - entry.bytes + bytes;
         *entry = Entry { event, bytes };
     }
 
-    /// Drops what is oldest, whole turns if it can be, and says so.
+    /// Drops the oldest events, whole turns where possible, and says so.
     fn shorten(&mut self, bytes: usize, entries: usize) {
-        let running = self.running();
-        let needed = |event: &Value| {
-            let kind = kind(event);
-            ABOUT_THE_SESSION.contains(&kind)
-                || matches!(kind, "approvalOpened" | "promptQueued" | "historyStart" | "historyEnd")
-                || (kind == "turnStarted" && running.contains(&event["promptId"]))
+        let running: Vec<String> = self.running().into_iter().map(str::to_owned).collect();
+        let needed = |event: &AgentEvent| {
+            Scope::of(event) == Scope::Session
+                || match event {
+                    AgentEvent::ApprovalOpened { .. }
+                    | AgentEvent::PromptQueued { .. }
+                    | AgentEvent::HistoryStart { .. }
+                    | AgentEvent::HistoryEnd => true,
+                    AgentEvent::TurnStarted { prompt_id } => running.contains(prompt_id),
+                    _ => false,
+                }
         };
         let (mut left_bytes, mut left_entries) = (self.bytes, self.entries.len());
         let mut end = 0;
@@ -283,65 +303,106 @@ impl Log {
             }
             end += 1;
         }
-        let begins = |entry: &Entry| matches!(kind(&entry.event), "promptAccepted" | "userMessage");
-        let turn = self.entries[end..].iter().position(begins).unwrap_or_default();
+        let starts_turn = |entry: &Entry| {
+            matches!(
+                *entry.event,
+                AgentEvent::PromptAccepted { .. } | AgentEvent::UserMessage { .. }
+            )
+        };
+        let turn = self.entries[end..].iter().position(starts_turn).unwrap_or_default();
         let end = end + turn;
         self.retain_indexed(|index, event| index >= end || needed(event));
-        // Behind the event that makes front ends forget what they show.
+        // After the event that makes front ends clear what they show.
         let history = self
             .entries
             .iter()
-            .rposition(|entry| kind(&entry.event) == "historyStart");
-        let place = history.map_or(0, |history| history + 1);
-        let event = Arc::new(json!({"type": "notice", "level": "information", "message": DROPPED}));
-        let bytes = size(&event);
-        self.bytes += bytes;
-        self.entries.insert(place, Entry { event, bytes });
-    }
-
-    fn retain_indexed(&mut self, keep: impl Fn(usize, &Value) -> bool) {
-        let (mut index, mut gone) = (0, 0);
-        self.entries.retain(|entry| {
-            let kept = keep(index, &entry.event);
-            index += 1;
-            if !kept {
-                gone += entry.bytes;
-            }
-            kept
+            .rposition(|entry| matches!(*entry.event, AgentEvent::HistoryStart { .. }));
+        let index = history.map_or(0, |history| history + 1);
+        let event = Arc::new(AgentEvent::Notice {
+            level: NoticeLevel::Information,
+            message: DROPPED.to_owned(),
         });
-        self.bytes -= gone;
+        let bytes = json_len(&*event);
+        self.bytes += bytes;
+        self.entries.insert(index, Entry { event, bytes });
     }
 }
 
-/// What an event calls itself.
-pub(super) fn kind(event: &Value) -> &str {
-    event["type"].as_str().unwrap_or_default()
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The session. A history does not replace it.
+    Session,
+    /// What was said and done.
+    Conversation,
+    /// Something that is pending, or the frame of a history.
+    Transient,
 }
 
-/// Whether an event is about the session, and not about what was said in it.
-pub(super) fn is_about_the_session(event: &Value) -> bool {
-    ABOUT_THE_SESSION.contains(&kind(event))
+impl Scope {
+    pub(super) fn of(event: &AgentEvent) -> Self {
+        match event {
+            AgentEvent::Connected(_)
+            | AgentEvent::Interrupted { .. }
+            | AgentEvent::Disconnected { .. }
+            | AgentEvent::Models(_)
+            | AgentEvent::ModelChanged { .. }
+            | AgentEvent::Modes(_)
+            | AgentEvent::ModeChanged { .. }
+            | AgentEvent::Commands { .. }
+            | AgentEvent::ContextUsage { .. }
+            | AgentEvent::TokenUsage(_)
+            | AgentEvent::Title { .. } => Self::Session,
+            AgentEvent::HistoryStart { .. }
+            | AgentEvent::HistoryEnd
+            | AgentEvent::ApprovalOpened { .. }
+            | AgentEvent::ApprovalProgress { .. }
+            | AgentEvent::PromptQueued { .. }
+            | AgentEvent::CancelRequested { .. }
+            | AgentEvent::Suggestion { .. } => Self::Transient,
+            AgentEvent::PromptAccepted { .. }
+            | AgentEvent::UserMessage { .. }
+            | AgentEvent::TurnStarted { .. }
+            | AgentEvent::AssistantChunk { .. }
+            | AgentEvent::ThinkingChunk { .. }
+            | AgentEvent::ToolCall { .. }
+            | AgentEvent::Plan { .. }
+            | AgentEvent::ApprovalClosed { .. }
+            | AgentEvent::TurnEnded { .. }
+            | AgentEvent::PromptUnqueued { .. }
+            | AgentEvent::ModelChangeFailed { .. }
+            | AgentEvent::Notice { .. }
+            | AgentEvent::Reconnected => Self::Conversation,
+        }
+    }
 }
 
-fn is_said(event: &Value) -> bool {
-    let passing = [
-        "historyStart",
-        "historyEnd",
-        "approvalOpened",
-        "approvalProgress",
-        "promptQueued",
-        "cancelRequested",
-        "suggestion",
-    ];
-    !is_about_the_session(event) && !passing.contains(&kind(event))
+fn chunk_text(event: &AgentEvent) -> Option<&str> {
+    match event {
+        AgentEvent::AssistantChunk { content, .. } | AgentEvent::ThinkingChunk { content, .. } => content.as_text(),
+        _ => None,
+    }
 }
 
-fn is_text(event: &Value) -> bool {
-    event["content"]["type"] == json!("text") && event["content"]["text"].is_string()
+fn json_len<T: Serialize + ?Sized>(value: &T) -> usize {
+    /// Counts bytes without keeping them.
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, value).map_or(0, |()| count.0)
 }
 
-fn size(event: &Value) -> usize {
-    serde_json::to_string(event).map_or(0, |text| text.len())
+/// Whether an event is too large to be broadcast.
+pub(super) fn is_larger_than(event: &AgentEvent, limit: usize) -> bool {
+    json_len(event) > limit
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
-//! The log shows what happened: a small front end that shows everything cannot tell the two apart.
+//! A small front end that shows everything cannot tell the compacted log from the whole one.
 
 use std::collections::BTreeMap;
 
-use alongside_agent::conversation::{ContentBlock, ToolCall, TurnEnd};
-use alongside_agent::{AgentEvent, NoticeLevel};
+use alongside_protocol::chat::{
+    Abilities, DisconnectKind, Locality, Models, Modes, PermissionRequest, TokenUsage, ToolCall,
+};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
 
-/// What somebody sees who has heard some events.
+/// What a front end shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Shown {
     /// What was said, in order: the kind, whose turn, and the text or the whole.
@@ -26,14 +28,16 @@ struct Shown {
 }
 
 impl Shown {
-    fn of<'a>(events: impl IntoIterator<Item = &'a Arc<Value>>) -> Self {
+    fn of<'a>(events: impl IntoIterator<Item = &'a Arc<AgentEvent>>) -> Self {
         let mut shown = Self::default();
         events.into_iter().for_each(|event| shown.take(event));
         shown
     }
 
-    fn take(&mut self, event: &Value) {
-        let (kind, prompt) = (kind(event).to_owned(), event["promptId"].clone());
+    /// Reads the JSON, as a page does.
+    fn take(&mut self, event: &AgentEvent) {
+        let event = &json!(event);
+        let (kind, prompt) = (event["type"].as_str().unwrap().to_owned(), event["promptId"].clone());
         match kind.as_str() {
             "connected" => {
                 (self.interrupted, self.over) = (false, false);
@@ -124,7 +128,7 @@ impl Shown {
     }
 }
 
-fn compacted(events: &[Arc<Value>]) -> Log {
+fn compacted(events: &[Arc<AgentEvent>]) -> Log {
     let mut log = Log::default();
     for event in events {
         log.push(Arc::clone(event));
@@ -132,101 +136,162 @@ fn compacted(events: &[Arc<Value>]) -> Log {
     log
 }
 
-fn event(event: &AgentEvent) -> Arc<Value> {
-    Arc::new(serde_json::to_value(event).unwrap())
+fn kind(event: &AgentEvent) -> String {
+    json!(event)["type"].as_str().unwrap().to_owned()
 }
 
-fn said(text: &str) -> Arc<Value> {
-    event(&AgentEvent::AssistantChunk {
+fn said(text: &str) -> Arc<AgentEvent> {
+    Arc::new(AgentEvent::AssistantChunk {
         prompt_id: Some("p".to_owned()),
         content: ContentBlock::text(text),
     })
 }
 
-fn any_event() -> impl Strategy<Value = Arc<Value>> {
+fn connected() -> AgentEvent {
+    AgentEvent::Connected(ConnectedSession {
+        session_id: "s".to_owned(),
+        agent: "Qwen Code".to_owned(),
+        attached: false,
+        resumed: false,
+        workspace: "/w".to_owned(),
+        abilities: Abilities::default(),
+        locality: Locality::Child,
+    })
+}
+
+fn started(id: &str) -> Arc<AgentEvent> {
+    Arc::new(AgentEvent::TurnStarted {
+        prompt_id: id.to_owned(),
+    })
+}
+
+fn ended(prompt_id: Option<String>) -> AgentEvent {
+    let stop_reason = "end_turn".to_owned();
+    let end = TurnEnd::Completed { stop_reason };
+    AgentEvent::TurnEnded { prompt_id, end }
+}
+
+fn card(id: &str, prompt_id: Option<String>, title: &str) -> AgentEvent {
+    AgentEvent::ToolCall {
+        prompt_id,
+        call: Box::new(ToolCall {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            ..ToolCall::default()
+        }),
+    }
+}
+
+fn any_event() -> impl Strategy<Value = Arc<AgentEvent>> {
     let prompt = prop_oneof![Just(None), "[ab]".prop_map(Some)];
     let text = "[a-zé\"\\\\ ]{0,6}";
-    let simple = |value: Value| Just(Arc::new(value));
-    let chunk = (
-        prop_oneof![Just("assistantChunk"), Just("thinkingChunk")],
-        prompt.clone(),
-        text,
-    )
-        .prop_map(|(kind, prompt, text)| {
-            Arc::new(json!({"type": kind, "promptId": prompt, "content": {"type": "text", "text": text}}))
-        });
-    let picture = prompt.clone().prop_map(|prompt| {
-        Arc::new(json!({"type": "assistantChunk", "promptId": prompt, "content": {"type": "image", "data": "AA=="}}))
+    let chunk = (any::<bool>(), prompt.clone(), text).prop_map(|(thought, prompt_id, text)| {
+        let content = ContentBlock::text(text);
+        if thought {
+            AgentEvent::ThinkingChunk { prompt_id, content }
+        } else {
+            AgentEvent::AssistantChunk { prompt_id, content }
+        }
     });
-    let of_turn = (
-        prop_oneof![
-            Just("turnStarted"),
-            Just("turnEnded"),
-            Just("cancelRequested"),
-            Just("userMessage"),
-            Just("promptAccepted"),
-            Just("promptQueued"),
-        ],
-        prompt.clone(),
-        text,
-    )
-        .prop_map(|(kind, prompt, text)| Arc::new(json!({"type": kind, "promptId": prompt, "text": text})));
-    let unqueued = (prompt.clone(), any::<bool>()).prop_map(|(prompt, removed)| {
-        Arc::new(json!({"type": "promptUnqueued", "promptId": prompt, "removed": removed}))
+    let picture = prompt.clone().prop_map(|prompt_id| AgentEvent::AssistantChunk {
+        prompt_id,
+        content: ContentBlock::Image {
+            data: "AA==".to_owned(),
+            mime_type: "image/png".to_owned(),
+        },
     });
-    let card = ("[cd]", prompt, text).prop_map(|(id, prompt, title)| {
-        Arc::new(json!({"type": "toolCall", "promptId": prompt, "call": {"id": id, "title": title}}))
+    let of_turn = (0..6, "[ab]", prompt.clone(), text).prop_map(|(which, id, prompt_id, text)| match which {
+        0 => AgentEvent::TurnStarted { prompt_id: id },
+        1 => ended(prompt_id),
+        2 => AgentEvent::CancelRequested { prompt_id },
+        3 => AgentEvent::UserMessage {
+            prompt_id,
+            content: text.as_str().into(),
+        },
+        4 => AgentEvent::PromptAccepted { prompt_id: id, text },
+        _ => AgentEvent::PromptQueued { prompt_id: id, text },
     });
-    let approval = ("[rs]", 0..3).prop_map(|(id, which)| {
-        Arc::new(match which {
-            0 => json!({"type": "approvalOpened", "request": {"requestId": id}}),
-            1 => json!({"type": "approvalProgress", "requestId": id, "received": 1}),
-            _ => json!({"type": "approvalClosed", "requestId": id}),
-        })
+    let unqueued =
+        ("[ab]", any::<bool>()).prop_map(|(prompt_id, removed)| AgentEvent::PromptUnqueued { prompt_id, removed });
+    let tool_call = ("[cd]", prompt, text).prop_map(|(id, prompt, title)| card(&id, prompt, &title));
+    let approval = ("[rs]", 0..3).prop_map(|(request_id, which)| match which {
+        0 => AgentEvent::ApprovalOpened {
+            request: Box::new(PermissionRequest {
+                request_id,
+                prompt_id: None,
+                tool_call: ToolCall::default(),
+                options: Vec::new(),
+                questions: Vec::new(),
+            }),
+        },
+        1 => AgentEvent::ApprovalProgress {
+            request_id,
+            received: 1,
+            needed: 2,
+        },
+        _ => AgentEvent::ApprovalClosed {
+            request_id,
+            option_id: None,
+            own: true,
+        },
     });
-    let latest = (
-        prop_oneof![
-            Just("models"),
-            Just("modelChanged"),
-            Just("modes"),
-            Just("modeChanged"),
-            Just("commands"),
-            Just("contextUsage"),
-            Just("tokenUsage"),
-            Just("title"),
-            Just("plan"),
-            Just("suggestion"),
-            Just("notice"),
-            Just("modelChangeFailed"),
-        ],
-        text,
-    )
-        .prop_map(|(kind, text)| Arc::new(json!({"type": kind, "text": text})));
-    prop_oneof![
+    let latest = (0..12, 0_u64..3, text).prop_map(|(which, number, text)| match which {
+        0 => AgentEvent::Models(Models {
+            current: Some(text),
+            available: Vec::new(),
+        }),
+        1 => AgentEvent::ModelChanged { model_id: text },
+        2 => AgentEvent::Modes(Modes {
+            current: Some(text),
+            available: Vec::new(),
+        }),
+        3 => AgentEvent::ModeChanged { mode_id: text },
+        4 => AgentEvent::Commands {
+            commands: Vec::new(),
+            skills: vec![text],
+        },
+        5 => AgentEvent::ContextUsage { used: number, size: 9 },
+        6 => AgentEvent::TokenUsage(TokenUsage {
+            input_tokens: number,
+            ..TokenUsage::default()
+        }),
+        7 => AgentEvent::Title { title: text },
+        8 => AgentEvent::Plan { entries: Vec::new() },
+        9 => AgentEvent::Suggestion { text },
+        10 => AgentEvent::Notice {
+            level: NoticeLevel::Warning,
+            message: text,
+        },
+        _ => AgentEvent::ModelChangeFailed {
+            model_id: "m".to_owned(),
+            message: text,
+        },
+    });
+    let reason = || "r".to_owned();
+    let any = prop_oneof![
         8 => chunk,
         1 => picture,
         4 => of_turn,
         1 => unqueued,
-        3 => card,
+        3 => tool_call,
         2 => approval,
         4 => latest,
-        1 => simple(json!({"type": "connected", "sessionId": "s"})),
-        1 => simple(json!({"type": "interrupted", "reason": "r"})),
-        1 => simple(json!({"type": "reconnected"})),
-        1 => simple(json!({"type": "disconnected", "reason": "r"})),
-        1 => simple(json!({"type": "historyStart", "reason": "loaded"})),
-        1 => simple(json!({"type": "historyEnd"})),
-    ]
+        1 => Just(connected()),
+        1 => Just(AgentEvent::Interrupted { reason: reason(), retry_in_milliseconds: 1 }),
+        1 => Just(AgentEvent::Reconnected),
+        1 => Just(AgentEvent::Disconnected { kind: DisconnectKind::Died, reason: reason(), reopen: None }),
+        1 => Just(AgentEvent::HistoryStart { reason: reason() }),
+        1 => Just(AgentEvent::HistoryEnd),
+    ];
+    any.prop_map(Arc::new)
 }
 
 /// The same approval is never opened twice while it is open, nor the same prompt queued; agents do not do that.
-fn sensible(events: Vec<Arc<Value>>) -> Vec<Arc<Value>> {
+fn sensible(events: Vec<Arc<AgentEvent>>) -> Vec<Arc<AgentEvent>> {
     let mut shown = Shown::default();
-    let possible = |shown: &Shown, event: &Value| match kind(event) {
-        "approvalOpened" => !shown
-            .approvals
-            .contains_key(event["request"]["requestId"].as_str().unwrap()),
-        "approvalProgress" => shown.approvals.contains_key(event["requestId"].as_str().unwrap()),
+    let possible = |shown: &Shown, event: &AgentEvent| match event {
+        AgentEvent::ApprovalOpened { request } => !shown.approvals.contains_key(&request.request_id),
+        AgentEvent::ApprovalProgress { request_id, .. } => shown.approvals.contains_key(request_id),
         _ => true,
     };
     let mut kept = Vec::new();
@@ -241,15 +306,15 @@ fn sensible(events: Vec<Arc<Value>>) -> Vec<Arc<Value>> {
 
 proptest! {
     #[test]
-    fn the_compacted_log_shows_what_the_whole_one_shows(events in prop::collection::vec(any_event(), 0..60).prop_map(sensible)) {
+    fn compacted_log_shows_the_same(events in prop::collection::vec(any_event(), 0..60).prop_map(sensible)) {
         let log = compacted(&events);
         prop_assert_eq!(Shown::of(log.events()), Shown::of(&events));
-        let bytes: usize = log.events().map(|event| size(event)).sum();
+        let bytes: usize = log.events().map(|event| json_len(&**event)).sum();
         prop_assert_eq!(log.bytes, bytes);
     }
 
     #[test]
-    fn whoever_comes_in_the_middle_sees_the_same_in_the_end(
+    fn late_front_end_shows_the_same(
         events in prop::collection::vec(any_event(), 0..60).prop_map(sensible),
         middle in 0_usize..60,
     ) {
@@ -261,123 +326,95 @@ proptest! {
     }
 
     #[test]
-    fn once_it_is_settled_nothing_goes_on(events in prop::collection::vec(any_event(), 0..60).prop_map(sensible)) {
+    fn settled_log_has_nothing_pending(events in prop::collection::vec(any_event(), 0..60).prop_map(sensible)) {
         let mut log = compacted(&events);
         for event in log.settle("it ended") {
             log.push(Arc::new(event));
         }
         let shown = Shown::of(log.events());
         prop_assert!(shown.approvals.is_empty() && shown.queue.is_empty() && shown.running.is_empty());
-        prop_assert_eq!(log.settle("again"), Vec::<Value>::new());
+        prop_assert_eq!(log.settle("again"), Vec::new());
     }
 }
 
 #[test]
-fn the_rules_go_by_the_names_that_events_really_have() {
-    let card = |title: &str| AgentEvent::ToolCall {
-        prompt_id: None,
-        call: Box::new(ToolCall {
-            id: "c".to_owned(),
-            title: title.to_owned(),
-            ..ToolCall::default()
+fn obsolete_events_are_dropped() {
+    let p = || "p".to_owned();
+    let events = [
+        Arc::new(AgentEvent::PromptQueued {
+            prompt_id: p(),
+            text: "later".to_owned(),
         }),
-    };
-    let queued = AgentEvent::PromptQueued {
-        prompt_id: "p".to_owned(),
-        text: "later".to_owned(),
-    };
-    let unqueued = AgentEvent::PromptUnqueued {
-        prompt_id: "p".to_owned(),
-        removed: false,
-    };
-    let cancel = AgentEvent::CancelRequested {
-        prompt_id: Some("p".to_owned()),
-    };
-    let ended = AgentEvent::TurnEnded {
-        prompt_id: Some("p".to_owned()),
-        end: TurnEnd::Completed {
-            stop_reason: "end_turn".to_owned(),
-        },
-    };
-    let events: Vec<_> = [
-        event(&queued),
-        event(&unqueued),
+        Arc::new(AgentEvent::PromptUnqueued {
+            prompt_id: p(),
+            removed: false,
+        }),
         said("one "),
-        event(&AgentEvent::ContextUsage { used: 1, size: 2 }),
+        Arc::new(AgentEvent::ContextUsage { used: 1, size: 2 }),
         said("two"),
-        event(&card("first")),
-        event(&card("last")),
-        event(&cancel),
-        event(&ended),
-        event(&AgentEvent::ContextUsage { used: 2, size: 2 }),
-    ]
-    .into();
+        Arc::new(card("c", None, "first")),
+        Arc::new(card("c", None, "last")),
+        Arc::new(AgentEvent::CancelRequested { prompt_id: Some(p()) }),
+        Arc::new(ended(Some(p()))),
+        Arc::new(AgentEvent::ContextUsage { used: 2, size: 2 }),
+    ];
     let log = compacted(&events);
-    let kept: Vec<&str> = log.events().map(|event| kind(event)).collect();
-    assert_eq!(kept, ["assistantChunk", "toolCall", "turnEnded", "contextUsage"]);
-    let events: Vec<_> = log.events().collect();
-    assert_eq!(events[0]["content"]["text"], "one two");
-    assert_eq!(events[1]["call"]["title"], "last");
-    assert_eq!(events[3]["used"], 2);
-    let notice = event(&AgentEvent::Notice {
-        level: NoticeLevel::Information,
-        message: DROPPED.to_owned(),
-    });
-    assert_eq!(
-        *notice,
-        json!({"type": "notice", "level": "information", "message": DROPPED})
-    );
+    let kept: Vec<AgentEvent> = log.events().map(|event| AgentEvent::clone(event)).collect();
+    let expected = [
+        AgentEvent::clone(&said("one two")),
+        card("c", None, "last"),
+        ended(Some(p())),
+        AgentEvent::ContextUsage { used: 2, size: 2 },
+    ];
+    assert_eq!(kept, expected);
 }
 
 #[test]
-fn a_full_log_drops_its_oldest_turns_and_says_so() {
+fn full_log_drops_its_oldest_turns_with_a_notice() {
     let mut log = Log::default();
-    log.push(Arc::new(json!({"type": "connected", "sessionId": "s"})));
+    log.push(Arc::new(connected()));
     let answer = "word ".repeat(100_000);
     for turn in 0..40 {
         let id = format!("p{turn}");
-        log.push(event(&AgentEvent::PromptAccepted {
+        log.push(Arc::new(AgentEvent::PromptAccepted {
             prompt_id: id.clone(),
             text: "go on".to_owned(),
         }));
-        log.push(Arc::new(json!({"type": "turnStarted", "promptId": id})));
+        log.push(started(&id));
         for piece in answer.as_bytes().chunks(10_000) {
             let content = ContentBlock::text(String::from_utf8(piece.to_vec()).unwrap());
             let prompt_id = Some(id.clone());
-            log.push(event(&AgentEvent::AssistantChunk { prompt_id, content }));
+            log.push(Arc::new(AgentEvent::AssistantChunk { prompt_id, content }));
         }
         if turn < 39 {
-            log.push(Arc::new(json!({"type": "turnEnded", "promptId": id})));
+            log.push(Arc::new(ended(Some(id))));
         }
-        assert!(log.bytes <= MOST_BYTES);
+        assert!(log.bytes <= MAX_BYTES);
     }
-    let kinds: Vec<&str> = log.events().map(|event| kind(event)).collect();
-    assert_eq!(
-        kinds.iter().filter(|kind| **kind == "notice").count(),
-        1,
-        "it is said once"
-    );
+    let kinds: Vec<String> = log.events().map(|event| kind(event)).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "notice").count(), 1, "one notice");
     assert_eq!(
         kinds[..3],
         ["notice", "connected", "promptAccepted"],
         "a turn is dropped whole"
     );
-    assert_eq!(log.running(), [json!("p39")]);
-    let bytes: usize = log.events().map(|event| size(event)).sum();
+    assert_eq!(log.running(), ["p39"]);
+    let bytes: usize = log.events().map(|event| json_len(&**event)).sum();
     assert_eq!(bytes, log.bytes);
 }
 
 #[test]
-fn a_turn_that_does_not_fit_loses_its_beginning() {
+fn turn_that_does_not_fit_loses_its_beginning() {
     let mut log = Log::default();
-    log.push(Arc::new(
-        json!({"type": "promptAccepted", "promptId": "p", "text": "go on"}),
-    ));
-    log.push(Arc::new(json!({"type": "turnStarted", "promptId": "p"})));
+    log.push(Arc::new(AgentEvent::PromptAccepted {
+        prompt_id: "p".to_owned(),
+        text: "go on".to_owned(),
+    }));
+    log.push(started("p"));
     let piece = "word ".repeat(20_000);
     for _ in 0..200 {
         log.push(said(&piece));
-        assert!(log.bytes <= MOST_BYTES);
+        assert!(log.bytes <= MAX_BYTES);
     }
-    assert_eq!(log.running(), [json!("p")], "and goes on");
+    assert_eq!(log.running(), ["p"], "and continues");
 }

@@ -1,34 +1,31 @@
-//! What was shown and what a daemon remembers, put together.
+//! Merges the shown conversation with the history of a restarted daemon.
 //!
-//! A daemon that was killed in the middle of an answer may not have recorded what it had said, and a person has read it already. So when
-//! its history takes the place of what was shown, turns are matched by what was said to begin them, and of each the one with more of
-//! the answer stays; what only one of the two has stays too.
+//! A daemon that was killed during an answer may not have recorded what it had sent, although the user has read it. So when its history
+//! replaces what was shown, turns are matched by their prompt, and the longer answer of each stays. A turn that only one side has
+//! stays too.
 
-use serde_json::{Value, json};
+use alongside_protocol::chat::{AgentEvent, TurnEnd};
 
-use super::log::kind;
+/// How many turns at the end are matched; before that, the history is used as it is.
+const MAX_TURNS: usize = 1000;
 
-/// How many turns at the end are matched with each other; before that the history is taken as it is.
-const MOST_TURNS: usize = 1000;
-
-/// What is said about an answer that was cut off.
+/// The error of an answer that was cut off.
 const CUT_OFF: &str = "the daemon restarted before the answer was complete";
 
-/// A turn: what was said to begin it, and everything since.
+/// A prompt and everything until the next one.
 #[derive(Clone, Debug, Default)]
 struct Turn {
     prompt: String,
-    id: Value,
+    id: Option<String>,
     answer: String,
-    events: Vec<Value>,
+    events: Vec<AgentEvent>,
 }
 
-/// Puts together the events of a conversation that were shown and those of its history.
-pub(super) fn merge(shown: Vec<Value>, history: Vec<Value>) -> Vec<Value> {
+pub(super) fn merge(shown: Vec<AgentEvent>, history: Vec<AgentEvent>) -> Vec<AgentEvent> {
     let (before_shown, shown) = turns(shown);
     let (before, history) = turns(history);
     let mut merged = if before.is_empty() { before_shown } else { before };
-    // The beginning is the same nearly always.
+    // Nearly always, the beginning is the same.
     let same = shown
         .iter()
         .zip(&history)
@@ -37,15 +34,15 @@ pub(super) fn merge(shown: Vec<Value>, history: Vec<Value>) -> Vec<Value> {
     let (mut shown, mut history) = (shown, history);
     merged.extend(history.drain(..same).flat_map(|turn| turn.events));
     shown.drain(..same);
-    let unmatched = history.len().saturating_sub(MOST_TURNS);
+    let unmatched = history.len().saturating_sub(MAX_TURNS);
     merged.extend(history.drain(..unmatched).flat_map(|turn| turn.events));
-    shown.drain(..shown.len().saturating_sub(MOST_TURNS));
+    shown.drain(..shown.len().saturating_sub(MAX_TURNS));
     let pairs = align(&shown, &history);
     let mut shown = shown.into_iter().map(Some).collect::<Vec<_>>();
     let mut history = history.into_iter().map(Some).collect::<Vec<_>>();
     for (one, other) in pairs {
-        let one = one.and_then(|place| shown[place].take());
-        let other = other.and_then(|place| history[place].take());
+        let one = one.and_then(|index| shown[index].take());
+        let other = other.and_then(|index| history[index].take());
         let events = match (one, other) {
             (Some(shown), Some(history)) if shown.answer.trim_end().len() > history.answer.trim_end().len() => {
                 shown.ended()
@@ -60,57 +57,62 @@ pub(super) fn merge(shown: Vec<Value>, history: Vec<Value>) -> Vec<Value> {
 }
 
 impl Turn {
-    /// The turn as it was shown. It does not go on.
-    fn ended(mut self) -> Vec<Value> {
-        if !self.events.iter().any(|event| kind(event) == "turnEnded") {
-            let end = json!({"outcome": "failed", "message": CUT_OFF, "code": null});
-            self.events
-                .push(json!({"type": "turnEnded", "promptId": self.id, "end": end}));
+    /// The turn as it was shown, ended: nothing continues it.
+    fn ended(mut self) -> Vec<AgentEvent> {
+        let has_ended = |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded { .. });
+        if !self.events.iter().any(has_ended) {
+            self.events.push(AgentEvent::TurnEnded {
+                prompt_id: self.id,
+                end: TurnEnd::Failed {
+                    message: CUT_OFF.to_owned(),
+                    code: None,
+                },
+            });
         }
         self.events
     }
 }
 
-/// What comes before the first turn, and the turns.
-fn turns(events: Vec<Value>) -> (Vec<Value>, Vec<Turn>) {
+/// The events before the first turn, and the turns.
+fn turns(events: Vec<AgentEvent>) -> (Vec<AgentEvent>, Vec<Turn>) {
     let (mut before, mut turns) = (Vec::new(), Vec::<Turn>::new());
     for event in events {
-        let begins = matches!(kind(&event), "userMessage" | "promptAccepted");
-        let id = event["promptId"].clone();
-        let goes_on = |turn: &Turn| turn.id == id && !id.is_null();
-        if begins && !turns.last().is_some_and(goes_on) {
-            let text = event["text"].as_str().or_else(|| event["content"]["text"].as_str());
+        let id = event.prompt_id();
+        let prompt = match &event {
+            AgentEvent::PromptAccepted { text, .. } => Some(text.as_str()),
+            AgentEvent::UserMessage { content, .. } => Some(content.as_text().unwrap_or_default()),
+            _ => None,
+        };
+        // A message of several parts is several events with the same id.
+        let continues = |turn: &Turn| id.is_some() && turn.id.as_deref() == id;
+        if let Some(prompt) = prompt.filter(|_| !turns.last().is_some_and(continues)) {
             turns.push(Turn {
-                prompt: text.unwrap_or_default().to_owned(),
-                id,
+                prompt: prompt.to_owned(),
+                id: id.map(str::to_owned),
                 ..Turn::default()
             });
         }
-        // What is said in a turn may come after the next was asked for.
-        let place = turns
-            .iter()
-            .rposition(|turn| turn.id == event["promptId"] && !turn.id.is_null());
-        let place = place.or_else(|| turns.len().checked_sub(1));
-        let Some(turn) = place.map(|place| &mut turns[place]) else {
+        // Events of a turn may arrive after the next prompt.
+        let index = turns.iter().rposition(continues).or_else(|| turns.len().checked_sub(1));
+        let Some(turn) = index.map(|index| &mut turns[index]) else {
             before.push(event);
             continue;
         };
-        if kind(&event) == "assistantChunk" {
-            turn.answer
-                .push_str(event["content"]["text"].as_str().unwrap_or_default());
+        if let AgentEvent::AssistantChunk { content, .. } = &event {
+            turn.answer.push_str(content.as_text().unwrap_or_default());
         }
         turn.events.push(event);
     }
     (before, turns)
 }
 
-/// Matches turns in their order: as many as can be whose beginnings are the same, and rather those whose answers fit too.
+/// Matches turns in order: as many equal prompts as possible, preferring those whose answers fit too.
 fn align(shown: &[Turn], history: &[Turn]) -> Vec<(Option<usize>, Option<usize>)> {
     let worth = |one: &Turn, other: &Turn| -> u32 {
-        let (own, told) = (one.answer.trim_end(), other.answer.trim_end());
+        let (one_answer, other_answer) = (one.answer.trim_end(), other.answer.trim_end());
         match one.prompt.trim() == other.prompt.trim() {
             false => 0,
-            true if told.starts_with(own) || own.starts_with(told) => 3,
+            true if other_answer.starts_with(one_answer) || one_answer.starts_with(other_answer) => 3,
             true => 2,
         }
     };
@@ -160,30 +162,44 @@ mod tests {
 
     use super::*;
 
-    fn accepted(id: &str, text: &str) -> Value {
-        json!({"type": "promptAccepted", "promptId": id, "text": text})
+    fn accepted(id: &str, text: &str) -> AgentEvent {
+        AgentEvent::PromptAccepted {
+            prompt_id: id.to_owned(),
+            text: text.to_owned(),
+        }
     }
 
-    fn told(text: &str) -> Value {
-        json!({"type": "userMessage", "promptId": null, "content": {"type": "text", "text": text}})
+    fn message(text: &str) -> AgentEvent {
+        AgentEvent::UserMessage {
+            prompt_id: None,
+            content: text.into(),
+        }
     }
 
-    fn answer(id: Option<&str>, text: &str) -> Value {
-        json!({"type": "assistantChunk", "promptId": id, "content": {"type": "text", "text": text}})
+    fn answer(id: Option<&str>, text: &str) -> AgentEvent {
+        AgentEvent::AssistantChunk {
+            prompt_id: id.map(str::to_owned),
+            content: text.into(),
+        }
     }
 
-    fn end(id: &str) -> Value {
-        json!({"type": "turnEnded", "promptId": id, "end": {"outcome": "completed"}})
+    fn end(id: &str) -> AgentEvent {
+        AgentEvent::TurnEnded {
+            prompt_id: Some(id.to_owned()),
+            end: TurnEnd::Completed {
+                stop_reason: "end_turn".to_owned(),
+            },
+        }
     }
 
-    /// What was said, turn by turn.
-    fn said(events: Vec<Value>) -> Vec<(String, String)> {
+    /// Prompt and answer of each turn.
+    fn said(events: Vec<AgentEvent>) -> Vec<(String, String)> {
         let turns = turns(events).1.into_iter();
         turns.map(|turn| (turn.prompt, turn.answer)).collect()
     }
 
     #[test]
-    fn a_partial_answer_that_was_not_recorded_stays_and_has_failed() {
+    fn unrecorded_partial_answer_stays_as_failed() {
         let shown = vec![
             accepted("1", "a"),
             answer(Some("1"), "A"),
@@ -191,22 +207,28 @@ mod tests {
             accepted("2", "b"),
             answer(Some("2"), "half"),
         ];
-        let history = vec![told("a"), answer(None, "A"), told("b")];
+        let history = vec![message("a"), answer(None, "A"), message("b")];
         let merged = merge(shown, history);
         assert_eq!(
             said(merged.clone()),
             [("a".into(), "A".into()), ("b".into(), "half".into())]
         );
-        assert_eq!(merged.last().unwrap()["end"]["outcome"], "failed");
+        assert!(matches!(
+            merged.last(),
+            Some(AgentEvent::TurnEnded {
+                end: TurnEnd::Failed { .. },
+                ..
+            })
+        ));
     }
 
     #[test]
-    fn what_the_daemon_said_meanwhile_is_told_whole_and_once() {
+    fn longer_answer_of_the_daemon_replaces_the_shown_one() {
         let shown = vec![accepted("1", "a"), answer(Some("1"), "half ")];
         let history = vec![
-            told("a"),
+            message("a"),
             answer(None, "half and half"),
-            told("from elsewhere"),
+            message("from elsewhere"),
             answer(None, "B"),
         ];
         let expected = [
@@ -217,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_twice_are_two_turns() {
+    fn equal_prompts_are_separate_turns() {
         let shown = vec![
             accepted("1", "go on"),
             answer(Some("1"), "A"),
@@ -225,17 +247,17 @@ mod tests {
             accepted("2", "go on"),
             answer(Some("2"), "B"),
         ];
-        let one = vec![told("go on"), answer(None, "A")];
+        let one = vec![message("go on"), answer(None, "A")];
         let expected: [(String, String); 2] = [("go on".into(), "A".into()), ("go on".into(), "B".into())];
         assert_eq!(said(merge(shown.clone(), one)), expected);
-        let last = vec![told("go on"), answer(None, "B")];
+        let last = vec![message("go on"), answer(None, "B")];
         assert_eq!(said(merge(shown, last)), expected);
     }
 
     proptest! {
-        /// The daemon may have lost any part of any answer, and whole turns; what was shown is in the end all there, once.
+        /// The daemon may have lost any part of any answer, and whole turns.
         #[test]
-        fn nothing_that_was_shown_is_lost_or_doubled(
+        fn shown_turns_are_neither_lost_nor_duplicated(
             turns in prop::collection::vec((0_usize..6, 0_usize..6, any::<bool>()), 0..12),
         ) {
             let (mut shown, mut history, mut expected) = (Vec::new(), Vec::new(), Vec::new());
@@ -244,7 +266,7 @@ mod tests {
                 let words = |count: usize| (0..count).map(|word| format!("t{number}w{word} ")).collect::<Vec<_>>().concat();
                 shown.extend([accepted(&id, &text), answer(Some(&id), &words(*seen)), end(&id)]);
                 if !lost {
-                    history.extend([told(&text), answer(None, &words(*recorded))]);
+                    history.extend([message(&text), answer(None, &words(*recorded))]);
                 }
                 expected.push((text, words(if *lost { *seen } else { *seen.max(recorded) })));
             }

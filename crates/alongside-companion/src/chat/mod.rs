@@ -1,7 +1,7 @@
-//! The chat: one agent that the companion speaks to directly, shared by all front ends.
+//! The chat: one agent that the companion connects to directly, shared by all front ends.
 //!
-//! An [`AgentManager`] has the conversation. What it tells goes through one task into the [`Log`](log::Log), and from there, numbered, to the front
-//! ends that want it. Nothing is started or connected to before a person asks.
+//! An [`AgentManager`] holds the conversation. One task puts its events into the [`Log`](log::Log) and broadcasts them, numbered, to the front
+//! ends with a chat. Nothing is started or connected until a front end asks for it.
 
 mod agents;
 mod gate;
@@ -16,86 +16,89 @@ mod resume;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alongside_agent::OpenSession;
 use alongside_agent::acp::ReviewGate;
-use alongside_agent::{AgentCommand, AgentManager, AgentReply, EventReceiver};
-use alongside_protocol::Refusal;
-use alongside_protocol::{ChatAgent, ChatPhase, ChatState, ChatWrites, ChatWritesChoice, Notification};
+use alongside_agent::{AgentManager, EventReceiver, OpenSession};
+use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply, DisconnectKind};
+use alongside_protocol::{
+    ChatAgent, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError, SharedNotification,
+};
 use parking_lot::Mutex;
-use serde_json::json;
 use tokio::sync::{Notify, broadcast};
 
 use super::store::key;
 use crate::places::{Places, write_private};
+use crate::writer::Writer;
 use agents::Choice;
 use gate::Waiting;
 use record::State;
-use requests::{given_up_refusal, refusal};
+use requests::{request_error, superseded};
 
-pub(super) use requests::difference;
+pub(super) use requests::diff;
 
-/// How many events a front end may be behind before it has to ask again.
-const NEWS_KEPT: usize = 512;
+/// How many events a front end may be behind before it has to fetch everything again.
+const CHANNEL_CAPACITY: usize = 512;
 
 /// The chat of one companion.
 pub(crate) struct Chat {
     manager: AgentManager,
-    /// What the agent tells, until somebody listens.
+    /// Taken by the task that receives the events.
     events: Mutex<Option<EventReceiver>>,
     state: Mutex<State>,
-    news: broadcast::Sender<Notification>,
-    /// An attempt to connect is not wanted any more.
-    given_up: Notify,
-    /// What a child wants to write and somebody has to decide.
+    notifications: broadcast::Sender<SharedNotification>,
+    /// Cancels the running attempt to connect.
+    superseded: Notify,
+    /// A local agent's writes that are under review.
     pub(super) waiting: Waiting,
-    /// Where the choice about writes is kept.
+    /// Where the choice about writes is saved.
     choice_file: PathBuf,
-    /// Prompts reach the agent in the order in which they were said.
+    /// Writes the journal, and broadcasts what is in it.
+    pub(super) writer: Arc<Writer>,
+    /// Keeps prompts in order.
     prompts: tokio::sync::Mutex<()>,
 }
 
 impl Chat {
-    /// The chat that the companion with this slot had before, or a new one.
-    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str) -> Self {
+    /// Restores the chat of the previous companion in this slot, or starts a new one.
+    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str, writer: Arc<Writer>) -> Self {
         let (manager, events) = AgentManager::new();
         let choice_file = places.chat().join(format!("{:016x}.json", key("", workspace)));
         let journal = places.chat().join(format!("{slot}.jsonl"));
-        let state = State::restore(journal, kept_choice(&choice_file));
+        let state = State::restore(journal, saved_choice(&choice_file), Arc::clone(&writer));
         Self {
             manager,
             events: Mutex::new(Some(events)),
             state: Mutex::new(state),
-            news: broadcast::channel(NEWS_KEPT).0,
-            given_up: Notify::new(),
+            notifications: broadcast::channel(CHANNEL_CAPACITY).0,
+            superseded: Notify::new(),
             waiting: Waiting::default(),
             choice_file,
+            writer,
             prompts: tokio::sync::Mutex::default(),
         }
     }
 
-    /// What happens in the chat from now on.
-    pub(super) fn news(&self) -> broadcast::Receiver<Notification> {
-        self.news.subscribe()
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.notifications.subscribe()
     }
 
-    /// Leaves the agent, because the companion ends.
-    ///
-    /// A companion that ends in good order does not connect by itself when it is started again: nothing is started before a person asks.
+    /// Disconnects, because the companion is shutting down. After a clean shutdown the chat is not resumed: nothing is started until a
+    /// front end asks for it.
     pub(super) async fn end(&self) {
-        self.given_up.notify_waiters();
+        self.superseded.notify_waiters();
         let session = self.manager.session_id();
         self.manager.disconnect().await;
         if let Some(session) = session {
             let reason = "the companion stopped";
             self.settle(reason);
-            self.record(
-                json!({"type": "disconnected", "kind": "requested", "reason": reason, "reopen": session}),
-                None,
-            );
+            let event = AgentEvent::Disconnected {
+                kind: DisconnectKind::Requested,
+                reason: reason.to_owned(),
+                reopen: Some(session.to_string()),
+            };
+            self.record(event, None);
         }
     }
 
-    /// Everything there is to show.
     fn state(&self, agents: Vec<ChatAgent>) -> ChatState {
         let state = self.state.lock();
         ChatState {
@@ -107,14 +110,14 @@ impl Chat {
         }
     }
 
-    /// Connects to an agent, in place of the one before: to a session of one's own choice, or the usual one.
+    /// Connects to an agent in place of the current one: to the session `open`, or to a default one.
     async fn connect(
         &self,
         choice: &Choice,
         open: Option<OpenSession>,
         workspace: PathBuf,
         gate: Arc<dyn ReviewGate>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         let open = open.unwrap_or(if choice.is_child() {
             OpenSession::New
         } else {
@@ -122,101 +125,100 @@ impl Chat {
         });
         let target = choice
             .target(workspace, gate, open)
-            .map_err(|unusable| Refusal::new("agentUnusable", unusable.0))?;
-        self.given_up.notify_waiters();
-        let given_up = self.given_up.notified();
-        let attempt = self.attempt(choice);
+            .map_err(|unusable| RequestError::new(ErrorKind::AgentUnusable, unusable.0))?;
+        self.superseded.notify_waiters();
+        let superseded = self.superseded.notified();
+        let attempt = self.start_attempt(choice);
         let connected = tokio::select! {
-            connected = self.manager.connect(target) => connected.map(drop).map_err(|error| refusal(&error)),
-            () = given_up => Err(given_up_refusal()),
+            connected = self.manager.connect(target) => connected.map(drop).map_err(|error| request_error(&error)),
+            () = superseded => Err(self::superseded()),
         };
-        if let Err(refusal) = &connected {
-            self.failed(attempt, refusal);
+        if let Err(error) = &connected {
+            self.writer.ready().await;
+            self.failed(attempt, error);
         }
         connected
     }
 
-    /// Begins to connect, and gives the number of the attempt.
-    fn attempt(&self, choice: &Choice) -> u64 {
+    /// Selects an agent and returns the number of the attempt to connect to it.
+    fn start_attempt(&self, choice: &Choice) -> u64 {
         self.change(|state| {
             state.agent = Some(choice.id.clone());
             state.address = choice.address();
-            state.keep_text = false;
-            state.attempt += 1;
-            state.connecting = true;
-            state.attempt
+            state.start_attempt()
         })
     }
 
-    /// Leaves the agent.
     pub(super) async fn disconnect(&self) {
-        self.given_up.notify_waiters();
-        self.change(|state| {
-            state.attempt += 1;
-            state.connecting = false;
-            if state.link != ChatPhase::Idle {
-                state.link = ChatPhase::Over;
-            }
-        });
+        self.superseded.notify_waiters();
+        self.change(State::end);
         self.manager.disconnect().await;
     }
 
-    /// Asks something of the agent.
-    async fn command(&self, command: AgentCommand) -> Result<AgentReply, Refusal> {
+    async fn command(&self, command: AgentCommand) -> Result<AgentReply, RequestError> {
         let _turn = match command {
             AgentCommand::Prompt { .. } => Some(self.prompts.lock().await),
             _ => None,
         };
-        self.manager.execute(command).await.map_err(|error| refusal(&error))
+        self.manager
+            .execute(command)
+            .await
+            .map_err(|error| request_error(&error))
     }
 
-    /// Chooses what happens to files that a child wants to write.
-    pub(super) fn set_writes(&self, writes: ChatWrites) -> Result<(), Refusal> {
-        let kept = serde_json::to_vec(&ChatWritesChoice { writes })
-            .map_err(Into::into)
-            .and_then(|text| write_private(&self.choice_file, &text));
+    pub(super) async fn set_writes(&self, writes: ChatWrites) -> Result<(), RequestError> {
+        let file = self.choice_file.clone();
+        let saving = tokio::task::spawn_blocking(move || {
+            let text = serde_json::to_vec(&ChatWritesChoice { writes })?;
+            write_private(&file, &text)
+        });
+        let kept = saving.await.unwrap_or_else(|error| Err(error.into()));
         if let Err(error) = kept {
-            return Err(Refusal::new("failed", format!("cannot save this choice: {error}")));
+            return Err(RequestError::new(
+                ErrorKind::Failed,
+                format!("cannot save this choice: {error}"),
+            ));
         }
         self.change(|state| state.writes = writes);
         Ok(())
     }
 
-    /// What happens to files that a child wants to write.
     fn writes(&self) -> ChatWrites {
         self.state.lock().writes
     }
 
-    fn failed(&self, attempt: u64, refusal: &Refusal) {
-        if self.state.lock().attempt != attempt {
+    fn failed(&self, attempt: u64, error: &RequestError) {
+        if self.state.lock().attempt() != Some(attempt) {
             return;
         }
-        self.record(
-            json!({"type": "notice", "level": "warning", "message": refusal.message}),
-            None,
-        );
-        self.change(|state| {
-            state.connecting = false;
-            state.link = ChatPhase::Over;
+        self.notice(error.message.clone());
+        self.change(State::end);
+    }
+
+    /// Broadcasts after everything that was journaled before. Call it with the state locked, to keep the order.
+    fn broadcast(&self, notification: Notification) {
+        let notifications = self.notifications.clone();
+        self.writer.append(move || {
+            // Fails only while no front end is connected.
+            let _ = notifications.send(notification.into());
         });
     }
 
-    /// Changes what the chat is like, and tells if it is another thing now.
+    /// Changes the state and broadcasts it if front ends can see the difference.
     fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state.lock();
         let before = state.changed();
         let result = change(&mut state);
         let after = state.changed();
         if after != before {
-            // Nobody may listen. Told with the lock held, so that it is told in order.
-            let _ = self.news.send(Notification::ChatChanged(after));
+            self.broadcast(Notification::ChatChanged(after));
         }
         result
     }
 }
 
-/// The choice that a person made for this workspace; a review if they made none, or none that can be read.
-fn kept_choice(file: &Path) -> ChatWrites {
+/// The workspace's saved choice; `review` if there is none that can be read.
+fn saved_choice(file: &Path) -> ChatWrites {
     let text = std::fs::read(file).unwrap_or_default();
     let choice: Option<ChatWritesChoice> = serde_json::from_slice(&text).ok();
     choice.map(|choice| choice.writes).unwrap_or_default()

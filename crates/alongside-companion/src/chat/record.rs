@@ -1,104 +1,150 @@
-//! What the agent tells is taken down, and told.
+//! Records what the agent sends and broadcasts it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use alongside_agent::{AgentEvent, ConnectedSession, Position};
+use alongside_agent::Position;
 use alongside_core::SessionKey;
-use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Nothing, Notification};
-use serde_json::{Value, json};
+use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEnd};
+use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
 use super::Chat;
 use super::journal::Journal;
-use super::log::{self, Log};
+use super::log::{Log, Scope, is_larger_than};
 use super::merge::merge;
 use super::resume::Resume;
+use crate::writer::Writer;
 
-/// An event with more bytes than this is not told: whoever shows the chat asks for it.
-const LARGEST_NEWS: usize = 1024 * 1024;
+/// A larger event is not broadcast; front ends fetch it.
+const MAX_NOTIFICATION_BYTES: usize = 1024 * 1024;
 
-/// What a chat is like.
-#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+/// The connection to the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Idle,
+    /// Until the attempt succeeds or fails, the end of the previous connection does not change the phase.
+    Connecting {
+        attempt: u64,
+        /// Whether the log stays even if the session is another one.
+        keep_log: bool,
+    },
+    Connected,
+    Interrupted,
+    Ended,
+}
+
+/// The chat of a companion.
 pub(super) struct State {
     pub(super) log: Log,
     journal: Journal,
     pub(super) epoch: Arc<str>,
     pub(super) sequence: u64,
     pub(super) agent: Option<String>,
-    /// Counts the attempts to connect, so that one that was given up changes nothing any more.
-    pub(super) attempt: u64,
-    pub(super) connecting: bool,
-    pub(super) link: ChatPhase,
+    phase: Phase,
+    /// Counts the attempts to connect.
+    attempts: u64,
     pub(super) writes: ChatWrites,
-    /// The session that the log is of.
+    /// The session that the log belongs to.
     session: Option<String>,
     /// How far the log goes in the events of a daemon.
     position: Option<Position>,
-    /// A history that is being told, and that does not simply take the place of what was shown.
-    gathering: Option<Vec<Value>>,
-    is_child: bool,
-    /// The next session is another one, and what was shown stays all the same.
-    pub(super) keep_text: bool,
-    /// What to go on with after a restart.
+    /// The events of a history that will be merged with the log.
+    gathering: Option<Vec<AgentEvent>>,
+    /// Set while connected to a local agent.
+    pub(super) local: Option<LocalAgent>,
+    /// What to resume after a restart.
     pub(super) resume: Option<Resume>,
-    /// The session of the core that a child is.
-    pub(super) core_session: Option<SessionKey>,
-    /// The modes of the session are not known yet, and it shall begin in the one that fits reviews.
-    pub(super) mode_pending: bool,
-    /// What must not reach a front end: the address of the daemon.
+    /// The daemon's address, which must not reach a front end.
     pub(super) address: Option<String>,
 }
 
+/// An agent started by the companion.
+pub(super) struct LocalAgent {
+    /// Its session in the core.
+    pub(super) session: SessionKey,
+    /// Whether to switch its mode as soon as its modes are known, because all of its writes are reviewed.
+    pub(super) mode_pending: bool,
+}
+
 impl State {
-    /// What was kept at a path.
-    pub(super) fn restore(path: PathBuf, writes: ChatWrites) -> Self {
-        let (mut journal, kept) = Journal::open(path);
+    /// Restores the chat from its journal.
+    pub(super) fn restore(path: PathBuf, writes: ChatWrites, writer: Arc<Writer>) -> Self {
+        let (mut journal, kept) = Journal::open(path, writer);
         let mut log = Log::default();
         for event in kept.events {
             log.push(event);
         }
-        let resume = Resume::of(kept.agent.as_deref(), &log, kept.position.as_ref());
-        let link = if log.is_empty() {
-            ChatPhase::Idle
-        } else {
-            ChatPhase::Over
-        };
+        let resume = Resume::new(kept.agent.as_deref(), &log, kept.position.as_ref());
         if !log.is_empty() {
-            // Without what was cut off.
+            // Without a truncated line.
             journal.rewrite(kept.agent.as_deref(), kept.position.as_ref(), log.events());
         }
-        Self {
+        let mut state = Self {
             session: log.session().map(str::to_owned),
             log,
             journal,
             epoch: new_epoch(),
             sequence: 0,
             agent: kept.agent,
-            attempt: 0,
-            connecting: resume.is_some(),
-            link,
+            phase: Phase::Idle,
+            attempts: 0,
             writes,
             position: kept.position,
             gathering: None,
-            is_child: false,
-            keep_text: false,
+            local: None,
             resume,
-            core_session: None,
-            mode_pending: false,
             address: None,
+        };
+        if state.resume.is_some() {
+            state.start_attempt();
+        } else {
+            state.end();
         }
+        state
     }
 
     pub(super) fn changed(&self) -> ChatChanged {
         ChatChanged {
             agent: self.agent.clone(),
-            phase: if self.connecting {
-                ChatPhase::Connecting
-            } else {
-                self.link
+            phase: match self.phase {
+                Phase::Idle => ChatPhase::Idle,
+                Phase::Connecting { .. } => ChatPhase::Connecting,
+                Phase::Connected => ChatPhase::Connected,
+                Phase::Interrupted => ChatPhase::Interrupted,
+                Phase::Ended => ChatPhase::Ended,
             },
             writes: self.writes,
         }
+    }
+
+    /// Returns the number of the attempt.
+    pub(super) fn start_attempt(&mut self) -> u64 {
+        self.attempts += 1;
+        self.phase = Phase::Connecting {
+            attempt: self.attempts,
+            keep_log: false,
+        };
+        self.attempts
+    }
+
+    /// The number of the running attempt.
+    pub(super) fn attempt(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Connecting { attempt, .. } => Some(attempt),
+            _ => None,
+        }
+    }
+
+    /// Keeps the log although the attempt opens a new session.
+    pub(super) fn keep_log(&mut self) {
+        if let Phase::Connecting { keep_log, .. } = &mut self.phase {
+            *keep_log = true;
+        }
+    }
+
+    /// There is no connection.
+    pub(super) fn end(&mut self) {
+        self.phase = if self.log.is_empty() { Phase::Idle } else { Phase::Ended };
     }
 
     fn rewrite(&mut self) {
@@ -107,12 +153,12 @@ impl State {
             .rewrite(self.agent.as_deref(), self.position.as_ref(), events);
     }
 
-    /// Puts an event into the log, and gives what is told of it.
-    fn push(&mut self, event: Arc<Value>) -> Notification {
+    /// Adds an event to the log and returns its notification.
+    fn push(&mut self, event: Arc<AgentEvent>) -> Notification {
         self.sequence += 1;
         self.log.push(Arc::clone(&event));
-        if is_large(&event) {
-            return Notification::Resync(Nothing {});
+        if is_larger_than(&event, MAX_NOTIFICATION_BYTES) {
+            return Notification::Resync(Empty {});
         }
         Notification::ChatEvent(ChatEvent {
             epoch: Arc::clone(&self.epoch),
@@ -123,18 +169,27 @@ impl State {
 }
 
 impl Chat {
-    /// Takes what the agent tells, and where in its events that is.
-    pub(super) fn take(&self, event: &AgentEvent, position: Option<&Position>) {
-        let Ok(mut value) = serde_json::to_value(event) else {
-            return;
-        };
-        match event {
+    /// Handles an event of the agent, with the position after it.
+    pub(super) fn take(&self, mut event: AgentEvent, position: Option<&Position>) {
+        match &event {
             AgentEvent::Connected(session) => self.connected(session),
-            AgentEvent::Interrupted { .. } => self.change(|state| state.link = ChatPhase::Interrupted),
-            AgentEvent::Reconnected => self.change(|state| state.link = ChatPhase::Connected),
+            AgentEvent::Interrupted { .. } => self.change(|state| {
+                if state.phase == Phase::Connected {
+                    state.phase = Phase::Interrupted;
+                }
+            }),
+            AgentEvent::Reconnected => self.change(|state| {
+                if state.phase == Phase::Interrupted {
+                    state.phase = Phase::Connected;
+                }
+            }),
             AgentEvent::Disconnected { reason, .. } => {
                 self.settle(reason);
-                self.change(|state| state.link = ChatPhase::Over);
+                self.change(|state| {
+                    if state.attempt().is_none() {
+                        state.phase = Phase::Ended;
+                    }
+                });
             }
             AgentEvent::HistoryEnd if self.end_history(position) => return,
             _ => {}
@@ -142,23 +197,22 @@ impl Chat {
         {
             let mut state = self.state.lock();
             if let Some(address) = state.address.as_deref() {
-                blot_out(&mut value, address);
+                redact(&mut event, address);
             }
-            let begins = matches!(event, AgentEvent::HistoryStart { .. }) && state.log.has_conversation();
-            if begins {
+            if matches!(event, AgentEvent::HistoryStart { .. }) && state.log.has_conversation() {
                 state.gathering = Some(Vec::new());
             }
             if let Some(gathering) = &mut state.gathering
-                && !log::is_about_the_session(&value)
+                && Scope::of(&event) != Scope::Session
             {
-                gathering.push(value);
+                gathering.push(event);
                 return;
             }
         }
-        self.record(value, position);
+        self.record(event, position);
     }
 
-    /// Tells that nothing goes on any more.
+    /// Closes everything pending.
     pub(super) fn settle(&self, reason: &str) {
         let settled = {
             let mut state = self.state.lock();
@@ -170,78 +224,78 @@ impl Chat {
         }
     }
 
-    /// There is a session. If it is another one than the log is of, the log begins anew.
+    /// Starts a new log if the session is not the one that the log belongs to.
     fn connected(&self, session: &ConnectedSession) {
         let forgotten = self.change(|state| {
             let is_other = state.session.as_deref() != Some(&session.session_id);
-            let keep_text = std::mem::take(&mut state.keep_text);
+            let keep_log = matches!(state.phase, Phase::Connecting { keep_log: true, .. });
             if is_other {
                 state.session = Some(session.session_id.clone());
                 state.position = None;
-                if !keep_text {
+                if !keep_log {
                     state.log = Log::default();
                     state.epoch = new_epoch();
                 }
             }
             state.gathering = None;
-            state.is_child = session.abilities.reviews_writes;
-            state.connecting = false;
-            state.link = ChatPhase::Connected;
+            state.phase = Phase::Connected;
             state.rewrite();
-            is_other && keep_text && state.log.has_conversation()
+            is_other && keep_log && state.log.has_conversation()
         });
         if forgotten {
-            let message = "The agent was restarted and does not remember the conversation above.";
-            self.record(json!({"type": "notice", "level": "warning", "message": message}), None);
+            self.notice("The agent was restarted and does not remember the conversation above.");
         }
     }
 
-    /// A history was told of a conversation that was shown before. What a child remembers was all shown, and ends with what was said to
-    /// it before; a daemon may know more, or less. `false` if there is nothing to put together.
+    /// The end of a history of a conversation that was shown before. A local agent's history was all shown before; a daemon may know
+    /// more or less. `false` if nothing was gathered.
     fn end_history(&self, position: Option<&Position>) -> bool {
         let mut state = self.state.lock();
         let Some(gathered) = state.gathering.take() else {
             return false;
         };
-        if state.is_child {
+        if state.local.is_some() {
             return true;
         }
         let mut gathered = gathered.into_iter();
         let start = gathered.next();
         let merged = merge(state.log.conversation(), gathered.collect());
         state.position = position.cloned();
-        let end = json!({"type": "historyEnd"});
-        for event in start.into_iter().chain(merged).chain([end]) {
+        for event in start.into_iter().chain(merged).chain([AgentEvent::HistoryEnd]) {
             let notification = state.push(Arc::new(event));
-            let _ = self.news.send(notification);
+            self.broadcast(notification);
         }
-        // In one piece: half of it would not be what was shown, nor what the daemon has.
+        // All at once: half of it would be neither what was shown nor what the daemon has.
         state.rewrite();
         true
     }
 
-    /// Takes an event down and tells it.
-    pub(super) fn record(&self, event: Value, position: Option<&Position>) {
+    pub(super) fn notice(&self, message: impl Into<String>) {
+        let (level, message) = (NoticeLevel::Warning, message.into());
+        self.record(AgentEvent::Notice { level, message }, None);
+    }
+
+    /// Journals an event and broadcasts it.
+    pub(super) fn record(&self, event: AgentEvent, position: Option<&Position>) {
         let event = Arc::new(event);
         let mut state = self.state.lock();
         if let Some(position) = position {
             state.position = Some(position.clone());
         }
-        // Whoever is told of something must find it again after a restart.
+        // Journal before broadcasting, so that front ends can catch up after a restart.
         state.journal.add(&event, position);
         let notification = state.push(event);
         if state.journal.is_long() {
             state.rewrite();
         }
-        // Nobody may listen. Told with the lock held, so that it is told in order.
-        let _ = self.news.send(notification);
+        self.broadcast(notification);
     }
 }
 
-/// A name for a log that no other log has.
+/// A unique name for a log.
 fn new_epoch() -> Arc<str> {
     let mut bytes = [0; 8];
-    // Without randomness the clock must do: a log is not begun twice in the same moment.
+    // Without randomness the clock must do: no two logs start at the same time.
     if getrandom::fill(&mut bytes).is_err() {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let nanoseconds = since.unwrap_or_default().as_nanos();
@@ -252,35 +306,20 @@ fn new_epoch() -> Arc<str> {
     format!("{:016x}", u64::from_le_bytes(bytes)).into()
 }
 
-/// Takes an address out of what is said about a connection. What the agent itself says is left alone.
-fn blot_out(event: &mut Value, address: &str) {
-    let field = match log::kind(event) {
-        "interrupted" | "disconnected" => "/reason",
-        "notice" => "/message",
-        "turnEnded" => "/end/message",
+/// Removes the daemon's address from messages about the connection. What the agent itself says stays as it is.
+fn redact(event: &mut AgentEvent, address: &str) {
+    let text = match event {
+        AgentEvent::Interrupted { reason, .. } | AgentEvent::Disconnected { reason, .. } => reason,
+        AgentEvent::Notice { message, .. }
+        | AgentEvent::TurnEnded {
+            end: TurnEnd::Failed { message, .. },
+            ..
+        } => message,
         _ => return,
     };
-    if let Some(Value::String(text)) = event.pointer_mut(field) {
-        let bare = address.trim_end_matches('/');
-        *text = text
-            .replace(&format!(" at {address}"), "")
-            .replace(address, "…")
-            .replace(bare, "…");
-    }
-}
-
-fn is_large(event: &Value) -> bool {
-    /// Counts bytes without keeping them.
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    serde_json::to_writer(&mut count, event).is_ok() && count.0 > LARGEST_NEWS
+    let bare = address.trim_end_matches('/');
+    *text = text
+        .replace(&format!(" at {address}"), "")
+        .replace(address, "…")
+        .replace(bare, "…");
 }

@@ -1,16 +1,13 @@
-//! What front ends ask of the chat.
+//! Front ends' requests about the chat.
 
 use std::sync::Arc;
 
-use alongside_agent::OpenSession;
 use alongside_agent::daemon::DaemonError;
-use alongside_agent::{AgentCommand, AgentError, AgentReply};
+use alongside_agent::{AgentError, OpenSession};
 use alongside_core::SessionId;
 use alongside_core::draft::Draft;
-use alongside_protocol::Refusal;
-use alongside_protocol::{ChatConnect, Hunks, Texts};
-use serde::Serialize;
-use serde_json::{Value, json};
+use alongside_protocol::chat::{AgentCommand, AgentReply};
+use alongside_protocol::{ChatState, ErrorKind, Hunks, RequestError, Texts};
 
 use super::agents::{self, Choice};
 use super::gate::Gate;
@@ -19,21 +16,17 @@ use crate::clock::diff_deadline;
 use crate::settings::Settings;
 
 impl Companion {
-    pub(crate) fn chat_state(&self) -> Result<Value, Refusal> {
+    pub(crate) async fn chat_state(&self) -> ChatState {
         let choices = agents::choices(&self.settings.lock(), environment);
-        value(&self.chat.state(choices.iter().map(Choice::describe).collect()))
+        let state = self.chat.state(choices.iter().map(Choice::describe).collect());
+        // A front end must find again after a crash what it was shown.
+        self.chat.writer.log_written().await;
+        state
     }
 
-    pub(crate) async fn connect_chat(&self, asked: &ChatConnect) -> Result<Value, Refusal> {
-        self.open_chat(&asked.agent, None).await?;
-        Ok(json!({}))
-    }
-
-    /// Asks something of the agent. To begin or open a session also works when there is no connection: the agent that was chosen is
-    /// connected to again, by this companion or the one before.
-    pub(crate) async fn chat_command(&self, command: Value) -> Result<Value, Refusal> {
-        let command: AgentCommand = serde_json::from_value(command)
-            .map_err(|error| Refusal::new("badCommand", format!("invalid agent command: {error}")))?;
+    /// Runs a command. Starting or opening a session also works without a connection: the selected agent is connected again, by
+    /// this companion or its successor.
+    pub(crate) async fn chat_command(&self, command: AgentCommand) -> Result<AgentReply, RequestError> {
         let open = match &command {
             AgentCommand::NewSession => Some(OpenSession::New),
             AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(SessionId::new(session_id.as_str()))),
@@ -42,28 +35,27 @@ impl Companion {
         let agent = self.chat.state.lock().agent.clone();
         if let (Some(open), Some(agent), false) = (open, agent, self.chat.manager.is_connected()) {
             self.open_chat(&agent, Some(open)).await?;
-            return value(&AgentReply::Done);
+            return Ok(AgentReply::Done);
         }
-        value(&self.chat.command(command).await?)
+        self.chat.command(command).await
     }
 
-    async fn open_chat(&self, agent: &str, open: Option<OpenSession>) -> Result<(), Refusal> {
+    pub(crate) async fn open_chat(&self, agent: &str, open: Option<OpenSession>) -> Result<(), RequestError> {
         let choice = choice(&self.settings.lock(), agent)?;
         let workspace = self.workspace().into_iter().next();
-        let workspace =
-            workspace.ok_or_else(|| Refusal::new("noWorkspace", "the workspace has no folder to work in"))?;
+        let workspace = workspace
+            .ok_or_else(|| RequestError::new(ErrorKind::NoWorkspace, "the workspace has no folder to work in"))?;
         let gate = Arc::new(Gate(self.me.clone()));
         self.chat.connect(&choice, open, workspace, gate).await
     }
 }
 
-/// The agent of this id.
-pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, Refusal> {
+pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, RequestError> {
     let mut choices = agents::choices(settings, environment);
     let Some(place) = choices.iter().position(|choice| choice.id == id) else {
         let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
         let message = format!("unknown agent `{id}`; available agents: {}", ids.join(", "));
-        return Err(Refusal::new("unknownAgent", message));
+        return Err(RequestError::new(ErrorKind::UnknownAgent, message));
     };
     Ok(choices.swap_remove(place))
 }
@@ -72,35 +64,31 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn value(answer: &impl Serialize) -> Result<Value, Refusal> {
-    serde_json::to_value(answer).map_err(|error| Refusal::new("internal", error.to_string()))
-}
-
-/// Where two texts differ. Large ones take a while.
-pub(crate) async fn difference(texts: Texts) -> Result<Value, Refusal> {
+/// Compares two texts, off the async workers: large ones take a while.
+pub(crate) async fn diff(texts: Texts) -> Result<Hunks, RequestError> {
     let compare = move || {
         Draft::new(texts.base, texts.proposal, Some(diff_deadline()))
             .hunks()
             .collect()
     };
     let hunks = tokio::task::spawn_blocking(compare).await;
-    let hunks = hunks.map_err(|error| Refusal::new("internal", error.to_string()))?;
-    value(&Hunks { hunks })
+    let hunks = hunks.map_err(|error| RequestError::new(ErrorKind::Internal, error.to_string()))?;
+    Ok(Hunks { hunks })
 }
 
-pub(super) fn given_up_refusal() -> Refusal {
-    Refusal::new("givenUp", "a different agent has been selected, or none")
+pub(super) fn superseded() -> RequestError {
+    RequestError::new(ErrorKind::Superseded, "a different agent has been selected, or none")
 }
 
-/// Why the agent did not do it, and what can be done, without the address of anything.
-pub(super) fn refusal(error: &AgentError) -> Refusal {
+/// The error of an agent with its hint, without any address.
+pub(super) fn request_error(error: &AgentError) -> RequestError {
     let kind = match error {
-        AgentError::NotConnected => "notConnected",
-        AgentError::NoSuchRequest => "noSuchRequest",
-        AgentError::EmptyPrompt => "emptyPrompt",
-        AgentError::Pattern(_) => "badPattern",
-        AgentError::Unsupported(_) => "unsupported",
-        AgentError::Daemon(_) | AgentError::Acp(_) => "agentFailed",
+        AgentError::NotConnected => ErrorKind::NotConnected,
+        AgentError::NoSuchRequest => ErrorKind::NoSuchRequest,
+        AgentError::EmptyPrompt => ErrorKind::EmptyPrompt,
+        AgentError::Pattern(_) => ErrorKind::BadPattern,
+        AgentError::Unsupported(_) => ErrorKind::Unsupported,
+        AgentError::Daemon(_) | AgentError::Acp(_) => ErrorKind::AgentFailed,
     };
     let mut message = match error {
         AgentError::Daemon(DaemonError::Unreachable { source, .. }) => format!("cannot reach the daemon: {source}"),
@@ -109,5 +97,5 @@ pub(super) fn refusal(error: &AgentError) -> Refusal {
     if let Some(hint) = error.hint() {
         message = format!("{}. {hint}", message.trim_end_matches('.'));
     }
-    Refusal::new(kind, message)
+    RequestError::new(kind, message)
 }

@@ -136,6 +136,25 @@ pub enum AgentEvent {
     },
 }
 
+impl AgentEvent {
+    /// The turn that the event belongs to.
+    pub fn prompt_id(&self) -> Option<&str> {
+        match self {
+            Self::PromptAccepted { prompt_id, .. }
+            | Self::TurnStarted { prompt_id }
+            | Self::PromptQueued { prompt_id, .. }
+            | Self::PromptUnqueued { prompt_id, .. } => Some(prompt_id),
+            Self::UserMessage { prompt_id, .. }
+            | Self::AssistantChunk { prompt_id, .. }
+            | Self::ThinkingChunk { prompt_id, .. }
+            | Self::ToolCall { prompt_id, .. }
+            | Self::CancelRequested { prompt_id }
+            | Self::TurnEnded { prompt_id, .. } => prompt_id.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TurnEnd {

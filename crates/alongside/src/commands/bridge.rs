@@ -10,10 +10,8 @@ use std::sync::Arc;
 
 use alongside_discovery::{Announcement, Environment, terminal_environment};
 use alongside_front::stdio;
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use alongside_protocol::{Notification, Request, Variables};
+use alongside_protocol::{Backend, FrontEnd, Request, RequestError, Response, SharedNotification, Variables};
 use anyhow::{Context, Result};
-use serde_json::Value;
 use tokio::io::BufReader;
 use tokio::sync::broadcast;
 
@@ -34,13 +32,13 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
         open: false,
     };
     let running = RunningCompanion::start(serve::options(common, options)).await?;
-    let desk = Arc::new(EditorsDesk {
+    let backend = Arc::new(BridgeBackend {
         companion: running.companion().clone(),
         announcement: running.announcement().clone(),
     });
     // A separate task, so that the plugin is notified of the stop as well.
     let mut conversation = tokio::spawn(stdio::serve(
-        desk,
+        backend,
         BufReader::new(tokio::io::stdin()),
         tokio::io::stdout(),
     ));
@@ -55,32 +53,31 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
 }
 
 /// The companion for its own editor, with the request that no other front end may use.
-struct EditorsDesk {
+struct BridgeBackend {
     companion: Arc<Companion>,
     announcement: Announcement,
 }
 
-impl Desk for EditorsDesk {
-    async fn call(&self, front_end: &FrontEnd, request: Request) -> Result<Value, Refusal> {
+impl Backend for BridgeBackend {
+    async fn handle(&self, front_end: &FrontEnd, request: Request) -> Result<Response, RequestError> {
         if !matches!(request, Request::TerminalEnvironment(_)) {
-            return self.companion.call(front_end, request).await;
+            return self.companion.handle(front_end, request).await;
         }
         let announcement = Announcement {
             workspace: self.companion.workspace(),
             ..self.announcement.clone()
         };
         let variables = terminal_environment(&announcement, &Environment::current());
-        serde_json::to_value(Variables {
+        Ok(Response::TerminalEnvironment(Variables {
             variables: variables.into_iter().collect(),
-        })
-        .map_err(|error| Refusal::new("internal", error.to_string()))
+        }))
     }
 
-    fn watch(&self) -> broadcast::Receiver<Notification> {
-        self.companion.watch()
+    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.companion.subscribe()
     }
 
-    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
-        self.companion.watch_chat()
+    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
+        self.companion.subscribe_chat()
     }
 }

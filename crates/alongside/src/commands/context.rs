@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use alongside_core::context::Cursor;
-use alongside_protocol::{FilePath, Focus, Nothing, Request, ShownContext};
+use alongside_front::client::Client;
+use alongside_protocol::{Empty, FilePath, Focus, Method, ShownContext, requests};
 use anyhow::{Context as _, Result, anyhow};
 
 use crate::command_line::{Common, Context};
@@ -14,9 +15,9 @@ use alongside_companion::companion_record;
 pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
     let mut companion = companion_record::connect_nearest(&common.directory()).await?;
     let output = common.output();
-    let requests = match command {
-        Context::Open { files } => each(&files, Request::ContextOpen)?,
-        Context::Close { files } => each(&files, Request::ContextClose)?,
+    match command {
+        Context::Open { files } => report::<requests::ContextOpen>(&mut companion, &files).await?,
+        Context::Close { files } => report::<requests::ContextClose>(&mut companion, &files).await?,
         Context::Focus {
             file,
             line,
@@ -27,21 +28,19 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
                 line,
                 character: character.unwrap_or(1),
             });
-            vec![Request::ContextFocus(Focus {
+            let focus = Focus {
                 path: absolute(&file)?,
                 cursor,
                 selected_text: select,
-            })]
+            };
+            companion.call::<requests::ContextFocus>(focus).await?;
         }
-        Context::Show => Vec::new(),
-    };
-    for request in requests {
-        companion.call::<Nothing>(request).await?;
+        Context::Show => {}
     }
-    let shown: ShownContext = companion.call(Request::ContextShow(Nothing {})).await?;
+    let shown = companion.call::<requests::ContextShow>(Empty {}).await?;
     output.answer(&shown.context, || words(&shown));
     for hidden in &shown.hidden {
-        // A script sees only what agents see, so what they do not see is said beside it.
+        // A script's stdout has only what agents see.
         output.remark(&format!(
             "{} is hidden from agents: {}",
             printable_line(&hidden.path),
@@ -51,14 +50,15 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn each(files: &[PathBuf], request: fn(FilePath) -> Request) -> Result<Vec<Request>> {
-    files
-        .iter()
-        .map(|file| Ok(request(FilePath { path: absolute(file)? })))
-        .collect()
+async fn report<M: Method<Params = FilePath>>(companion: &mut Client, files: &[PathBuf]) -> Result<()> {
+    let paths = files.iter().map(|file| absolute(file)).collect::<Result<Vec<_>>>()?;
+    for path in paths {
+        companion.call::<M>(FilePath { path }).await?;
+    }
+    Ok(())
 }
 
-/// The absolute path of a file as typed. Links stay as they are: agents see the name that the person uses.
+/// The absolute path of a file as typed. Symlinks stay: agents see the name that the user uses.
 fn absolute(file: &Path) -> Result<String> {
     let path =
         std::path::absolute(file).with_context(|| format!("cannot resolve {} to an absolute path", file.display()))?;

@@ -1,4 +1,4 @@
-//! `alongside diff`: the changes that wait, and decisions about them.
+//! `alongside diff`: lists pending changes and decides them.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,11 +12,11 @@ use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
 use alongside_protocol::{
-    Accept, Decided, Edit, HunkChoice, HunkDecision, Nothing, OfAgent, Request, ReviewRef, ReviewSummary, ReviewTexts,
-    Version,
+    Accept, BulkDecision, DecideHunkParams, Edit, Empty, HunkAction, Method, ReviewRef, ReviewSummary, ReviewTexts,
+    SessionRef, Version, requests,
 };
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::command_line::{Common, Diff, HunkWord};
 use crate::printable::{ago, printable_difference, printable_line};
@@ -32,8 +32,8 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
         }
         Diff::Show { review } => {
             let review = find(&mut companion, &review).await?;
-            let texts: ReviewTexts = companion
-                .call(Request::ReviewGet(ReviewRef { review: review.id }))
+            let texts = companion
+                .call::<requests::ReviewGet>(ReviewRef { review: review.id })
                 .await?;
             let mut value = serde_json::to_value(&texts)?;
             value["difference"] = json!(difference(&texts));
@@ -48,37 +48,31 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
             let content = content_file.as_deref().map(read_content).transpose()?;
             let review = find(&mut companion, &review).await?;
             if all_of_agent {
-                return decide_all(
-                    common,
-                    &mut companion,
-                    Request::ReviewAcceptAll(of_agent(&review)),
-                    "accepted",
-                )
-                .await;
+                return decide_all::<requests::ReviewAcceptAll>(common, &mut companion, &review, "accepted").await;
             }
             let accept = Accept {
                 review: review.id,
                 content,
                 even_if_empty,
             };
-            companion.call::<Value>(Request::ReviewAccept(accept)).await?;
+            companion.call::<requests::ReviewAccept>(accept).await?;
             answer_decision(common, &review, "accepted");
         }
         Diff::Hunk { review, hunk, decision } => {
             let review = find(&mut companion, &review).await?;
             let decision = match decision {
-                HunkWord::Accept => HunkChoice::Accept,
-                HunkWord::Reject => HunkChoice::Reject,
-                HunkWord::Keep => HunkChoice::Keep,
+                HunkWord::Accept => HunkAction::Accept,
+                HunkWord::Reject => HunkAction::Reject,
+                HunkWord::Keep => HunkAction::Keep,
             };
-            let asked = HunkDecision {
+            let params = DecideHunkParams {
                 review: review.id,
                 hunk: HunkId(hunk),
                 decision,
             };
-            let Version { version } = companion.call(Request::ReviewHunk(asked)).await?;
-            let texts: ReviewTexts = companion
-                .call(Request::ReviewGet(ReviewRef { review: review.id }))
+            let Version { version } = companion.call::<requests::ReviewHunk>(params).await?;
+            let texts = companion
+                .call::<requests::ReviewGet>(ReviewRef { review: review.id })
                 .await?;
             let value = json!({ "version": version, "hunks": texts.hunks });
             output.answer(&value, || hunks_in_words(&texts.hunks));
@@ -90,7 +84,7 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 review: review.id,
                 content,
             };
-            let changed: ReviewSummary = companion.call(Request::ReviewEdit(edit)).await?;
+            let changed = companion.call::<requests::ReviewEdit>(edit).await?;
             output.answer(&changed, || {
                 format!(
                     "Updated the draft of review {}. Run `alongside diff accept {}` to accept it.\n",
@@ -101,16 +95,10 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
         Diff::Reject { review, all_of_agent } => {
             let review = find(&mut companion, &review).await?;
             if all_of_agent {
-                return decide_all(
-                    common,
-                    &mut companion,
-                    Request::ReviewRejectAll(of_agent(&review)),
-                    "rejected",
-                )
-                .await;
+                return decide_all::<requests::ReviewRejectAll>(common, &mut companion, &review, "rejected").await;
             }
             companion
-                .call::<Value>(Request::ReviewReject(ReviewRef { review: review.id }))
+                .call::<requests::ReviewReject>(ReviewRef { review: review.id })
                 .await?;
             answer_decision(common, &review, "rejected");
         }
@@ -118,15 +106,18 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn of_agent(review: &ReviewSummary) -> OfAgent {
-    OfAgent {
-        session: review.session.clone(),
-    }
-}
-
-/// Decides all changes of one agent; those that cannot be decided are said, and make the command fail.
-async fn decide_all(common: &Common, companion: &mut Client, request: Request, outcome: &str) -> Result<ExitCode> {
-    let all: Decided = companion.call(request).await?;
+/// Decides all changes of one agent. Those that cannot be decided are listed, and make the command fail.
+async fn decide_all<M>(
+    common: &Common,
+    companion: &mut Client,
+    review: &ReviewSummary,
+    outcome: &str,
+) -> Result<ExitCode>
+where
+    M: Method<Params = SessionRef, Response = BulkDecision>,
+{
+    let session = review.session.clone();
+    let all = companion.call::<M>(SessionRef { session }).await?;
     common.output().answer(&all, || {
         let mut words = format!("{} changes {outcome}.\n", all.decided.len());
         for refused in &all.refused {
@@ -146,10 +137,10 @@ async fn decide_all(common: &Common, companion: &mut Client, request: Request, o
 }
 
 async fn list(companion: &mut Client) -> Result<Vec<ReviewSummary>> {
-    Ok(companion.call(Request::ReviewList(Nothing {})).await?)
+    Ok(companion.call::<requests::ReviewList>(Empty {}).await?)
 }
 
-/// The review that was meant: by its number, or by its file, written as the agent did or from here.
+/// Finds a review by its number or its file, as the agent wrote it or relative to the current directory.
 async fn find(companion: &mut Client, typed: &str) -> Result<ReviewSummary> {
     let reviews = list(companion).await?;
     if let Ok(number) = typed.parse()
@@ -171,12 +162,12 @@ async fn find(companion: &mut Client, typed: &str) -> Result<ReviewSummary> {
             candidates(&reviews)
         ),
         (None, _) if reviews.is_empty() => {
-            // The companion knows how a number that no longer waits ended.
+            // The error of the companion says how a closed review ended.
             if let Ok(number) = typed.parse() {
                 companion
-                    .call::<Value>(Request::ReviewGet(ReviewRef {
+                    .call::<requests::ReviewGet>(ReviewRef {
                         review: ReviewId(number),
-                    }))
+                    })
                     .await?;
             }
             bail!("no pending change matches `{typed}`; there are no pending changes")

@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
-use alongside_protocol::{Nothing, PageLink, Request};
+use alongside_protocol::{Empty, requests};
 use anyhow::{Context, Result, bail};
 
 use crate::command_line::Common;
@@ -10,7 +10,7 @@ use alongside_companion::companion_record;
 
 pub(crate) async fn run(common: &Common, open: bool) -> Result<ExitCode> {
     let mut companion = companion_record::connect_nearest(&common.directory()).await?;
-    let link: PageLink = companion.call(Request::PageLink(Nothing {})).await?;
+    let link = companion.call::<requests::PageLink>(Empty {}).await?;
     if open {
         open_in_browser(&link.url)?;
     }

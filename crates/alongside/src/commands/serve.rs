@@ -35,7 +35,7 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         }
     }
     let mut printer = EventPrinter::new(output, running.companion().workspace());
-    let mut news = running.companion().news();
+    let mut notifications = running.companion().subscribe();
     {
         let mut stopping = pin!(async {
             tokio::select! {
@@ -46,8 +46,8 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         loop {
             tokio::select! {
                 () = &mut stopping => break,
-                notification = news.recv() => match notification {
-                    Ok(notification) => printer.print(notification),
+                notification = notifications.recv() => match notification {
+                    Ok(notification) => printer.print(&notification),
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => break,
                 },
@@ -140,16 +140,16 @@ impl EventPrinter {
         }
     }
 
-    fn print(&mut self, notification: Notification) {
+    fn print(&mut self, notification: &Notification) {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.revisions.insert(review.id, review.revision);
-                self.print_review(&review, "proposed a change to");
+                self.print_review(review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
                 let previous = self.revisions.insert(review.id, review.revision);
                 if previous.is_some_and(|previous| previous < review.revision) {
-                    self.print_review(&review, "revised its change to");
+                    self.print_review(review, "revised its change to");
                 }
             }
             Notification::ReviewClosed(closed) => {
@@ -172,7 +172,7 @@ impl EventPrinter {
                     self.output
                         .news(&format!("{} disconnected.", printable_line(&agent.name)));
                 }
-                self.agents = now.agents;
+                self.agents.clone_from(&now.agents);
             }
             Notification::ReviewRebased(rebased) => {
                 let what = match rebased.conflicts {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use alongside_protocol::{Nothing, Request, Status};
+use alongside_protocol::{Empty, Status, requests};
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let mut companions: Vec<Status> = Vec::new();
     let mut unresponsive = Vec::new();
     for record in companion_record::all(&places) {
-        let answer = async { record.connect(false).await?.call(Request::Status(Nothing {})).await };
+        let answer = async { record.connect(false).await?.call::<requests::Status>(Empty {}).await };
         match answer.await {
             Ok(status) => companions.push(status),
             Err(error) => unresponsive.push(format!(

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
-use alongside_protocol::{Nothing, Request};
+use alongside_protocol::{Empty, requests};
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 
@@ -44,12 +44,7 @@ pub(crate) async fn run(common: &Common, stop: &Stop) -> Result<ExitCode> {
 }
 
 async fn stop_one(record: &CompanionRecord) -> Result<()> {
-    match record
-        .connect(false)
-        .await?
-        .call::<Nothing>(Request::Stop(Nothing {}))
-        .await
-    {
+    match record.connect(false).await?.call::<requests::Stop>(Empty {}).await {
         // It may exit before it has responded.
         Ok(_) | Err(ClientError::Closed) => {}
         Err(error) => return Err(error.into()),

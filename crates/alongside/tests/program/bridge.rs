@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 
 use alongside_front::client::{Client, ClientError};
-use alongside_protocol::{Nothing, Request};
+use alongside_protocol::{Empty, ErrorKind, requests};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};
@@ -150,9 +150,9 @@ async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_i
     let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
     let token = alongside_core::Secret::parse(record["frontToken"].as_str().unwrap()).unwrap();
     let (mut other, _) = Client::connect(port, &token, "other", false).await.unwrap();
-    let refused = other.call::<Value>(Request::TerminalEnvironment(Nothing {})).await;
+    let refused = other.call::<requests::TerminalEnvironment>(Empty {}).await;
     assert!(
-        matches!(&refused, Err(ClientError::Rejected { kind, .. }) if kind == "onlyOverABridge"),
+        matches!(&refused, Err(ClientError::Rejected(error)) if error.kind == ErrorKind::BridgeOnly),
         "{refused:?}"
     );
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use alongside_core::{ReviewId, TextChange};
 use alongside_front::client::ClientError;
 use alongside_mcp::client::Client;
-use alongside_protocol::{Buffer, Change, Edit, Notification, Request};
+use alongside_protocol::{Buffer, Change, Edit, ErrorKind, Notification, requests};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, Sandbox, wait_for};
@@ -295,11 +295,11 @@ async fn a_proposal_is_compared_with_what_the_editor_has_not_saved_yet() {
         path: path.clone(),
         text: Some("unsaved\n".into()),
     };
-    editor.call::<Value>(Request::ContextBuffer(unsaved)).await.unwrap();
+    editor.call::<requests::ContextBuffer>(unsaved).await.unwrap();
     agent.propose(&path, "proposed\n").await;
     assert_eq!(sandbox.json(&["diff", "show", "1"])["base"], "unsaved\n");
     let saved = Buffer { path, text: None };
-    editor.call::<Value>(Request::ContextBuffer(saved)).await.unwrap();
+    editor.call::<requests::ContextBuffer>(saved).await.unwrap();
     wait_for("the file on disk to count", || {
         (sandbox.json(&["diff", "show", "1"])["base"] == "saved\n").then_some(())
     });
@@ -319,21 +319,21 @@ async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
             to: 0,
             insert: insert.to_owned(),
         }];
-        Request::ReviewChange(Change {
+        Change {
             review: ReviewId(1),
             version,
             changes,
-        })
+        }
     };
-    one.call::<Value>(change(1, "first ")).await.unwrap();
+    one.call::<requests::ReviewChange>(change(1, "first ")).await.unwrap();
     let heard = loop {
         if let Notification::ReviewEdited(edited) = two.notification().await.unwrap() {
             break edited;
         }
     };
     assert_eq!((heard.version, heard.changes[0].insert.as_str()), (2, "first "));
-    let late = two.call::<Value>(change(1, "late ")).await;
-    assert!(matches!(late, Err(ClientError::Rejected { kind, .. }) if kind == "stale"));
+    let late = two.call::<requests::ReviewChange>(change(1, "late ")).await;
+    assert!(matches!(late, Err(ClientError::Rejected(error)) if error.kind == ErrorKind::Stale));
     assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], "first text");
 }
 
@@ -366,7 +366,7 @@ async fn a_very_large_edit_is_not_told_but_asked_for() {
         review: ReviewId(1),
         content: content.as_str().into(),
     };
-    editing.call::<Value>(Request::ReviewEdit(edit)).await.unwrap();
+    editing.call::<requests::ReviewEdit>(edit).await.unwrap();
     while !matches!(watching.notification().await.unwrap(), Notification::Resync(_)) {}
     assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], content);
 }

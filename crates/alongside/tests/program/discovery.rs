@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpStream;
 use std::process::Command;
 
-use alongside_protocol::{Folders, Request};
+use alongside_protocol::{Folders, requests};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, wait_for};
@@ -240,7 +240,7 @@ async fn workspace_change_updates_the_files() {
     let folders = Folders {
         folders: vec![sandbox.workspace(), other.clone()],
     };
-    front_end.call::<Value>(Request::WorkspaceSet(folders)).await.unwrap();
+    front_end.call::<requests::WorkspaceSet>(folders).await.unwrap();
     let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
     for file in &serving.files {
         wait_for("the new workspace", || {
@@ -255,7 +255,7 @@ async fn workspace_change_updates_the_files() {
     let relative = Folders {
         folders: vec!["relative".into()],
     };
-    let refused = front_end.call::<Value>(Request::WorkspaceSet(relative)).await;
+    let refused = front_end.call::<requests::WorkspaceSet>(relative).await;
     assert!(
         refused
             .unwrap_err()
@@ -278,7 +278,7 @@ async fn workspace_change_reaches_the_files_while_a_read_hangs() {
     let folders = Folders {
         folders: vec![folder.clone()],
     };
-    front_end.call::<Value>(Request::WorkspaceSet(folders)).await.unwrap();
+    front_end.call::<requests::WorkspaceSet>(folders).await.unwrap();
     for file in &serving.files {
         wait_for("the new workspace", || {
             let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;

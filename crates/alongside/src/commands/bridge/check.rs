@@ -3,16 +3,19 @@
 //! What the program under check has to do on its own is in `docs/PROTOCOL.md`. Everything that it says and is told passes
 //! through here, so that the list is about what is on the wire and not about what a parser made of it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, SessionKey};
+use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, ReviewOutcome, SessionKey};
 use alongside_front::stdio;
-use alongside_protocol::{Desk, FrontEnd, Refusal};
-use alongside_protocol::{Notification, Request, ReviewClosed, ReviewSummary, ReviewTexts, VERSION, Version, Welcome};
+use alongside_protocol::{
+    Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, ReviewClosed, ReviewDecided,
+    ReviewRef, ReviewSummary, ReviewTexts, SharedNotification, VERSION, Variables, Version, Welcome,
+};
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -198,7 +201,7 @@ fn is_exact(content: &str) -> bool {
 /// The program under check.
 struct Plugin {
     child: Child,
-    desk: Arc<CheckingDesk>,
+    desk: Arc<CheckBackend>,
     /// What it has said, in order. A line that is no JSON is a string.
     heard: Vec<Value>,
     incoming: mpsc::UnboundedReceiver<Value>,
@@ -225,7 +228,7 @@ impl Plugin {
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (stdin, stdout) = stdin.zip(stdout).context("cannot open pipes to the plugin")?;
         let refusals = Refusals::default();
-        let desk = Arc::new(CheckingDesk::new(folder, refusals.clone()));
+        let desk = Arc::new(CheckBackend::new(folder, refusals.clone()));
 
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (questions, answers) = tokio::io::split(ours);
@@ -338,18 +341,18 @@ async fn speak(mut plugin: impl AsyncWrite + Unpin, mut told: mpsc::UnboundedRec
 }
 
 /// A companion with nothing around it but the plugin under check.
-struct CheckingDesk {
+struct CheckBackend {
     core: Mutex<Core>,
-    news: broadcast::Sender<Notification>,
+    news: broadcast::Sender<SharedNotification>,
     /// The chat, in which nothing happens.
-    chat: broadcast::Sender<Notification>,
+    chat: broadcast::Sender<SharedNotification>,
     folder: PathBuf,
     refusals: Refusals,
     /// The plugin hears notifications from now on.
     watched: Notify,
 }
 
-impl CheckingDesk {
+impl CheckBackend {
     fn new(folder: &Path, refusals: Refusals) -> Self {
         Self {
             core: Mutex::new(Core::new(vec![folder.to_owned()])),
@@ -377,7 +380,7 @@ impl CheckingDesk {
                 Effect::ReviewOpened(id) => core
                     .review(id)
                     .ok()
-                    .map(|review| Notification::ReviewOpened(ReviewSummary::of(review))),
+                    .map(|review| Notification::ReviewOpened(ReviewSummary::from(review))),
                 Effect::ReviewClosed { id, path, outcome } => Some(Notification::ReviewClosed(ReviewClosed {
                     review: id,
                     path,
@@ -387,82 +390,99 @@ impl CheckingDesk {
             };
             if let Some(notification) = notification {
                 // Nobody listens if the plugin does not watch.
-                let _ = self.news.send(notification);
+                let _ = self.news.send(notification.into());
             }
         }
         result
     }
 }
 
-impl Desk for CheckingDesk {
-    async fn call(&self, _: &FrontEnd, request: Request) -> Result<Value, Refusal> {
-        self.answer(request)
-            .inspect_err(|refusal| self.refusals.lock().push(refusal.message.clone()))
+impl Backend for CheckBackend {
+    async fn handle(&self, _: &FrontEnd, request: Request) -> Result<Response, RequestError> {
+        self.respond(request)
+            .map_err(|message| RequestError::new(ErrorKind::Failed, message))
+            .inspect_err(|error| self.refusals.lock().push(error.message.clone()))
     }
 
-    fn watch(&self) -> broadcast::Receiver<Notification> {
+    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         let news = self.news.subscribe();
         self.watched.notify_one();
         news
     }
 
-    fn watch_chat(&self) -> broadcast::Receiver<Notification> {
+    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
         self.chat.subscribe()
     }
 }
 
-impl CheckingDesk {
-    fn answer(&self, request: Request) -> Result<Value, Refusal> {
+impl CheckBackend {
+    fn respond(&self, request: Request) -> Result<Response, String> {
         let now = Now::default();
-        match request {
-            Request::Hello(_) => answer(Ok::<_, Refusal>(Welcome {
+        Ok(match request {
+            Request::Hello(_) => Response::Hello(Welcome {
                 protocol: VERSION,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 pid: std::process::id(),
                 workspace: vec![self.folder.clone()],
-            })),
-            Request::ContextOpen(file) => answer(self.with_core(|core| core.open_file(now, &file.path))),
+            }),
+            Request::ContextOpen(file) => {
+                self.attempt(|core| core.open_file(now, &file.path))?;
+                Response::ContextOpen(Empty {})
+            }
             Request::ContextFocus(focus) => {
-                answer(self.with_core(|core| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text)))
+                self.attempt(|core| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text))?;
+                Response::ContextFocus(Empty {})
             }
-            Request::ContextClose(file) => answer(self.with_core(|core| core.close_file(now, &file.path))),
+            Request::ContextClose(file) => {
+                self.attempt(|core| core.close_file(now, &file.path))?;
+                Response::ContextClose(Empty {})
+            }
             Request::ReviewList(_) => {
-                answer(Ok::<_, Refusal>(self.with_core(|core| {
-                    core.reviews().map(ReviewSummary::of).collect::<Vec<_>>()
-                })))
+                Response::ReviewList(self.with_core(|core| core.reviews().map(ReviewSummary::from).collect()))
             }
-            Request::ReviewGet(asked) => answer(self.with_core(|core| core.review(asked.review).map(ReviewTexts::of))),
-            Request::ReviewEdit(edit) => answer(self.with_core(|core| {
+            Request::ReviewGet(ReviewRef { review }) => {
+                Response::ReviewGet(self.attempt(|core| core.review(review).map(ReviewTexts::from))?)
+            }
+            Request::ReviewEdit(edit) => Response::ReviewEdit(self.attempt(|core| {
                 let update = core.review(edit.review)?.edit(&edit.content, None);
                 core.update_draft(update)?;
-                core.review(edit.review).map(ReviewSummary::of)
-            })),
-            Request::ReviewChange(change) => answer(self.with_core(|core| {
-                let update = core
-                    .review(change.review)?
-                    .change(change.version, &change.changes, None)?;
-                let version = core.update_draft(update)?;
-                Ok::<_, alongside_core::DecideError>(Version { version })
-            })),
-            Request::ReviewHunk(asked) => answer(self.with_core(|core| {
-                let update = core
-                    .review(asked.review)?
-                    .decide_hunk(asked.hunk, asked.decision.into())?;
-                let version = core.update_draft(update)?;
-                Ok::<_, alongside_core::DecideError>(Version { version })
-            })),
-            Request::ReviewAccept(accept) => {
-                answer(self.with_core(|core| core.accept(accept.review, accept.content, EmptyDraft::Refuse)))
+                core.review(edit.review).map(ReviewSummary::from)
+            })?),
+            Request::ReviewChange(change) => {
+                let version = self.attempt(|core| {
+                    let review = core.review(change.review)?;
+                    let update = review.change(change.version, &change.changes, None)?;
+                    core.update_draft(update)
+                })?;
+                Response::ReviewChange(Version { version })
             }
-            Request::ReviewReject(asked) => answer(self.with_core(|core| core.reject(asked.review))),
-            Request::TerminalEnvironment(_) => Ok(json!({ "variables": {} })),
-            _ => Ok(json!({})),
-        }
+            Request::ReviewHunk(params) => {
+                let version = self.attempt(|core| {
+                    let review = core.review(params.review)?;
+                    let update = review.decide_hunk(params.hunk, params.decision.into())?;
+                    core.update_draft(update)
+                })?;
+                Response::ReviewHunk(Version { version })
+            }
+            Request::ReviewAccept(accept) => {
+                let (review, outcome) = (accept.review, ReviewOutcome::Accepted);
+                self.attempt(|core| core.accept(review, accept.content, EmptyDraft::Refuse))?;
+                Response::ReviewAccept(ReviewDecided { review, outcome })
+            }
+            Request::ReviewReject(ReviewRef { review }) => {
+                self.attempt(|core| core.reject(review))?;
+                let outcome = ReviewOutcome::Rejected;
+                Response::ReviewReject(ReviewDecided { review, outcome })
+            }
+            Request::TerminalEnvironment(_) => Response::TerminalEnvironment(Variables {
+                variables: BTreeMap::new(),
+            }),
+            // The check does not depend on what these respond.
+            _ => Response::Stop(Empty {}),
+        })
     }
-}
 
-fn answer<T: Serialize, E: std::fmt::Display>(result: Result<T, E>) -> Result<Value, Refusal> {
-    let refuse = |message| Refusal::new("refused", message);
-    let value = result.map_err(|error| refuse(error.to_string()))?;
-    serde_json::to_value(value).map_err(|error| refuse(error.to_string()))
+    fn attempt<T, E: std::fmt::Display>(&self, input: impl FnOnce(&mut Core) -> Result<T, E>) -> Result<T, String> {
+        self.with_core(input).map_err(|error| error.to_string())
+    }
 }

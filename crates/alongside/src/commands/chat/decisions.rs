@@ -1,28 +1,27 @@
-//! What the agent may do while nobody looks at a page: nothing, unless somebody at the terminal or `--yes` says so.
+//! What the agent may do without the page: nothing, unless the user at the terminal or `--yes` allows it.
 
-#![expect(clippy::print_stderr, reason = "standard output belongs to the answer")]
+#![expect(clippy::print_stderr, reason = "stdout is for the answer")]
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use alongside_core::ReviewId;
 use alongside_front::client::{Client, ClientError};
-use alongside_protocol::{Accept, Request, ReviewRef, ReviewSummary};
+use alongside_protocol::chat::{AgentCommand, OptionKind, PermissionDecision, PermissionRequest};
+use alongside_protocol::{Accept, ReviewRef, ReviewSummary, requests};
 use anyhow::Result;
-use serde_json::{Value, json};
 
 use super::turn::command;
 use crate::printable::printable_line;
 
-/// Something that does not belong to the answer.
+/// Prints something that is not part of the answer.
 pub(super) fn say(words: &str) {
     eprintln!("alongside: {words}");
 }
 
-/// Who decides, and what was decided.
 pub(super) struct Decisions {
     yes: bool,
-    /// No other front end is there that could decide about a change.
+    /// There is no other front end that could decide.
     alone: bool,
     terminal: bool,
     seen: BTreeSet<String>,
@@ -38,17 +37,14 @@ impl Decisions {
         }
     }
 
-    /// The agent asks for permission, or something else.
-    pub(super) async fn approval(&mut self, client: &mut Client, request: &Value) -> Result<()> {
-        let id = request["requestId"].as_str().unwrap_or_default().to_owned();
+    /// Decides a permission request. Questions are declined.
+    pub(super) async fn approval(&mut self, client: &mut Client, request: &PermissionRequest) -> Result<()> {
+        let id = &request.request_id;
         if !self.seen.insert(format!("approval {id}")) {
             return Ok(());
         }
-        let title = printable_line(request["toolCall"]["title"].as_str().unwrap_or("something"));
-        let is_question = request["questions"]
-            .as_array()
-            .is_some_and(|questions| !questions.is_empty());
-        let allowed = if is_question {
+        let title = printable_line(&request.tool_call.title);
+        let allowed = if request.is_question() {
             say(&format!(
                 "the agent asked “{title}”; questions can only be answered on the page, so this one was declined"
             ));
@@ -62,22 +58,20 @@ impl Decisions {
             say(&format!("denied: {title} (use --yes to allow)"));
             false
         };
-        let wanted = if allowed { "allow_once" } else { "reject_once" };
-        let options = request["options"].as_array().map_or(&[][..], Vec::as_slice);
-        let option = options.iter().find(|option| option["kind"] == wanted);
-        let decision = match option {
-            Some(option) => json!({"decision": "select", "optionId": option["optionId"]}),
-            None => json!({"decision": "cancel"}),
+        let wanted = if allowed {
+            OptionKind::AllowOnce
+        } else {
+            OptionKind::RejectOnce
         };
-        let answer = json!({"type": "answer", "requestId": id, "decision": decision});
-        match command(client, answer).await {
-            // Somebody else was faster.
-            Err(ClientError::Rejected { .. }) | Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let option = request.options.iter().find(|option| option.kind == wanted);
+        let decision = option.map_or(PermissionDecision::Cancel, |option| {
+            PermissionDecision::select(&option.option_id)
+        });
+        let request_id = id.clone();
+        ignore_refusal(command(client, AgentCommand::Answer { request_id, decision }).await)
     }
 
-    /// A child wants to change a file.
+    /// Decides a write of a local agent.
     pub(super) async fn review(&mut self, client: &mut Client, review: &ReviewSummary) -> Result<()> {
         let (id, revision) = (review.id, review.revision);
         if !review.session.is_chat() || !self.seen.insert(format!("review {id} {revision}")) {
@@ -103,7 +97,7 @@ impl Decisions {
         Ok(())
     }
 
-    /// Asks whoever sits at the terminal. Anything but a plain yes is a no.
+    /// Asks at the terminal. Anything but a plain yes is a no.
     async fn confirm(question: &str) -> bool {
         eprint!("{question} [y/N] ");
         let _ = std::io::stderr().flush();
@@ -117,18 +111,23 @@ impl Decisions {
 }
 
 async fn decide(client: &mut Client, review: ReviewId, accept: bool) -> Result<()> {
-    let request = if accept {
-        Request::ReviewAccept(Accept {
+    let decided = if accept {
+        let accept = Accept {
             review,
             content: None,
             even_if_empty: false,
-        })
+        };
+        client.call::<requests::ReviewAccept>(accept).await
     } else {
-        Request::ReviewReject(ReviewRef { review })
+        client.call::<requests::ReviewReject>(ReviewRef { review }).await
     };
-    match client.call::<Value>(request).await {
-        // Somebody else was faster.
-        Err(ClientError::Rejected { .. }) | Ok(_) => Ok(()),
+    ignore_refusal(decided)
+}
+
+/// Another client may have decided first.
+fn ignore_refusal<T>(result: Result<T, ClientError>) -> Result<()> {
+    match result {
+        Err(ClientError::Rejected(_)) | Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

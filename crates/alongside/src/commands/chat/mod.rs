@@ -1,4 +1,4 @@
-//! `alongside chat`: a link to the chat on the page; with `-p` one question and its answer, in the terminal or for a script.
+//! `alongside chat`: a link to the chat on the page; with `-p`, one question and its answer, in the terminal or for a script.
 
 mod decisions;
 mod turn;
@@ -7,9 +7,9 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use alongside_front::client::Client;
-use alongside_protocol::{ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, PageLink, Request};
+use alongside_protocol::chat::{AgentCommand, AgentReply};
+use alongside_protocol::{ChatConnect, ChatPhase, Empty, Hello, Notification, requests};
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 use crate::command_line::{Chat, Common, Serve};
 use crate::commands::page::open_in_browser;
@@ -48,17 +48,15 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
     }
     let own = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     let client = own.record().connect_as(hello).await?;
-    // Nobody else is there to decide anything.
     let decisions = Decisions::new(chat.yes, true);
     let answered = ask(common, &chat, client, prompt, decisions, &mut signals).await;
     own.stop().await;
     answered
 }
 
-/// Where the chat is on the page.
 async fn link(common: &Common, open: bool) -> Result<ExitCode> {
     let mut companion = companion_record::connect_nearest(&common.directory()).await?;
-    let mut link: PageLink = companion.call(Request::PageLink(Nothing {})).await?;
+    let mut link = companion.call::<requests::PageLink>(Empty {}).await?;
     link.url.push_str("#chat");
     if open {
         open_in_browser(&link.url)?;
@@ -67,7 +65,7 @@ async fn link(common: &Common, open: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says something to the agent and prints what it answers.
+/// Sends a prompt and prints the answer.
 async fn ask(
     common: &Common,
     chat: &Chat,
@@ -80,26 +78,25 @@ async fn ask(
         connected = connect(&mut client, chat.agent.as_deref()) => connected?,
         () = signals.received() => return Ok(ExitCode::from(turn::CANCELLED)),
     };
-    let block = serde_json::json!({"type": "text", "text": prompt});
-    let said: Value = turn::command(&mut client, serde_json::json!({"type": "prompt", "blocks": [block]})).await?;
-    let prompt_id = said["promptId"]
-        .as_str()
-        .context("the agent did not accept the prompt")?
-        .to_owned();
+    let blocks = vec![prompt.as_str().into()];
+    let reply = turn::command(&mut client, AgentCommand::Prompt { blocks }).await?;
+    let AgentReply::Prompt { prompt_id } = reply else {
+        bail!("the agent did not accept the prompt");
+    };
     let turn = Turn::new(common.output(), agent, prompt_id, decisions);
     turn.follow(client, signals).await
 }
 
-/// Connects to the agent that was asked for, or any that can be, unless there is a connection already. Gives its id.
+/// Connects to the requested agent, or to the first usable one, unless it is connected already. Returns its id.
 async fn connect(client: &mut Client, wanted: Option<&str>) -> Result<String> {
-    let mut state: ChatState = client.call(Request::ChatState(Nothing {})).await?;
-    // Somebody else connects, or the companion goes on where it was before a crash.
+    let mut state = client.call::<requests::ChatState>(Empty {}).await?;
+    // Another front end is connecting, or the companion is resuming after a crash.
     while state.changed.phase == ChatPhase::Connecting {
         while !matches!(
             client.notification().await?,
             Notification::ChatChanged(_) | Notification::Resync(_)
         ) {}
-        state = client.call(Request::ChatState(Nothing {})).await?;
+        state = client.call::<requests::ChatState>(Empty {}).await?;
     }
     let current = state
         .changed
@@ -119,8 +116,8 @@ async fn connect(client: &mut Client, wanted: Option<&str>) -> Result<String> {
         let problems = state.agents.iter().filter_map(|agent| agent.problem.clone());
         bail!("no agent is available. {}", problems.collect::<Vec<_>>().join(" "));
     };
-    let _: Value = client
-        .call(Request::ChatConnect(ChatConnect { agent: agent.clone() }))
+    client
+        .call::<requests::ChatConnect>(ChatConnect { agent: agent.clone() })
         .await?;
     Ok(agent)
 }

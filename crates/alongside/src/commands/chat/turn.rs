@@ -1,22 +1,22 @@
-//! One turn of the agent, as it is printed.
+//! Prints one turn of the agent.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use alongside_front::client::{Client, ClientError};
-use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Nothing, Notification, Request, ReviewSummary};
+use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply, TurnEnd};
+use alongside_protocol::{ChatCommand, ChatPhase, Empty, Notification, requests};
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::decisions::{Decisions, say};
 use crate::output::Output;
 use crate::printable::{printable, printable_line};
 use crate::signals::ShutdownSignals;
 
-/// The exit code of a turn that was cancelled, or that the agent refused.
+/// The exit code of a cancelled or refused turn.
 pub(super) const CANCELLED: u8 = 3;
 
-/// A turn while it goes on.
 pub(super) struct Turn {
     output: Output,
     agent: String,
@@ -25,15 +25,14 @@ pub(super) struct Turn {
     epoch: String,
     sequence: u64,
     answer: String,
-    end: Option<Value>,
+    end: Option<TurnEnd>,
     cancelling: bool,
-    /// Nobody reads what is printed.
+    /// stdout is closed.
     unread: bool,
 }
 
-/// Asks something of the agent.
-pub(super) async fn command(client: &mut Client, command: Value) -> Result<Value, ClientError> {
-    client.call(Request::ChatCommand(ChatCommand { command })).await
+pub(super) async fn command(client: &mut Client, command: AgentCommand) -> Result<AgentReply, ClientError> {
+    client.call::<requests::ChatCommand>(ChatCommand { command }).await
 }
 
 impl Turn {
@@ -52,10 +51,10 @@ impl Turn {
         }
     }
 
-    /// Prints what comes until the turn ends.
+    /// Prints the answer until the turn ends.
     pub(super) async fn follow(mut self, mut client: Client, signals: &mut ShutdownSignals) -> Result<ExitCode> {
-        self.ask_again(&mut client).await?;
-        let reviews: Vec<ReviewSummary> = client.call(Request::ReviewList(Nothing {})).await?;
+        self.refetch(&mut client).await?;
+        let reviews = client.call::<requests::ReviewList>(Empty {}).await?;
         for review in reviews {
             self.decisions.review(&mut client, &review).await?;
         }
@@ -66,13 +65,13 @@ impl Turn {
                     if std::mem::replace(&mut self.cancelling, true) {
                         return Ok(ExitCode::from(CANCELLED));
                     }
-                    command(&mut client, json!({"type": "cancel"})).await?;
+                    command(&mut client, AgentCommand::Cancel).await?;
                     continue;
                 }
             };
             self.take(&mut client, notification).await?;
             if self.unread && !std::mem::replace(&mut self.cancelling, true) {
-                command(&mut client, json!({"type": "cancel"})).await?;
+                command(&mut client, AgentCommand::Cancel).await?;
             }
         }
         Ok(self.finish())
@@ -85,8 +84,8 @@ impl Turn {
                 self.sequence = event.sequence;
                 self.event(client, &event.event).await?;
             }
-            Notification::ChatEvent(_) | Notification::Resync(_) => self.ask_again(client).await?,
-            Notification::ChatChanged(changed) if changed.phase == ChatPhase::Over => self.ask_again(client).await?,
+            Notification::ChatEvent(_) | Notification::Resync(_) => self.refetch(client).await?,
+            Notification::ChatChanged(changed) if changed.phase == ChatPhase::Ended => self.refetch(client).await?,
             Notification::ReviewOpened(review) | Notification::ReviewChanged(review) => {
                 self.decisions.review(client, &review).await?;
             }
@@ -95,52 +94,66 @@ impl Turn {
         Ok(())
     }
 
-    /// Takes the whole log, of which the beginning is printed already.
-    async fn ask_again(&mut self, client: &mut Client) -> Result<()> {
-        let state: ChatState = client.call(Request::ChatState(Nothing {})).await?;
+    /// Fetches the whole log, of which the beginning has already been printed.
+    async fn refetch(&mut self, client: &mut Client) -> Result<()> {
+        let state = client.call::<requests::ChatState>(Empty {}).await?;
         self.epoch = state.epoch.to_string();
         self.sequence = state.sequence;
-        let whole: String = state.events.iter().filter_map(|event| self.piece(event)).collect();
+        let whole: String = state.events.iter().filter_map(|event| self.chunk(event)).collect();
         if let Some(rest) = whole.strip_prefix(&self.answer).map(str::to_owned) {
             self.print(&rest);
         }
         for event in &state.events {
-            if self.piece(event).is_none() {
+            if self.chunk(event).is_none() {
                 self.event(client, event).await?;
             }
         }
-        if self.end.is_none() && matches!(state.changed.phase, ChatPhase::Over | ChatPhase::Idle) {
-            let message = "lost the connection to the agent";
-            self.end = Some(json!({"outcome": "failed", "message": message}));
+        if self.end.is_none() && matches!(state.changed.phase, ChatPhase::Ended | ChatPhase::Idle) {
+            self.end = Some(TurnEnd::Failed {
+                message: "lost the connection to the agent".to_owned(),
+                code: None,
+            });
         }
         Ok(())
     }
 
-    /// The text of a piece of our answer.
-    fn piece<'a>(&self, event: &'a Value) -> Option<&'a str> {
-        let ours = event["type"] == "assistantChunk" && event["promptId"] == *self.prompt_id;
-        event["content"]["text"].as_str().filter(|_| ours)
+    /// The text, if the event is a chunk of our answer.
+    fn chunk<'a>(&self, event: &'a AgentEvent) -> Option<&'a str> {
+        match event {
+            AgentEvent::AssistantChunk { content, .. } if self.is_ours(event.prompt_id()) => content.as_text(),
+            _ => None,
+        }
     }
 
-    async fn event(&mut self, client: &mut Client, event: &Value) -> Result<()> {
-        if let Some(piece) = self.piece(event) {
-            self.print(piece);
+    fn is_ours(&self, prompt_id: Option<&str>) -> bool {
+        prompt_id == Some(&self.prompt_id)
+    }
+
+    async fn event(&mut self, client: &mut Client, event: &AgentEvent) -> Result<()> {
+        if let Some(chunk) = self.chunk(event) {
+            self.print(chunk);
             return Ok(());
         }
-        match event["type"].as_str().unwrap_or_default() {
-            "approvalOpened" if event["request"]["promptId"] == *self.prompt_id => {
-                self.decisions.approval(client, &event["request"]).await?;
+        match event {
+            AgentEvent::ApprovalOpened { request } if self.is_ours(request.prompt_id.as_deref()) => {
+                self.decisions.approval(client, request).await?;
             }
-            "turnEnded" if event["promptId"] == *self.prompt_id => self.end = Some(event["end"].clone()),
-            "promptUnqueued" if event["promptId"] == *self.prompt_id && event["removed"] == true => {
-                self.end = Some(json!({"outcome": "completed", "stopReason": "cancelled"}));
+            AgentEvent::TurnEnded { prompt_id, end } if self.is_ours(prompt_id.as_deref()) => {
+                self.end = Some(end.clone());
+            }
+            AgentEvent::PromptUnqueued {
+                prompt_id,
+                removed: true,
+            } if self.is_ours(Some(prompt_id)) => {
+                let stop_reason = "cancelled".to_owned();
+                self.end = Some(TurnEnd::Completed { stop_reason });
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Prints a piece at once: made safe for a terminal, as it is for a program.
+    /// Prints text immediately: made safe for a terminal, unchanged for a program.
     fn print(&mut self, piece: &str) {
         self.answer.push_str(piece);
         if self.output.json || piece.is_empty() {
@@ -156,30 +169,25 @@ impl Turn {
         if !self.answer.is_empty() && !self.answer.ends_with('\n') && std::io::stdout().is_terminal() {
             self.print("\n");
         }
-        let end = self.end.take().unwrap_or_default();
-        let failure = (end["outcome"] == "failed").then(|| end["message"].as_str().unwrap_or_default().to_owned());
-        let stop_reason = end["stopReason"].as_str().unwrap_or_default().to_owned();
         if self.output.json {
+            let end = &self.end;
             let value = json!({"agent": self.agent, "promptId": self.prompt_id, "answer": self.answer, "end": end});
             self.output.answer(&value, String::new);
         }
-        match failure {
-            Some(message) => {
+        match self.end {
+            Some(TurnEnd::Failed { message, .. }) => {
                 say(&printable_line(&message));
                 ExitCode::FAILURE
             }
-            None if matches!(stop_reason.as_str(), "cancelled" | "refusal") => {
-                say(&format!(
-                    "the answer was {}",
-                    if stop_reason == "refusal" {
-                        "refused"
-                    } else {
-                        "cancelled"
-                    }
-                ));
+            Some(TurnEnd::Completed { stop_reason }) if stop_reason == "cancelled" => {
+                say("the answer was cancelled");
                 ExitCode::from(CANCELLED)
             }
-            None => ExitCode::SUCCESS,
+            Some(TurnEnd::Completed { stop_reason }) if stop_reason == "refusal" => {
+                say("the answer was refused");
+                ExitCode::from(CANCELLED)
+            }
+            Some(TurnEnd::Completed { .. }) | None => ExitCode::SUCCESS,
         }
     }
 }

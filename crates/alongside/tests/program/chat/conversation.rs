@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
-use alongside_protocol::{ChatAgentKind, ChatPhase, Hunks, Nothing, Notification, Request, Texts};
-use serde_json::{Value, json};
+use alongside_protocol::{ChatAgentKind, ChatPhase, Empty, Notification, Texts, requests};
+use serde_json::json;
 
 use super::daemon::TalkingDaemon;
 use super::front::Front;
@@ -14,7 +14,7 @@ use crate::sandbox::{Agent, PATIENCE};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (String, String) {
     match result.unwrap_err() {
-        ClientError::Rejected { kind, message } => (kind, message),
+        ClientError::Rejected(error) => (error.kind.as_str().to_owned(), error.message),
         other => panic!("{other}"),
     }
 }
@@ -50,11 +50,10 @@ async fn a_prompt_is_answered_and_every_front_end_with_the_chat_sees_it() {
     assert_eq!(late.answer(&prompt), "hello there");
     assert_eq!(late.end(&prompt), first.end(&prompt));
     assert!(late.events.len() <= first.events.len());
-    late.client
-        .call::<Value>(Request::ChatDisconnect(Nothing {}))
-        .await
-        .unwrap();
-    second.until("it is over", |front| front.phase == ChatPhase::Over).await;
+    late.client.call::<requests::ChatDisconnect>(Empty {}).await.unwrap();
+    second
+        .until("it is over", |front| front.phase == ChatPhase::Ended)
+        .await;
     assert_eq!(second.answer(&prompt), "hello there", "what was said stays");
 }
 
@@ -125,7 +124,7 @@ async fn what_cannot_be_done_is_refused_with_a_sentence() {
         message.contains("cannot start") && message.contains("on your PATH"),
         "{message}"
     );
-    front.until("it is over", |front| front.phase == ChatPhase::Over).await;
+    front.until("it is over", |front| front.phase == ChatPhase::Ended).await;
     assert!(
         front.of_type("notice").any(|notice| notice["level"] == "warning"),
         "all front ends are told"
@@ -155,7 +154,7 @@ async fn a_child_that_dies_ends_its_turn_and_what_it_said_stays() {
     let said = front.prompt("say before").await.unwrap();
     front.until_ended(&said).await;
     let prompt = front.prompt("die").await.unwrap();
-    front.until("it is over", |front| front.phase == ChatPhase::Over).await;
+    front.until("it is over", |front| front.phase == ChatPhase::Ended).await;
     front.until_ended(&prompt).await;
     assert_eq!(front.end(&prompt).unwrap()["outcome"], "failed");
     assert_eq!(front.answer(&said), "before");
@@ -207,6 +206,6 @@ async fn texts_are_compared_as_in_a_review() {
         base: "one\ntwo\n".into(),
         proposal: "one\n2\n".into(),
     };
-    let answer: Hunks = front.client.call(Request::Difference(texts)).await.unwrap();
+    let answer = front.client.call::<requests::Diff>(texts).await.unwrap();
     assert_eq!((answer.hunks.len(), answer.hunks[0].base.start), (1, 2));
 }

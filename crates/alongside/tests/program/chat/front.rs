@@ -2,7 +2,7 @@
 
 use alongside_core::Secret;
 use alongside_front::client::{Client, ClientError};
-use alongside_protocol::{ChatCommand, ChatConnect, ChatPhase, ChatState, Hello, Nothing, Notification, Request};
+use alongside_protocol::{ChatCommand, ChatConnect, ChatPhase, ChatState, Empty, Hello, Notification, requests};
 use serde_json::{Value, json};
 
 use crate::sandbox::{PATIENCE, Sandbox, Serving};
@@ -46,21 +46,26 @@ impl Front {
 
     /// Asks for everything, in place of what is known.
     pub(crate) async fn ask(&mut self) -> Result<ChatState, ClientError> {
-        let state: ChatState = self.client.call(Request::ChatState(Nothing {})).await?;
+        let state = self.client.call::<requests::ChatState>(Empty {}).await?;
         self.epoch = state.epoch.to_string();
         self.sequence = state.sequence;
         self.phase = state.changed.phase;
-        self.events = state.events.iter().map(|event| Value::clone(event)).collect();
+        self.events = state.events.iter().map(|event| json!(event)).collect();
         Ok(state)
     }
 
-    pub(crate) async fn choose(&mut self, agent: &str) -> Result<Value, ClientError> {
+    pub(crate) async fn choose(&mut self, agent: &str) -> Result<Empty, ClientError> {
         let agent = agent.to_owned();
-        self.client.call(Request::ChatConnect(ChatConnect { agent })).await
+        self.client.call::<requests::ChatConnect>(ChatConnect { agent }).await
     }
 
     pub(crate) async fn command(&mut self, command: Value) -> Result<Value, ClientError> {
-        self.client.call(Request::ChatCommand(ChatCommand { command })).await
+        let command = serde_json::from_value(command).unwrap();
+        let reply = self
+            .client
+            .call::<requests::ChatCommand>(ChatCommand { command })
+            .await?;
+        Ok(json!(reply))
     }
 
     pub(crate) async fn prompt(&mut self, text: &str) -> Result<String, ClientError> {
@@ -75,7 +80,7 @@ impl Front {
             Notification::ChatEvent(event) if *event.epoch == *self.epoch && event.sequence <= self.sequence => {}
             Notification::ChatEvent(event) if *event.epoch == *self.epoch && event.sequence == self.sequence + 1 => {
                 self.sequence = event.sequence;
-                self.events.push(Value::clone(&event.event));
+                self.events.push(json!(event.event));
             }
             Notification::ChatEvent(_) | Notification::Resync(_) => {
                 self.resyncs += 1;

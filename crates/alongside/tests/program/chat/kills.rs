@@ -114,16 +114,16 @@ impl Stage {
         let start = std::time::Instant::now();
         let prompt = loop {
             self.reopen_if_over().await;
-            let settled = |front: &Front| matches!(front.phase, ChatPhase::Connected | ChatPhase::Over);
+            let settled = |front: &Front| matches!(front.phase, ChatPhase::Connected | ChatPhase::Ended);
             self.front.until("it is connected", settled).await;
-            if self.front.phase == ChatPhase::Over {
+            if self.front.phase == ChatPhase::Ended {
                 continue;
             }
             match self.front.prompt(text).await {
                 Ok(prompt) => break prompt,
                 // A daemon that has only just gone.
-                Err(ClientError::Rejected { message, .. }) => {
-                    assert!(start.elapsed() < PATIENCE, "{message}");
+                Err(ClientError::Rejected(error)) => {
+                    assert!(start.elapsed() < PATIENCE, "{error}");
                     let _ = tokio::time::timeout(Duration::from_millis(50), self.front.step()).await;
                 }
                 Err(error) => panic!("{error}"),
@@ -138,7 +138,7 @@ impl Stage {
 
     /// A child that was killed while the companion lives is started again when somebody asks for it.
     async fn reopen_if_over(&mut self) {
-        if self.front.phase == ChatPhase::Over {
+        if self.front.phase == ChatPhase::Ended {
             let reopen = json!({"type": "loadSession", "sessionId": "session-1"});
             self.front.command(reopen).await.unwrap();
             // How it is now, not how it was when the notifications were sent that wait to be read.

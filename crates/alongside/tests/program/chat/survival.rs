@@ -159,7 +159,7 @@ async fn a_companion_that_was_stopped_shows_the_chat_and_starts_nothing() {
     assert_eq!(serving.wait().0, Some(0));
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
-    assert_eq!(front.phase, ChatPhase::Over);
+    assert_eq!(front.phase, ChatPhase::Ended);
     assert_eq!(front.turns(), [whole(1, 3)]);
     let over = front.of_type("disconnected").next().unwrap();
     assert_eq!(over["reopen"], json!("session-1"));

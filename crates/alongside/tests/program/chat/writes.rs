@@ -1,9 +1,9 @@
 //! What a child writes is reviewed like the change of any other agent.
 
 use alongside_protocol::{
-    Buffer, ChatPhase, ChatWrites, ChatWritesChoice, Nothing, Notification, Request, ReviewSummary,
+    Buffer, ChatPhase, ChatWrites, ChatWritesChoice, Empty, Notification, ReviewSummary, requests,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::front::Front;
 use super::{sandbox, serve};
@@ -21,7 +21,7 @@ async fn review(serving: &Serving, sandbox: &Sandbox) -> ReviewSummary {
     let mut editor = serving.front_end(sandbox).await;
     let wait = async {
         loop {
-            let list: Vec<ReviewSummary> = editor.call(Request::ReviewList(Nothing {})).await.unwrap();
+            let list = editor.call::<requests::ReviewList>(Empty {}).await.unwrap();
             if let Some(review) = list.into_iter().next() {
                 return review;
             }
@@ -35,7 +35,7 @@ async fn closed(serving: &Serving, sandbox: &Sandbox) {
     let mut editor = serving.front_end(sandbox).await;
     let wait = async {
         loop {
-            let list: Vec<ReviewSummary> = editor.call(Request::ReviewList(Nothing {})).await.unwrap();
+            let list = editor.call::<requests::ReviewList>(Empty {}).await.unwrap();
             if list.is_empty() {
                 return;
             }
@@ -102,7 +102,7 @@ async fn a_review_is_withdrawn_when_its_turn_is_cancelled_or_its_child_dies() {
     let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
     assert!(killed.unwrap().success());
     closed(&serving, &sandbox).await;
-    front.until("it is over", |front| front.phase == ChatPhase::Over).await;
+    front.until("it is over", |front| front.phase == ChatPhase::Ended).await;
     assert_eq!(front.end(&prompt).unwrap()["outcome"], "failed");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
     assert_eq!(sandbox.json(&["status"])["companions"][0]["agents"], json!([]));
@@ -131,11 +131,7 @@ async fn a_child_reads_what_the_person_sees_and_is_compared_with_it() {
         path: file.clone(),
         text: Some("unsaved\n".into()),
     };
-    front
-        .client
-        .call::<Value>(Request::ContextBuffer(buffer))
-        .await
-        .unwrap();
+    front.client.call::<requests::ContextBuffer>(buffer).await.unwrap();
     let prompt = front.prompt(&format!("read {file}")).await.unwrap();
     front.until_ended(&prompt).await;
     assert_eq!(front.answer(&prompt), "unsaved\n");
@@ -154,7 +150,7 @@ async fn a_person_may_let_a_child_write_and_the_choice_is_remembered_for_the_wor
     let choice = ChatWritesChoice {
         writes: ChatWrites::Allow,
     };
-    front.client.call::<Value>(Request::ChatWrites(choice)).await.unwrap();
+    front.client.call::<requests::ChatWrites>(choice).await.unwrap();
     let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
     front.until_ended(&prompt).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");

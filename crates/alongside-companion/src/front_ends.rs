@@ -1,0 +1,270 @@
+//! Handles the requests of front ends.
+
+use std::path::PathBuf;
+
+use alongside_core::context::ContextError;
+use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
+use alongside_protocol::{
+    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageLink, Request, RequestError, Response, ReviewDecided,
+    ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status, Undecided, VERSION,
+    Version, Welcome,
+};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use super::{Companion, chat, summaries};
+use crate::doctor;
+
+impl Backend for Companion {
+    async fn handle(&self, front_end: &FrontEnd, request: Request) -> Result<Response, RequestError> {
+        Ok(match request {
+            Request::Hello(hello) => Response::Hello(self.welcome(&hello)),
+            Request::ContextOpen(file) => {
+                Response::ContextOpen(self.report(|core, now| core.open_file(now, &file.path))?)
+            }
+            Request::WindowFocus(empty) => {
+                self.used();
+                Response::WindowFocus(empty)
+            }
+            Request::ContextFocus(focus) => {
+                self.used();
+                let report =
+                    |core: &mut Core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text);
+                Response::ContextFocus(self.report(report)?)
+            }
+            Request::ContextClose(file) => {
+                Response::ContextClose(self.report(|core, now| core.close_file(now, &file.path))?)
+            }
+            Request::ContextShow(_) => {
+                self.look_up_all_files().await;
+                let snapshot = self.with_core(|core, _| core.show_context());
+                Response::ContextShow(ShownContext {
+                    context: snapshot.context,
+                    hidden: snapshot.hidden.into_iter().map(Into::into).collect(),
+                })
+            }
+            Request::ReviewList(_) => Response::ReviewList(self.reviews().iter().map(ReviewSummary::from).collect()),
+            Request::ReviewGet(params) => {
+                let review = self.review(params.review).map_err(|error| request_error(&error))?;
+                Response::ReviewGet(ReviewTexts::from(&review))
+            }
+            Request::ReviewEdit(edit) => {
+                let edited = self.edit_draft(edit.review, edit.content).await;
+                let review = edited.and_then(|_| self.review(edit.review));
+                let review = review.map_err(|error| request_error(&error))?;
+                Response::ReviewEdit(ReviewSummary::from(&review))
+            }
+            Request::ReviewChange(change) => {
+                let changed = self.change_draft(change.review, change.version, change.changes).await;
+                let version = changed.map_err(|error| request_error(&error))?;
+                Response::ReviewChange(Version { version })
+            }
+            Request::ReviewHunk(params) => {
+                let decided = self
+                    .decide_hunk(params.review, params.hunk, params.decision.into())
+                    .await;
+                let version = decided.map_err(|error| request_error(&error))?;
+                Response::ReviewHunk(Version { version })
+            }
+            Request::ReviewAccept(accept) => {
+                let (review, outcome) = (accept.review, ReviewOutcome::Accepted);
+                let empty = if accept.even_if_empty {
+                    EmptyDraft::Allow
+                } else {
+                    EmptyDraft::Refuse
+                };
+                self.prepare_text(review).await;
+                self.decide_armed(front_end, review, |core| core.accept(review, accept.content, empty))?;
+                Response::ReviewAccept(ReviewDecided { review, outcome })
+            }
+            Request::ReviewReject(ReviewRef { review }) => {
+                self.decide_armed(front_end, review, |core| core.reject(review))?;
+                let outcome = ReviewOutcome::Rejected;
+                Response::ReviewReject(ReviewDecided { review, outcome })
+            }
+            Request::ReviewAcceptAll(params) => {
+                self.prepare_texts().await;
+                Response::ReviewAcceptAll(
+                    self.decide_all(front_end, &params, |core, id| core.accept(id, None, EmptyDraft::Refuse)),
+                )
+            }
+            Request::ReviewRejectAll(params) => {
+                Response::ReviewRejectAll(self.decide_all(front_end, &params, Core::reject))
+            }
+            Request::ContextBuffer(buffer) => {
+                self.set_buffer(buffer.path, buffer.text).await;
+                Response::ContextBuffer(Empty {})
+            }
+            Request::WorkspaceSet(params) => {
+                let folders = check_folders(params.folders)?;
+                self.with_core(|core, _| core.set_workspace(folders));
+                Response::WorkspaceSet(Empty {})
+            }
+            Request::Status(_) => Response::Status(self.status()),
+            Request::Doctor(_) => Response::Doctor(self.examine().await?),
+            Request::PageLink(_) => {
+                let url = self
+                    .page_link()
+                    .map_err(|error| RequestError::new(ErrorKind::NoPage, format!("{error:#}")))?;
+                Response::PageLink(PageLink { url })
+            }
+            // They contain the agents' token, which only the editor may have: the bridge handles this request.
+            Request::TerminalEnvironment(_) => {
+                return Err(RequestError::new(
+                    ErrorKind::BridgeOnly,
+                    "these variables are available only to the editor that started this companion",
+                ));
+            }
+            Request::ChatState(_) => Response::ChatState(self.chat_state().await),
+            Request::ChatConnect(params) => {
+                self.open_chat(&params.agent, None).await?;
+                Response::ChatConnect(Empty {})
+            }
+            Request::ChatDisconnect(empty) => {
+                self.chat.disconnect().await;
+                Response::ChatDisconnect(empty)
+            }
+            Request::ChatCommand(params) => Response::ChatCommand(self.chat_command(params.command).await?),
+            Request::ChatWrites(params) => {
+                self.chat.set_writes(params.writes).await?;
+                Response::ChatWrites(Empty {})
+            }
+            Request::Diff(texts) => Response::Diff(chat::diff(texts).await?),
+            Request::Stop(empty) => {
+                self.wake.stop.notify_one();
+                Response::Stop(empty)
+            }
+        })
+    }
+
+    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
+        self.subscribe()
+    }
+
+    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
+        self.chat.subscribe()
+    }
+}
+
+impl Companion {
+    pub(crate) fn status(&self) -> Status {
+        let announced = self.announce_report();
+        self.with_core(|core, _| Status {
+            pid: std::process::id(),
+            port: announced.port,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            display_name: self.identity.display_name.clone(),
+            workspace: core.workspace().to_vec(),
+            files: announced.files,
+            problems: announced.problems,
+            agents: summaries(core),
+            reviews: core.reviews().map(ReviewSummary::from).collect(),
+        })
+    }
+
+    fn report(&self, input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>) -> Result<Empty, RequestError> {
+        self.with_core(input).map(|()| Empty {}).map_err(|error| {
+            let kind = match error {
+                ContextError::NotAbsolute(_) => ErrorKind::NotAbsolute,
+                ContextError::BadPosition { .. } => ErrorKind::BadPosition,
+                ContextError::NotOpen(_) => ErrorKind::NotOpen,
+            };
+            RequestError::new(kind, error.to_string())
+        })
+    }
+
+    fn welcome(&self, hello: &Hello) -> Welcome {
+        if hello.trusted.is_some() {
+            self.with_core(|core, now| core.set_trusted(now, hello.trusted));
+        }
+        Welcome {
+            protocol: VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            workspace: self.workspace(),
+        }
+    }
+
+    async fn examine(&self) -> Result<Value, RequestError> {
+        let workspace = self.workspace();
+        let directory = workspace.first().cloned().unwrap_or_default();
+        let examined = doctor::examine(&directory).await;
+        examined
+            .map(|found| found.to_json())
+            .map_err(|error| RequestError::new(ErrorKind::Failed, format!("{error:#}")))
+    }
+
+    /// Decides a review, unless the decision comes from a key that was pressed just as the review appeared.
+    fn decide_armed(
+        &self,
+        front_end: &FrontEnd,
+        id: ReviewId,
+        input: impl FnOnce(&mut Core) -> Result<(), DecideError>,
+    ) -> Result<(), RequestError> {
+        let interactive = front_end.hello.interactive;
+        let decided = self.with_core(|core, now| {
+            if interactive {
+                core.check_armed(now, id)?;
+            }
+            input(core)
+        });
+        decided.map_err(|error| request_error(&error))
+    }
+
+    /// Decides every review of one agent that can be decided.
+    fn decide_all(
+        &self,
+        front_end: &FrontEnd,
+        params: &SessionRef,
+        input: impl Fn(&mut Core, ReviewId) -> Result<(), DecideError>,
+    ) -> BulkDecision {
+        let mut all = BulkDecision {
+            decided: Vec::new(),
+            refused: Vec::new(),
+        };
+        for id in self.with_core(|core, _| core.reviews_of(&params.session)) {
+            match self.decide_armed(front_end, id, |core| input(core, id)) {
+                Ok(()) => all.decided.push(id),
+                Err(error) => all.refused.push(Undecided {
+                    review: id,
+                    message: error.message,
+                }),
+            }
+        }
+        all
+    }
+}
+
+fn request_error(error: &DecideError) -> RequestError {
+    let kind = match error {
+        DecideError::Unknown(_) => ErrorKind::UnknownReview,
+        DecideError::Closed { .. } => ErrorKind::Closed,
+        DecideError::TooSoon(_) => ErrorKind::TooSoon,
+        DecideError::Stale { .. } => ErrorKind::Stale,
+        DecideError::Conflicts { .. } => ErrorKind::Conflicts,
+        DecideError::Hunk(_) => ErrorKind::UnknownHunk,
+        DecideError::InvalidEdit(_) => ErrorKind::Misplaced,
+        DecideError::EmptyMeansUnedited { .. } => ErrorKind::EmptyMeansUnedited,
+    };
+    RequestError::new(kind, error.to_string())
+}
+
+/// The folders with symlinks resolved, as agents compare them.
+fn check_folders(folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
+    folders
+        .into_iter()
+        .map(|folder| {
+            let real = folder
+                .canonicalize()
+                .ok()
+                .filter(|real| folder.is_absolute() && real.is_dir());
+            real.ok_or_else(|| {
+                let message = format!(
+                    "`{}` is not an absolute path to an existing directory",
+                    folder.display()
+                );
+                RequestError::new(ErrorKind::NotADirectory, message)
+            })
+        })
+        .collect()
+}

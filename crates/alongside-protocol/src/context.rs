@@ -1,0 +1,80 @@
+//! The editor context.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use alongside_core::context::{Cursor, Hidden, HiddenReason, IdeContext};
+use alongside_core::privacy::Rule;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePath {
+    /// Absolute.
+    pub path: String,
+}
+
+/// The focused file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Focus {
+    /// Absolute.
+    pub path: String,
+    /// Absent leaves it where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Cursor>,
+    /// Absent means no selection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected_text: Option<String>,
+}
+
+/// A file with unsaved changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffer {
+    /// Absolute.
+    pub path: String,
+    /// What the editor holds; absent once it equals the file on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Arc<str>>,
+}
+
+/// The workspace folders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folders {
+    /// Absolute.
+    pub folders: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownContext {
+    /// Exactly what agents were sent.
+    pub context: IdeContext,
+    /// The open files that agents do not see.
+    pub hidden: Vec<HiddenFile>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HiddenFile {
+    /// Absolute.
+    pub path: String,
+    /// As text.
+    pub because: String,
+    /// The privacy rule that hides the file, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+}
+
+impl From<Hidden> for HiddenFile {
+    fn from(hidden: Hidden) -> Self {
+        let because = hidden.reason.to_string();
+        let rule = match hidden.reason {
+            HiddenReason::Rule(rule) => Some(rule),
+            HiddenReason::NotOnDisk | HiddenReason::NotLookedUp | HiddenReason::TooMany => None,
+        };
+        Self {
+            path: hidden.path,
+            because,
+            rule,
+        }
+    }
+}
