@@ -24,6 +24,7 @@ export interface ReviewSummary {
   readonly id: number;
   readonly path: string;
   readonly agent: string;
+  readonly agentVersion?: string;
   readonly session: string;
   readonly revision: number;
   readonly newFile: boolean;
@@ -79,6 +80,7 @@ export interface ReviewClosed {
 
 export interface Agent {
   readonly name: string;
+  readonly version?: string;
   readonly session: string;
   readonly listening: boolean;
   readonly since: number;

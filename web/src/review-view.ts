@@ -6,7 +6,7 @@ import { announce, element, replaceChildren } from "./dom";
 import { Draft, toText } from "./draft";
 import { DraftLink } from "./draft-link";
 import type { Layout } from "./editor/hunks";
-import { count, outcome, plain, splitPath } from "./format";
+import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { Panes } from "./panes";
 import type { Edited, Outcome, ReviewSummary, ReviewTexts } from "./protocol";
 
@@ -82,7 +82,12 @@ export class ReviewView {
       );
     this.element = element(
       "article",
-      { class: "review", "data-testid": "review", "data-review": review.id, "aria-label": `Change to ${name} by ${review.agent}` },
+      {
+        class: "review",
+        "data-testid": "review",
+        "data-review": review.id,
+        "aria-label": `Change to ${name} by ${agentLabel(review.agent, review.agentVersion)}`,
+      },
       element(
         "header",
         { class: "review-head" },
@@ -109,7 +114,7 @@ export class ReviewView {
           element(
             "p",
             { class: "about" },
-            element("span", {}, plain(review.agent)),
+            element("span", {}, plain(agentLabel(review.agent, review.agentVersion))),
             review.newFile && element("span", { class: "chip" }, "new file"),
             review.revision > 1 && element("span", { class: "chip" }, `revision ${review.revision}`),
             this.size,

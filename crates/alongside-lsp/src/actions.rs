@@ -201,7 +201,10 @@ impl<B: Backend> LspFrontEnd<B> {
     /// Adds actions for a whole change.
     fn offer(&self, actions: &mut Vec<CodeActionOrCommand>, review: &ReviewTexts, to: &str) {
         let target = ReviewTarget::new(review);
-        let (size, agent) = (review.summary.size, printable_line(&review.summary.agent));
+        let (size, agent) = (
+            review.summary.size,
+            printable_line(&review.summary.agent_identity().to_string()),
+        );
         let size = format!("+{} −{}, {agent}", size.added, size.removed);
         let titles = [
             (format!("{ACCEPT}{to} ({size})"), ACCEPT_COMMAND),

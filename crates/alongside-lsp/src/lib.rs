@@ -24,9 +24,11 @@ use std::time::Duration;
 
 use alongside_protocol::{Backend, Empty, Notification};
 use alongside_wire::rpc::{INVALID_REQUEST, InvalidMessage, Message, RequestId, RpcError};
+use alongside_wire::sender::RpcSender;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
+use connection::log_unsent;
 use front_end::LspFrontEnd;
 
 pub use client::Client;
@@ -133,7 +135,7 @@ pub async fn serve<B: Backend>(
                 match Message::parse_bytes(&frame) {
                     Ok(Message::Notification(notification)) if notification.method == "exit" => break None,
                     Ok(Message::Request(request)) if request.method == "shutdown" => break Some(request.id.into()),
-                    message => handle(&mut front_end, &connection, message).await,
+                    message => handle(&mut front_end, &connection.sender, message).await,
                 }
             }
             notification = notifications.recv() => match notification {
@@ -154,16 +156,18 @@ pub async fn serve<B: Backend>(
 
 async fn handle<B: Backend>(
     front_end: &mut LspFrontEnd<B>,
-    connection: &Connection,
+    sender: &RpcSender,
     message: Result<Message<'_>, InvalidMessage<'_>>,
 ) {
     match message {
         Ok(Message::Request(request)) => {
             let response = front_end.handle_request(&request).await;
-            connection.send_text(response);
+            log_unsent(sender.send_text(response));
         }
         Ok(Message::Notification(notification)) => front_end.handle_notification(&notification).await,
         Ok(Message::Response(response)) => front_end.handle_response(response).await,
-        Err(invalid) => connection.send_text(invalid.to_response()),
+        Err(invalid) => {
+            log_unsent(sender.send_text(invalid.to_response()));
+        }
     }
 }

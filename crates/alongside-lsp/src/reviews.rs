@@ -109,7 +109,10 @@ impl<B: Backend> LspFrontEnd<B> {
     }
 
     fn announce(&mut self, review: &ReviewSummary, what: &str) {
-        let (agent, name) = (printable_line(&review.agent), display_name(&review.path));
+        let (agent, name) = (
+            printable_line(&review.agent_identity().to_string()),
+            display_name(&review.path),
+        );
         let (added, removed) = (review.size.added, review.size.removed);
         let how = self.client.profile.code_actions;
         let message = format!("{agent} {what} {name} (+{added} −{removed}); review with {how}");
@@ -234,7 +237,7 @@ impl<'review> ReviewLines<'review> {
 
     /// What is proposed here and by which agent, or what was decided.
     fn hint_text(&self, hunk: &Hunk, side: Side) -> String {
-        let agent = printable_line(&self.review.summary.agent);
+        let agent = printable_line(&self.review.summary.agent_identity().to_string());
         let draft = || excerpt(&self.draft, hunk.draft, "+ ");
         let base = || excerpt(&self.base, hunk.base, "- ");
         let what = match (side, hunk.state) {

@@ -104,6 +104,7 @@ export interface Abilities {
 export interface ConnectedSession {
   readonly sessionId: string;
   readonly agent: string;
+  readonly agentVersion?: string;
   readonly attached: boolean;
   readonly workspace: string;
   readonly abilities: Abilities;

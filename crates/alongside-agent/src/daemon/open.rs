@@ -109,10 +109,8 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<OpenedSession, Daemo
     }));
     let connected = ConnectedSession {
         session_id: session.session_id().to_string(),
-        agent: capabilities.qwen_code_version.as_ref().map_or_else(
-            || "Qwen Code (daemon)".to_owned(),
-            |version| format!("Qwen Code {version} (daemon)"),
-        ),
+        agent: "Qwen Code".to_owned(),
+        agent_version: capabilities.qwen_code_version.clone(),
         attached: handle.attached,
         resumed: matches!(history, History::Partial(..)),
         workspace: session.workspace().to_owned(),

@@ -17,7 +17,10 @@ async fn connecting_reports_agent_models_and_modes() {
         .connect(AgentTarget::Child(Box::new(options("", directory.path()))))
         .await
         .unwrap();
-    assert_eq!(connected.agent, "Fake Agent 1.2.3");
+    assert_eq!(
+        (connected.agent.as_str(), connected.agent_version.as_deref()),
+        ("Fake Agent", Some("1.2.3"))
+    );
     assert!(connected.abilities.load_sessions && connected.abilities.list_sessions && connected.abilities.images);
     let told = until(&mut events, |event| matches!(event, AgentEvent::Modes(_))).await;
     assert!(matches!(told[0], AgentEvent::Connected(_)));

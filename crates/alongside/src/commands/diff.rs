@@ -197,7 +197,7 @@ fn line(review: &ReviewSummary) -> String {
         printable_line(&review.path),
         review.size.added,
         review.size.removed,
-        printable_line(&review.agent),
+        printable_line(&review.agent_identity().to_string()),
         ago(age),
     )
 }

@@ -74,7 +74,10 @@ fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[S
         }
         for agent in &status.agents {
             let state = if agent.listening { "connected" } else { "reconnecting" };
-            text.push_str(&format!("  {} is {state}\n", printable_line(&agent.name)));
+            text.push_str(&format!(
+                "  {} is {state}\n",
+                printable_line(&agent.identity.to_string())
+            ));
         }
         match status.reviews.len() {
             0 => text.push_str("  no pending changes\n"),
