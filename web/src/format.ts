@@ -1,5 +1,6 @@
 // Formats paths, ages, counts and outcomes.
 
+import type { ConnectedSession } from "./chat/protocol";
 import { isSpecial, nameOf } from "./editor/special";
 import type { Outcome } from "./protocol";
 
@@ -8,6 +9,15 @@ export function plain(text: string): string {
   let result = "";
   for (const character of text) result += isSpecial(character) ? `\u2039${nameOf(character)}\u203a` : character;
   return result;
+}
+
+/** An agent as it is shown: its name and, if known, its version. */
+export function agentLabel(name: string, version?: string): string {
+  return version ? `${name} ${version}` : name;
+}
+
+export function sessionLabel({ agent, agentVersion, locality }: ConnectedSession): string {
+  return agentLabel(agent, agentVersion) + (locality.where === "daemon" ? " (daemon)" : "");
 }
 
 export function splitPath(path: string, folders: readonly string[]): { folder: string; name: string } {

@@ -1,7 +1,7 @@
 // The list of pending changes, by agent. Updates reuse the rows, so nothing jumps and the focus stays.
 
 import { element } from "./dom";
-import { age, count, plain, splitPath } from "./format";
+import { age, agentLabel, count, plain, splitPath } from "./format";
 import type { ReviewSummary } from "./protocol";
 
 export interface ListListener {
@@ -87,7 +87,7 @@ export class ListView {
   private group(review: ReviewSummary): Group {
     const known = this.groups.get(review.session);
     if (known) return known;
-    const name = plain(review.agent);
+    const name = plain(agentLabel(review.agent, review.agentVersion));
     const number = element("span", { class: "badge" });
     const list = element("ul", { class: "rows" });
     const all = (testId: string, text: string, label: string, action: () => void) =>
@@ -166,7 +166,7 @@ export function allQuestion(
   const list = names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
   const changes = count(reviews.length, "change");
   return {
-    title: `${verb} ${changes} by ${plain(reviews[0]?.agent ?? "")}?`,
+    title: `${verb} ${changes} by ${plain(reviews[0] ? agentLabel(reviews[0].agent, reviews[0].agentVersion) : "")}?`,
     sentence: `${list}. ${verb === "Accept" ? "Each is accepted as shown, including your edits." : "Nothing will be written."}`,
     yes: `${verb} ${changes}`,
   };

@@ -5,7 +5,7 @@ import { Connection, type ConnectionState, RequestError } from "./connection";
 import { confirmation, showKeys } from "./dialogs";
 import { announce, byId, element, replaceChildren } from "./dom";
 import type { Layout } from "./editor/hunks";
-import { count, outcome, plain, splitPath } from "./format";
+import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
 import { Panels } from "./panels";
@@ -95,7 +95,7 @@ class Page {
     connection.on("review/opened", (review) => {
       this.reviews.set(review.id, review);
       const { name } = splitPath(review.path, this.folders);
-      announce(`${plain(review.agent)} proposed a change to ${name}.`);
+      announce(`${plain(agentLabel(review.agent, review.agentVersion))} proposed a change to ${name}.`);
       this.show();
       // Only if no review is open, and without moving the focus.
       if (!this.view && this.opening === null && !NARROW.matches) void this.open(review.id);

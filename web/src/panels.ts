@@ -2,7 +2,7 @@
 
 import type { Connection } from "./connection";
 import { byId, element, replaceChildren } from "./dom";
-import { age, plain } from "./format";
+import { age, agentLabel, plain } from "./format";
 import type { Agent, Doctor, IdeContext, OpenFile, ShownContext } from "./protocol";
 
 export type PanelName = "context" | "agents" | "doctor";
@@ -133,8 +133,8 @@ export class Panels {
             element(
               "ul",
               { class: "files hidden-files" },
-              ...hidden.map(({ path, because }) =>
-                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(because))),
+              ...hidden.map(({ path, reason }) =>
+                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(reason))),
               ),
             ),
           )),
@@ -155,7 +155,7 @@ export class Panels {
         "li",
         { "data-testid": "agent", "data-listening": String(agent.listening) },
         element("span", { class: `dot ${agent.listening ? "good" : "waiting"}`, "aria-hidden": "true" }),
-        element("span", { class: "path" }, plain(agent.name)),
+        element("span", { class: "path" }, plain(agentLabel(agent.name, agent.version))),
         element("span", { class: "detail" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
       ),
     );

@@ -6,7 +6,7 @@ import { announce, element, replaceChildren } from "./dom";
 import { Draft, toText } from "./draft";
 import { DraftLink } from "./draft-link";
 import type { Layout } from "./editor/hunks";
-import { count, outcome, plain, splitPath } from "./format";
+import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { Panes } from "./panes";
 import type { Edited, Outcome, ReviewSummary, ReviewTexts } from "./protocol";
 
@@ -82,7 +82,12 @@ export class ReviewView {
       );
     this.element = element(
       "article",
-      { class: "review", "data-testid": "review", "data-review": review.id, "aria-label": `Change to ${name} by ${review.agent}` },
+      {
+        class: "review",
+        "data-testid": "review",
+        "data-review": review.id,
+        "aria-label": `Change to ${name} by ${agentLabel(review.agent, review.agentVersion)}`,
+      },
       element(
         "header",
         { class: "review-head" },
@@ -109,7 +114,7 @@ export class ReviewView {
           element(
             "p",
             { class: "about" },
-            element("span", {}, plain(review.agent)),
+            element("span", {}, plain(agentLabel(review.agent, review.agentVersion))),
             review.newFile && element("span", { class: "chip" }, "new file"),
             review.revision > 1 && element("span", { class: "chip" }, `revision ${review.revision}`),
             this.size,
@@ -263,7 +268,7 @@ export class ReviewView {
   private async explain(error: unknown, decision: "accept" | "reject"): Promise<void> {
     const kind = error instanceof RequestError ? error.kind : "";
     const sentence = error instanceof Error ? error.message : String(error);
-    if (kind === "alreadyOver" || kind === "unknownReview") {
+    if (kind === "closed" || kind === "unknownReview") {
       this.closed(null);
     } else if (kind === "emptyMeansUnedited") {
       const anyway = await confirmation("The draft is empty", sentence, "Accept anyway");
@@ -277,7 +282,7 @@ export class ReviewView {
     }
   }
 
-  private async decideHunk(hunk: number | string, decision: "accept" | "reject"): Promise<void> {
+  private async decideHunk(hunk: number, decision: "accept" | "reject"): Promise<void> {
     if (this.isOver || !this.armed) return;
     this.panes.choose(hunk);
     try {

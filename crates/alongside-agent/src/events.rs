@@ -73,7 +73,7 @@ impl EventSender {
             load.events += 1;
             load.bytes += bytes;
         });
-        // Without a reader, there is nobody to miss it.
+        // Fails only without a reader.
         let _ = self.events.send(Queued { event, position, bytes });
     }
 

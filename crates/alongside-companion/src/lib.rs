@@ -302,7 +302,7 @@ impl Companion {
 fn summaries(core: &Core) -> Vec<AgentSummary> {
     core.agents()
         .map(|agent| AgentSummary {
-            name: agent.identity().to_string(),
+            identity: agent.identity(),
             session: agent.session.to_string(),
             listening: agent.listening,
             since: agent.since_unix_milliseconds,

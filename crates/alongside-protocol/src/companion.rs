@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use alongside_core::AgentIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::ReviewSummary;
@@ -86,7 +87,9 @@ pub struct AgentsChanged {
 /// A connected agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSummary {
-    pub name: String,
+    /// `name` and `version`.
+    #[serde(flatten)]
+    pub identity: AgentIdentity,
     pub session: String,
     /// Whether it has an event stream, so that it can be notified.
     pub listening: bool,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alongside_core::difference::ChangeSize;
 use alongside_core::draft::{Hunk, HunkChange, HunkDecision, HunkId};
-use alongside_core::{BaseKind, Review, ReviewId, ReviewOutcome, TextChange};
+use alongside_core::{AgentIdentity, BaseKind, Review, ReviewId, ReviewOutcome, TextChange};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +110,10 @@ pub struct ReviewSummary {
     pub id: ReviewId,
     /// As the agent wrote it.
     pub path: Arc<str>,
+    /// The agent's name.
     pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
     pub session: String,
     /// Counts the proposals of this agent for this file.
     pub revision: u32,
@@ -133,7 +136,8 @@ impl From<&Review> for ReviewSummary {
         Self {
             id: review.id,
             path: review.path.clone(),
-            agent: review.agent.to_string(),
+            agent: review.agent.name.clone(),
+            agent_version: review.agent.version.clone(),
             session: review.session.to_string(),
             revision: review.revision,
             version: review.version,
@@ -142,6 +146,15 @@ impl From<&Review> for ReviewSummary {
             size: review.size(),
             conflicts: review.conflicts(),
             opened: review.opened_unix_milliseconds,
+        }
+    }
+}
+
+impl ReviewSummary {
+    pub fn agent_identity(&self) -> AgentIdentity {
+        AgentIdentity {
+            name: self.agent.clone(),
+            version: self.agent_version.clone(),
         }
     }
 }

@@ -1,7 +1,7 @@
 // The chat's bar with the agent and its session, and the model, mode and context usage below the message box.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../format";
+import { plain, sessionLabel } from "../format";
 import { Memo } from "./memo";
 import type { ChatAgent, ChatConnection, Choices } from "./protocol";
 import type { Transcript } from "./transcript";
@@ -90,9 +90,9 @@ export class Bar {
     const connected = phase === "connected" || phase === "interrupted";
     const abilities = shown.session?.abilities;
     const chosen = agents.find(({ id }) => id === connection.agent)?.name;
-    this.agent.textContent = plain((connected && shown.session?.agent) || chosen || "Choose an agent");
+    this.agent.textContent = plain((connected && shown.session && sessionLabel(shown.session)) || chosen || "Choose an agent");
     this.phase.textContent = PHASES[phase];
-    this.dot.className = `dot ${phase === "connected" ? "good" : phase === "over" ? "bad" : phase === "idle" ? "" : "waiting"}`;
+    this.dot.className = `dot ${phase === "connected" ? "good" : phase === "ended" ? "bad" : phase === "idle" ? "" : "waiting"}`;
     this.title.textContent = plain(shown.title) || (connected ? "Untitled" : "");
     this.title.hidden = !connected;
     const canRename = abilities?.renameSessions ?? false;

@@ -3,7 +3,7 @@
 import { type Connection, RequestError } from "../connection";
 import { askText, confirmation } from "../dialogs";
 import { announce, byId, element } from "../dom";
-import { plain } from "../format";
+import { plain, sessionLabel } from "../format";
 import type { Panels } from "../panels";
 import { outcomeOf } from "./answer-form";
 import { Bar } from "./bar";
@@ -204,7 +204,7 @@ export class Chat {
     if (this.shown.replaying || !this.around.isShown()) return;
     if (event.type === "approvalOpened")
       announce(
-        `${plain(this.shown.session?.agent ?? "The agent")} asks: ${plain(event.request.questions[0]?.question ?? event.request.toolCall.title)}`,
+        `${plain(this.shown.session ? sessionLabel(this.shown.session) : "The agent")} asks: ${plain(event.request.questions[0]?.question ?? event.request.toolCall.title)}`,
       );
     else if (event.type === "turnEnded") {
       const last = this.shown.items.findLast((item) => item.kind === "answer" || item.kind === "notice" || item.kind === "user");

@@ -1,7 +1,7 @@
 // The state of the connection to the agent: where it runs, and what to do when there is none.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../format";
+import { plain, sessionLabel } from "../format";
 import { Memo } from "./memo";
 import { agentButtons, DAEMON_SENTENCE, writesSentence } from "./panels";
 import type { ChatAgent, ChatConnection, Writes } from "./protocol";
@@ -95,7 +95,7 @@ export class ConnectionView {
     } else if (phase === "connected" || phase === "interrupted") {
       replaceChildren(
         this.empty,
-        element("p", { class: "empty-title" }, `Chat with ${plain(shown.session?.agent ?? name)}`),
+        element("p", { class: "empty-title" }, `Chat with ${plain(shown.session ? sessionLabel(shown.session) : name)}`),
         element(
           "p",
           { class: "faint" },
@@ -138,7 +138,7 @@ export class ConnectionView {
         ),
         connect,
       );
-    } else if (phase === "over") {
+    } else if (phase === "ended") {
       const reopen = over?.reopen;
       this.over.hidden = false;
       this.over.dataset["state"] = "over";

@@ -1,7 +1,7 @@
 // The agent panel: the connected agent, where it runs, and the others to switch to.
 
 import { element } from "../dom";
-import { plain } from "../format";
+import { plain, sessionLabel } from "../format";
 import type { ChatAgent, ChatConnection, ConnectedSession, PreflightCell, Writes } from "./protocol";
 
 export const DAEMON_SENTENCE =
@@ -66,7 +66,7 @@ export function agentPanel(
       element(
         "dl",
         { class: "facts" },
-        ...fact("Agent", session.agent),
+        ...fact("Agent", sessionLabel(session)),
         ...fact("Working directory", session.workspace),
         ...fact("Session", session.attached ? "joined an existing session; others may be connected" : "started here"),
       ),

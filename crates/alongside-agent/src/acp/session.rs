@@ -145,13 +145,10 @@ impl AcpConnection {
             .file_name()
             .unwrap_or_default()
             .to_string_lossy();
-        let mut agent = name.unwrap_or(&program).to_owned();
-        if let Some(version) = text_of(info, "version") {
-            agent = format!("{agent} {version}");
-        }
         ConnectedSession {
             session_id: session_id.to_string(),
-            agent,
+            agent: name.unwrap_or(&program).to_owned(),
+            agent_version: text_of(info, "version").map(str::to_owned),
             attached,
             resumed: false,
             workspace: self.options.workspace.display().to_string(),

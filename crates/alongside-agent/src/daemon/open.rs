@@ -3,11 +3,11 @@
 use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
 use serde_json::Value;
 
-use super::answers::{Capabilities, NewSession, PendingPrompt, SessionHandle, SessionScope};
 use super::client::{ClientSettings, DaemonClient};
 use super::connection::DaemonOptions;
 use super::error::DaemonError;
 use super::event::DaemonEvent;
+use super::responses::{Capabilities, NewSession, PendingPrompt, SessionHandle, SessionScope};
 use super::session::DaemonSessionClient;
 use crate::connection::OpenSession;
 use crate::conversation::{PermissionRequest, read_models, read_modes};
@@ -109,10 +109,8 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<OpenedSession, Daemo
     }));
     let connected = ConnectedSession {
         session_id: session.session_id().to_string(),
-        agent: capabilities.qwen_code_version.as_ref().map_or_else(
-            || "Qwen Code (daemon)".to_owned(),
-            |version| format!("Qwen Code {version} (daemon)"),
-        ),
+        agent: "Qwen Code".to_owned(),
+        agent_version: capabilities.qwen_code_version.clone(),
         attached: handle.attached,
         resumed: matches!(history, History::Partial(..)),
         workspace: session.workspace().to_owned(),
@@ -170,12 +168,12 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// The same error for a mismatch that the daemon found.
 fn mismatch(error: DaemonError) -> DaemonError {
-    let Some(refusal) = error.refusal().filter(|_| error.has_code("workspace_mismatch")) else {
+    let Some(response) = error.response().filter(|_| error.has_code("workspace_mismatch")) else {
         return error;
     };
     DaemonError::WorkspaceMismatch {
-        wanted: refusal.detail("requestedWorkspace").unwrap_or_default().to_owned(),
-        offered: refusal
+        wanted: response.detail("requestedWorkspace").unwrap_or_default().to_owned(),
+        offered: response
             .detail("boundWorkspace")
             .map(str::to_owned)
             .into_iter()

@@ -50,7 +50,7 @@ async fn files_are_read_and_written_through_the_review() {
 }
 
 #[tokio::test]
-async fn a_review_that_waits_holds_up_nothing_and_ends_with_its_turn() {
+async fn pending_review_blocks_nothing_and_ends_with_its_turn() {
     let directory = tempfile::tempdir().unwrap();
     let options = AcpOptions {
         gate: Arc::new(Gate),

@@ -33,10 +33,9 @@ pub(crate) fn is_of_chat(session: &SessionId) -> bool {
 
 /// Who an agent is, as the core knows agents.
 pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
-    let (name, version) = session.agent.rsplit_once(' ').unwrap_or((&session.agent, ""));
     ClientInfo {
-        name: name.to_owned(),
-        version: version.to_owned(),
+        name: session.agent.clone(),
+        version: session.agent_version.clone().unwrap_or_default(),
     }
 }
 

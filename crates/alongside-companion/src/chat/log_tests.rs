@@ -151,6 +151,7 @@ fn connected() -> AgentEvent {
     AgentEvent::Connected(ConnectedSession {
         session_id: "s".to_owned(),
         agent: "Qwen Code".to_owned(),
+        agent_version: None,
         attached: false,
         resumed: false,
         workspace: "/w".to_owned(),

@@ -8,8 +8,10 @@ use serde_json::Value;
 #[serde(rename_all = "camelCase")]
 pub struct ConnectedSession {
     pub session_id: String,
-    /// The agent's name and version, for display.
+    /// The agent's name.
     pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
     /// Whether the session existed before.
     pub attached: bool,
     /// Whether this continues what was shown before: it stays, and the missed events follow.

@@ -66,6 +66,7 @@ fn session() -> ConnectedSession {
     ConnectedSession {
         session_id: "s".to_owned(),
         agent: "Qwen Code".to_owned(),
+        agent_version: Some("0.24.4".to_owned()),
         attached: true,
         resumed: false,
         workspace: "/w".to_owned(),

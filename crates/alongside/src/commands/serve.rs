@@ -166,11 +166,14 @@ impl EventPrinter {
                     list.iter().any(|other| other.session == agent.session)
                 };
                 for agent in now.agents.iter().filter(|agent| !is_in(&self.agents, agent)) {
-                    self.output.news(&format!("{} connected.", printable_line(&agent.name)));
+                    self.output
+                        .news(&format!("{} connected.", printable_line(&agent.identity.to_string())));
                 }
                 for agent in self.agents.iter().filter(|agent| !is_in(&now.agents, agent)) {
-                    self.output
-                        .news(&format!("{} disconnected.", printable_line(&agent.name)));
+                    self.output.news(&format!(
+                        "{} disconnected.",
+                        printable_line(&agent.identity.to_string())
+                    ));
                 }
                 self.agents.clone_from(&now.agents);
             }
@@ -193,7 +196,10 @@ impl EventPrinter {
     }
 
     fn print_review(&self, review: &ReviewSummary, what: &str) {
-        let (agent, path) = (printable_line(&review.agent), self.display_name(&review.path));
+        let (agent, path) = (
+            printable_line(&review.agent_identity().to_string()),
+            self.display_name(&review.path),
+        );
         let (id, size) = (review.id, review.size);
         self.output.news(&format!(
             "{agent} {what} {path} (+{} −{}).\n  \

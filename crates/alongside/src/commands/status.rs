@@ -39,7 +39,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         .iter()
         .map(|(agent, target)| json!({ "agent": agent, "found": target }))
         .collect();
-    let value = json!({ "companions": companions, "here": here, "found": by_agent, "silent": unresponsive });
+    let value = json!({ "companions": companions, "here": here, "found": by_agent, "unresponsive": unresponsive });
     common.output().answer(&value, || {
         format_companions(&companions, here, &unresponsive) + &format_targets(&targets)
     });
@@ -74,7 +74,10 @@ fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[S
         }
         for agent in &status.agents {
             let state = if agent.listening { "connected" } else { "reconnecting" };
-            text.push_str(&format!("  {} is {state}\n", printable_line(&agent.name)));
+            text.push_str(&format!(
+                "  {} is {state}\n",
+                printable_line(&agent.identity.to_string())
+            ));
         }
         match status.reviews.len() {
             0 => text.push_str("  no pending changes\n"),

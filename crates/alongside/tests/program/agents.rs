@@ -118,7 +118,10 @@ fn demo_shows_the_whole_loop() {
         let list: Value = serde_json::from_slice(&output.stdout).ok()?;
         list.get(0).cloned()
     });
-    assert_eq!(review["agent"], "demo-agent 0.1.0");
+    assert_eq!(
+        (&review["agent"], &review["agentVersion"]),
+        (&json!("demo-agent"), &json!("0.1.0"))
+    );
     sandbox.words(&["diff", "accept", "1"]);
     let output = demo.wait_with_output().unwrap();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();

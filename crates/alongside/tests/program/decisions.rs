@@ -19,7 +19,10 @@ async fn an_edited_change_is_accepted_byte_for_byte() {
     agent.propose(&path, "one\r\n2\r\n").await;
     let list = sandbox.json(&["diff", "list"]);
     assert_eq!(list[0]["path"], path);
-    assert_eq!(list[0]["agent"], "Gemini CLI 0.61.0");
+    assert_eq!(
+        (&list[0]["agent"], &list[0]["agentVersion"]),
+        (&json!("Gemini CLI"), &json!("0.61.0"))
+    );
     assert_eq!(list[0]["size"], json!({ "added": 1, "removed": 1 }));
     let shown = sandbox.json(&["diff", "show", "a.txt"]);
     assert_eq!(

@@ -54,11 +54,15 @@ async fn a_childs_change_is_reviewed_edited_and_written_as_it_was_accepted() {
     let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
     let review = review(&serving, &sandbox).await;
     assert_eq!(
-        (review.agent.as_str(), &*review.path),
+        (review.agent_identity().to_string().as_str(), &*review.path),
         ("Fake Agent 1.2.3", file.as_str())
     );
     let listed = sandbox.json(&["status"]);
-    assert_eq!(listed["companions"][0]["agents"][0]["name"], "Fake Agent 1.2.3");
+    let agent = &listed["companions"][0]["agents"][0];
+    assert_eq!(
+        (&agent["name"], &agent["version"]),
+        (&json!("Fake Agent"), &json!("1.2.3"))
+    );
     std::fs::write(sandbox.path("edited"), "two, edited\n").unwrap();
     let edited = sandbox.path("edited");
     sandbox.words(&["diff", "accept", "1", "--content-file", edited.to_str().unwrap()]);

@@ -1,6 +1,6 @@
-//! What the daemon answers, as far as this program uses it.
+//! The daemon's responses, as far as they are used here.
 //!
-//! Everything beyond the fields that a daemon has always sent is optional.
+//! Only fields that every version sends are required.
 
 use alongside_core::SessionId;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,50 +11,44 @@ use super::event::DaemonEvent;
 use crate::conversation::{TurnEnd, text_of};
 use alongside_protocol::chat::SessionSummary;
 
-/// What a daemon can do: `GET /capabilities`.
+/// `GET /capabilities`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
-    /// The version of the envelope; 1 is the only one.
+    /// The version of the protocol; only 1 exists.
     #[serde(default)]
     pub v: Value,
-    /// The version of the program.
     pub qwen_code_version: Option<String>,
-    /// The tags of everything that it can do.
     #[serde(default)]
     pub features: Vec<String>,
-    /// The directory that it works in first.
+    /// The first workspace.
     pub workspace_cwd: Option<String>,
-    /// All directories that it works in. Missing while the daemon starts.
+    /// Missing while the daemon starts.
     #[serde(default)]
     pub workspaces: Vec<Workspace>,
-    /// Numbers that it does not exceed.
     #[serde(default)]
     pub limits: Value,
-    /// Who may decide about requests for permission.
+    /// Among others, which clients may respond to permission requests.
     #[serde(default)]
     pub policy: Value,
 }
 
-/// A directory that a daemon works in.
+/// A directory that a daemon serves.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Workspace {
-    /// Its path on the daemon's machine.
+    /// On the daemon's machine.
     pub cwd: String,
-    /// Whether it is the first one.
     #[serde(default)]
     pub primary: bool,
-    /// Whether its owner trusts it.
     pub trusted: Option<bool>,
 }
 
 impl Capabilities {
-    /// Whether the daemon can do what this tag means.
     pub fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|own| own == feature)
     }
 
-    /// The directories that it works in.
+    /// The directories of all workspaces.
     pub fn directories(&self) -> Vec<&str> {
         let all = self.workspaces.iter().map(|workspace| workspace.cwd.as_str());
         let mut directories: Vec<&str> = self.workspace_cwd.as_deref().into_iter().chain(all).collect();
@@ -63,61 +57,59 @@ impl Capabilities {
     }
 }
 
-/// What is asked for with `POST /session`.
+/// The body of `POST /session`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSession {
-    /// The directory, absolute; the daemon's first one if missing.
+    /// Absolute; without it, the daemon's first workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// A conversation of one's own, or the one that all share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_scope: Option<SessionScope>,
-    /// The id that the session shall have. It must be a UUID, and new.
+    /// Must be a new UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The model to begin with.
+    /// The model to start with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_service_id: Option<String>,
-    /// The approval mode to begin with. The daemon's default lets a model decide.
+    /// The approval mode to start with. In the daemon's default mode, a model decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_mode: Option<String>,
 }
 
-/// Who is in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionScope {
-    /// All clients of the directory.
+    /// Shared by all clients of the workspace.
     Single,
-    /// Whoever knows its id.
+    /// For clients that know its id.
     Thread,
 }
 
-/// A session that one is in: the answer to `POST /session`, `/load` and `/resume`.
+/// The response to `POST /session`, `/load` and `/resume`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHandle {
     pub session_id: SessionId,
-    /// The directory that it works in.
+    /// The working directory.
     #[serde(default)]
     pub workspace_cwd: String,
-    /// Whether it was live before.
+    /// Whether the session was live before.
     #[serde(default)]
     pub attached: bool,
-    /// Who we are in it.
+    /// Our id in the session.
     pub client_id: Option<String>,
-    /// Whether a turn is going on.
+    /// Whether a turn is running.
     #[serde(default)]
     pub has_active_prompt: bool,
-    /// Whether the model that was asked for is in use.
+    /// Whether the requested model is in use.
     pub model_applied: Option<bool>,
-    /// Modes and models. Often empty: `GET /session/:id/context` knows better.
+    /// Modes and models. Often empty: `GET /session/:id/context` is more reliable.
     #[serde(default)]
     pub state: Value,
-    /// The last event so far.
+    /// The most recent event.
     pub last_event_id: Option<u64>,
-    /// The life of the session that the ids count in.
+    /// The epoch of the event ids.
     pub event_epoch: Option<String>,
     #[serde(default)]
     compacted_replay: Vec<Value>,
@@ -125,20 +117,19 @@ pub struct SessionHandle {
     live_journal: Vec<Value>,
     #[serde(default)]
     prompt_terminals: Vec<Value>,
-    /// Whether there is more history than was sent.
     #[serde(default)]
     pub history_has_more: bool,
 }
 
 impl SessionHandle {
-    /// Takes the history out of a loaded session, in order: what is finished, and then what is going on.
+    /// Takes the history out, in order: finished turns, then the running one.
     pub fn take_history(&mut self) -> Vec<DaemonEvent> {
         let finished = std::mem::take(&mut self.compacted_replay);
         let going_on = std::mem::take(&mut self.live_journal);
         read_events(finished.into_iter().chain(going_on))
     }
 
-    /// How the turns ended that the daemon remembers, by their prompts. Their last events may be lost.
+    /// How recent turns ended, by prompt id. Their last events may be lost.
     pub fn turn_ends(&self) -> impl Iterator<Item = (String, TurnEnd)> {
         self.prompt_terminals.iter().filter_map(|terminal| {
             let prompt = text_of(terminal, "promptId")?.to_owned();
@@ -164,7 +155,7 @@ impl SessionHandle {
     }
 }
 
-/// Reads envelopes, leaving out what is none.
+/// Reads envelopes and skips malformed ones.
 pub(super) fn read_events(envelopes: impl Iterator<Item = Value>) -> Vec<DaemonEvent> {
     envelopes
         .filter_map(|envelope| match envelope {
@@ -174,19 +165,18 @@ pub(super) fn read_events(envelopes: impl Iterator<Item = Value>) -> Vec<DaemonE
         .collect()
 }
 
-/// That a prompt was accepted: its result comes as events.
+/// The response to a prompt. The answer arrives as events.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptReceipt {
-    /// The identity of the turn.
     pub prompt_id: String,
-    /// The last event before it.
+    /// The last event before the prompt.
     pub last_event_id: Option<u64>,
-    /// The life of the session that the id counts in.
+    /// The epoch of the event id.
     pub event_epoch: Option<String>,
 }
 
-/// A cursor is a text, or a number in some versions.
+/// A cursor is a string, or a number in some versions.
 fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(text) if !text.is_empty() => Some(text),
@@ -195,28 +185,24 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     })
 }
 
-/// A page of sessions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionPage {
-    /// The sessions.
     #[serde(default)]
     pub sessions: Vec<SessionSummary>,
-    /// What to ask for the next page with.
+    /// Requests the next page.
     #[serde(default, deserialize_with = "text_or_number")]
     pub next_cursor: Option<String>,
 }
 
-/// How a session is: `GET /session/:id/status`.
+/// `GET /session/:id/status`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
-    /// Its id.
     pub session_id: String,
-    /// Whether a turn is going on.
+    /// Whether a turn is running.
     #[serde(default)]
     pub has_active_prompt: bool,
-    /// How many clients are in it.
     #[serde(default)]
     pub client_count: u64,
     #[serde(default)]
@@ -224,7 +210,7 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    /// The requests that wait for an answer.
+    /// The open permission requests.
     pub fn open_requests(&self) -> Vec<crate::conversation::PermissionRequest> {
         let interactions = self.pending_interactions.iter();
         interactions
@@ -233,46 +219,39 @@ impl SessionStatus {
     }
 }
 
-/// A prompt that waits or runs.
+/// A queued or running prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingPrompt {
-    /// The identity of the turn.
     pub prompt_id: String,
-    /// What was said.
     #[serde(default)]
     pub text: String,
     /// `running` or `queued`.
     #[serde(default)]
     pub state: String,
-    /// Who said it.
     pub originator_client_id: Option<String>,
 }
 
-/// A page of a recorded conversation.
 #[derive(Clone, Debug)]
 pub struct TranscriptPage {
-    /// The events; none has an id.
+    /// Without ids.
     pub events: Vec<DaemonEvent>,
-    /// What to ask for the next page with.
+    /// Requests the next page.
     pub next_cursor: Option<String>,
-    /// Whether there is a next page.
     pub has_more: bool,
 }
 
-/// The text of a file on the daemon's machine.
+/// A file on the daemon's machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileText {
-    /// Its path within the workspace.
+    /// Relative to the workspace.
     pub path: String,
-    /// The text.
     pub content: String,
-    /// Whether there is more than was sent.
     #[serde(default)]
     pub truncated: bool,
-    /// The hash of the whole file.
+    /// Of the whole file.
     pub hash: Option<String>,
-    /// What to ask for the rest with.
+    /// Requests the rest.
     pub next_cursor: Option<String>,
 }

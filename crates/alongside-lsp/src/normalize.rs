@@ -1,13 +1,12 @@
-//! What editors do to a text of their own accord, undone.
+//! Undoes what editors change in a text without the user.
 //!
-//! Most editors keep the byte order mark out of their buffer, some also the carriage returns of a file that has them on
-//! every line, and many put a newline at the end of whatever they save. None of that is an edit by a person, and a text that
-//! nobody touched must come back as it was, byte for byte.
+//! Most editors keep the byte order mark out of their buffer, some also the carriage returns of a file that has them on every line, and
+//! many add a final newline when they save. None of these are the user's edits, so they must not reach the draft.
 
 const MARK: char = '\u{feff}';
 
-/// What a person means whose editor shows `shown` for a text that was `model`.
-pub(super) fn meant(shown: &str, model: &str) -> String {
+/// The text that the user meant, if the editor shows `shown` for a text that was `model`.
+pub(super) fn denormalize(shown: &str, model: &str) -> String {
     let mut text = shown.to_owned();
     if model.starts_with(MARK) && !text.starts_with(MARK) {
         text.insert(0, MARK);
@@ -15,7 +14,7 @@ pub(super) fn meant(shown: &str, model: &str) -> String {
     if has_only_crlf(model) {
         text = with_crlf(&text);
     }
-    // To add a newline on purpose, a person adds two.
+    // To add a newline on purpose, the user adds two.
     if !model.is_empty() && !model.ends_with('\n') {
         if let Some(shorter) = text.strip_suffix('\n') {
             text = shorter.strip_suffix('\r').unwrap_or(shorter).to_owned();
@@ -26,8 +25,8 @@ pub(super) fn meant(shown: &str, model: &str) -> String {
     text
 }
 
-/// How an editor would show `text`, which shows `shown` for a text that was `model`.
-pub(super) fn shown_as(text: &str, shown: &str, model: &str) -> String {
+/// How an editor would show `text` if it shows `shown` for a text that was `model`.
+pub(super) fn as_shown(text: &str, shown: &str, model: &str) -> String {
     let mut result = text.to_owned();
     if model.starts_with(MARK) && !shown.starts_with(MARK) {
         result = result.strip_prefix(MARK).map(str::to_owned).unwrap_or(result);
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_editor_does_by_itself_is_undone() {
+    fn automatic_changes_of_an_editor_are_undone() {
         let rows = [
             ("one\ntwo\n", "\u{feff}one\r\ntwo", "\u{feff}one\r\ntwo"),
             ("one\r\ntwo, edited\r\n", "one\r\ntwo", "one\r\ntwo, edited"),
@@ -68,18 +67,18 @@ mod tests {
             ("", "one", ""),
         ];
         for (shown, model, expected) in rows {
-            assert_eq!(meant(shown, model), expected, "{shown:?} for {model:?}");
+            assert_eq!(denormalize(shown, model), expected, "{shown:?} for {model:?}");
         }
     }
 
     #[test]
-    fn a_new_text_is_shown_as_the_old_one_was() {
+    fn new_text_is_shown_like_the_old_one() {
         let model = "\u{feff}one\r\ntwo";
         for shown in ["one\ntwo\n", "one\r\ntwo\r\n", "\u{feff}one\r\ntwo", "one\ntwo"] {
             let new = "\u{feff}1\r\n2";
-            let now = shown_as(new, shown, model);
+            let now = as_shown(new, shown, model);
             assert_eq!(now.len() + 4, shown.len(), "{now:?}");
-            assert_eq!(meant(&now, model), new);
+            assert_eq!(denormalize(&now, model), new);
         }
     }
 }
