@@ -20,7 +20,8 @@ use alongside_agent::acp::ReviewGate;
 use alongside_agent::{AgentManager, EventReceiver, OpenSession};
 use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply, DisconnectKind};
 use alongside_protocol::{
-    ChatAgent, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError, SharedNotification,
+    ChatAgent, ChatChanged, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError,
+    SharedNotification,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
@@ -97,6 +98,12 @@ impl Chat {
             };
             self.record(event, None);
         }
+    }
+
+    /// Differs whenever front ends would see a difference.
+    fn version(&self) -> (Arc<str>, u64, ChatChanged) {
+        let state = self.state.lock();
+        (Arc::clone(&state.epoch), state.sequence, state.changed())
     }
 
     fn state(&self, agents: Vec<ChatAgent>) -> ChatState {
