@@ -67,7 +67,10 @@ fn daemon_chat_works_and_no_secret_reaches_the_page() {
     let mark = model.mark();
     scenario.resume();
     scenario.wait_until("before death");
-    assert!(model.told_since(mark).contains("Blue"), "the answer reached the model");
+    assert!(
+        model.received_since(mark).contains("Blue"),
+        "the answer reached the model"
+    );
     daemon.kill_agent();
     scenario.resume();
     let result = scenario.finish().without_complaints();

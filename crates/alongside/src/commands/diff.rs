@@ -35,7 +35,7 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 .call::<requests::ReviewGet>(ReviewRef { review: review.id })
                 .await?;
             let mut value = serde_json::to_value(&texts)?;
-            value["difference"] = json!(difference(&texts));
+            value["diff"] = json!(diff(&texts));
             output.answer(&value, || show_in_words(&texts, output.colours()));
         }
         Diff::Accept {
@@ -211,7 +211,7 @@ fn list_in_words(reviews: &[ReviewSummary]) -> String {
     )
 }
 
-fn difference(texts: &ReviewTexts) -> String {
+fn diff(texts: &ReviewTexts) -> String {
     let old_name = if texts.base.is_some() {
         &*texts.summary.path
     } else {
@@ -227,9 +227,9 @@ fn difference(texts: &ReviewTexts) -> String {
 
 fn show_in_words(texts: &ReviewTexts, colours: bool) -> String {
     let mut words = format!("{}\n\n", line(&texts.summary).trim_start());
-    let difference = difference(texts);
-    words.push_str(if difference.is_empty() { "(no changes)\n" } else { "" });
-    words.push_str(&printable_difference(&difference, colours));
+    let diff = diff(texts);
+    words.push_str(if diff.is_empty() { "(no changes)\n" } else { "" });
+    words.push_str(&printable_difference(&diff, colours));
     for note in &texts.notes {
         words.push_str(&format!("Note: {note}.\n"));
     }
