@@ -12,7 +12,7 @@ await play(async (stage) => {
   stage.context.on("request", (request) => asked.push(request.url()));
   const page = await ChatPage.open(stage, url, { width: 1440, height: 860 });
   const faults = {};
-  const told = {};
+  const seen = {};
   const look = async (name) => {
     await page.page.mouse.move(0, 0);
     await stage.screenshot(page, name);
@@ -27,16 +27,16 @@ await play(async (stage) => {
 
   await look("idle");
   await page.choose("qwen");
-  told.locality = await page.at("locality").textContent();
+  seen.locality = await page.at("locality").textContent();
   await look("connected");
 
-  await page.say(prompts.markdown);
+  await page.send(prompts.markdown);
   await page.until("The end.");
   await page.rest();
   await page.page.locator("[data-testid=code] .tok-keyword").first().waitFor();
   await look("answer");
 
-  await page.say(prompts.write);
+  await page.send(prompts.write);
   await page.at("to-reviews").waitFor();
   await look("change-to-review");
   await page.at("to-reviews").click();
@@ -48,11 +48,11 @@ await play(async (stage) => {
   await page.until("DONE.");
   await page.rest();
 
-  await page.say(prompts.hostile);
+  await page.send(prompts.hostile);
   await page.until("the last line");
   await page.rest();
   const answer = page.at("answer").last();
-  told.hostile = {
+  seen.hostile = {
     title: await page.page.title(),
     elements: await answer.locator("script, img, iframe, svg, b").count(),
     links: await answer.locator("a").evaluateAll((links) => links.map((link) => `${link.getAttribute("href")} ${link.rel}`)),
@@ -60,10 +60,10 @@ await play(async (stage) => {
     directions: await answer.locator(".special-direction").count(),
   };
   await look("hostile");
-  await page.say(prompts.huge);
+  await page.send(prompts.huge);
   await page.until("After the code.");
   await page.rest();
-  told.code = (await page.at("code").last().locator("code").textContent()).length;
+  seen.code = (await page.at("code").last().locator("code").textContent()).length;
 
   await page.page.emulateMedia({ colorScheme: "dark" });
   await look("dark");
@@ -78,5 +78,5 @@ await play(async (stage) => {
   await page.at("drawer-close").click();
   await look("phone-over");
   const { origin } = new URL(url);
-  return { told, faults, elsewhere: asked.filter((address) => !address.startsWith(origin)) };
+  return { seen, faults, elsewhere: asked.filter((address) => !address.startsWith(origin)) };
 });

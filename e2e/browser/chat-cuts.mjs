@@ -8,7 +8,7 @@ await play(async (stage) => {
   await stage.context.addInitScript(SOCKETS);
   const page = await ChatPage.open(stage, url);
   await page.choose("daemon");
-  await page.say(prompts.count);
+  await page.send(prompts.count);
   await page.until("word20 ");
   await page.at("prompt").fill("half a thought");
   await page.cut();
@@ -26,6 +26,6 @@ await play(async (stage) => {
     reloaded: await page.at("prompt").inputValue(),
     view: await page.page.evaluate(() => document.body.dataset.view),
     answers: await page.answers(),
-    said: await page.said(),
+    messages: await page.messages(),
   };
 });

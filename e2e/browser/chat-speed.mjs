@@ -45,7 +45,7 @@ await play(async (stage) => {
   const page = await ChatPage.open(stage, stage.details.url);
   await page.choose("daemon");
   for (let turn = 0; turn < stage.details.turns; turn++) {
-    await page.say(`turn ${turn}`);
+    await page.send(`turn ${turn}`);
     await page.page.locator("[data-testid=answer]").nth(turn).waitFor();
     await page.rest();
   }

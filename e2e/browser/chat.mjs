@@ -66,7 +66,7 @@ export class ChatPage extends ReviewPage {
   }
 
   /** Sends a message and waits until it was received. */
-  async say(text) {
+  async send(text) {
     await this.at("prompt").fill(text);
     await this.at("prompt").press("Enter");
     await this.page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
@@ -86,7 +86,7 @@ export class ChatPage extends ReviewPage {
   }
 
   /** The user messages. */
-  async said() {
+  async messages() {
     return this.at("user").allTextContents();
   }
 

@@ -1,7 +1,8 @@
 //! The program under test: its server and its commands.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -120,6 +121,31 @@ impl<'a> Companion<'a> {
             .as_str()
             .expect("a discovery file has a token")
             .to_owned()
+    }
+
+    /// Ends the only agent's event stream cleanly, which leaves the agent between two streams until it opens the next one, about a
+    /// second later: a second stream replaces the first, and goes away at once.
+    pub fn end_stream(&self) {
+        let session = self.agents()[0]["session"]
+            .as_str()
+            .expect("an agent has a session")
+            .to_owned();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("connect to the companion");
+        let (port, token) = (self.port, self.token());
+        write!(
+            stream,
+            "GET /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\
+             accept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n"
+        )
+        .expect("open a second stream");
+        let mut line = String::new();
+        BufReader::new(&stream)
+            .read_line(&mut line)
+            .expect("read the status line");
+        assert!(line.contains(" 200 "), "{line}");
+        drop(stream);
+        let ended = eventually(PATIENCE, || (self.agents()[0]["listening"] == false).then_some(()));
+        assert!(ended.is_some(), "the agent still listens");
     }
 
     /// Asks it to end, and waits until it has.

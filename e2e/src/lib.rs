@@ -12,7 +12,6 @@ mod cli;
 mod companion;
 mod daemon;
 mod fake_model;
-mod http;
 mod process;
 mod programs;
 mod proof;
@@ -23,10 +22,11 @@ mod sdk;
 mod tmux;
 mod waiting;
 
+pub use alongside_testing::Prompt;
 pub use cli::{Agent, Cli, Launch};
 pub use companion::{Companion, Outcome, Review};
 pub use daemon::{CutProxy, MODEL_KEY, QwenDaemon};
-pub use fake_model::{FakeModel, Prompt};
+pub use fake_model::FakeModel;
 pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
 pub use proof::{Capability, proves, version};
 pub use proxy::AuthorizingProxy;
@@ -36,11 +36,11 @@ pub use sdk::{Sdk, SdkClient};
 pub use tmux::Terminal;
 pub use waiting::{PATIENCE, eventually, never_during};
 
-/// Writes a test for each command line out of one function that takes a [`Cli`].
+/// Expands a function that takes a [`Cli`] into a test for each agent.
 ///
 /// The function stays an ordinary one, so that it is formatted, linted and found like any other.
 #[macro_export]
-macro_rules! for_both_command_lines {
+macro_rules! for_both_agents {
     ($name:ident) => {
         mod $name {
             #[test]

@@ -119,6 +119,19 @@ impl Terminal {
         process::descendants(self.shell())
     }
 
+    /// Stops the programs in the terminal until [`Self::thaw`]. The shell then takes the terminal back, so nothing can be typed into
+    /// them afterwards.
+    pub fn freeze(&self) {
+        let processes = self.processes().into_iter();
+        processes.for_each(|pid| process::signal(pid, rustix::process::Signal::STOP));
+    }
+
+    /// Continues what [`Self::freeze`] stopped.
+    pub fn thaw(&self) {
+        let processes = self.processes().into_iter();
+        processes.for_each(|pid| process::signal(pid, rustix::process::Signal::CONT));
+    }
+
     fn shell(&self) -> u32 {
         let pid = run(self.tmux().args(SHELL));
         pid.trim().parse().expect("tmux tells the process id of the shell")

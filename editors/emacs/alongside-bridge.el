@@ -1,12 +1,12 @@
-;;; alongside-bridge.el --- The companion of this Emacs  -*- lexical-binding: t; -*-
+;;; alongside-bridge.el --- Run the companion  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; Starts `alongside bridge', speaks with it (JSON-RPC, one message a
-;; line; docs/PROTOCOL.md of alongside says which) and starts it again
-;; when it dies.
+;; Starts `alongside bridge', exchanges JSON-RPC messages with it, one per
+;; line (see docs/PROTOCOL.md of alongside), and restarts it when it
+;; crashes.
 
 ;;; Code:
 
@@ -23,9 +23,9 @@
   :prefix "alongside-")
 
 (defcustom alongside-command "alongside"
-  "The companion's program.
-If it is not on the variable `exec-path', the one that installed
-this package is used."
+  "The alongside program.
+If it is not on the variable `exec-path', the program that
+installed this package is used."
   :type 'string)
 
 (defcustom alongside-workspace nil
@@ -44,41 +44,49 @@ started in unless that is your home."
   "Run when the companion is ready, and again after every restart.")
 
 (defvar alongside-bridge-welcome nil
-  "What the companion said about itself, once it has: a plist.")
+  "The companion's response to `hello', a plist; nil if there is none yet.")
 
 (defvar alongside-bridge-agents nil
-  "The agents that are connected: a list of plists.")
+  "The connected agents: a list of plists.")
 
 (defvar alongside-bridge-variables nil
-  "The variables that lead agents in terminals to this very Emacs.
+  "The variables that point agents in terminals at this Emacs.
 An alist of names and values.")
 
-(defconst alongside-bridge--most-restarts 5
-  "A companion that dies this often within a minute does not get well.")
+(defconst alongside-bridge--max-restarts 5
+  "A companion that crashes this often in a minute is not restarted again.")
+
+(defconst alongside-bridge--max-error-chars 4000
+  "How much of the companion's stderr is kept.")
 
 (defvar alongside-bridge--process nil)
 (defvar alongside-bridge--arguments nil
-  "The arguments of the companion, the same after a restart.
-By these it finds its former port.")
+  "The companion's program and arguments.
+They stay the same after a restart: the companion finds its
+previous port by them.")
 (defvar alongside-bridge--folders nil
-  "The folders that the companion was told last.")
+  "The workspace folders reported last.")
 (defvar alongside-bridge--restarts nil
-  "When it was started again, in seconds.")
+  "The times of the last restarts, in seconds.")
 (defvar alongside-bridge--handlers nil
-  "An alist of methods and functions.")
+  "An alist of notification methods and functions.")
 (defvar alongside-bridge--pending (make-hash-table)
-  "What to call with the answer to a request, by its number.")
+  "The callbacks of requests, by id.")
 (defvar alongside-bridge--last-id 0)
 (defvar alongside-bridge--pieces nil
-  "The beginning of a line, in pieces, the last one first.")
+  "The pieces of an incomplete line, the last one first.")
 (defvar alongside-bridge--lines nil
-  "Lines that are still to be dealt with.")
-(defvar alongside-bridge--dealing nil
-  "Whether lines are being dealt with.")
+  "Lines to be handled.")
+(defvar alongside-bridge--handling nil
+  "Whether lines are being handled.")
 
-(defun alongside-say (format &rest arguments)
-  "Tell the person FORMAT with ARGUMENTS."
+(defun alongside-message (format &rest arguments)
+  "Show FORMAT with ARGUMENTS to the user."
   (message "alongside: %s" (apply #'format-message format arguments)))
+
+(defun alongside-bridge-agent-name (name version)
+  "Return the agent with NAME and VERSION, which may be nil, for the user."
+  (if version (concat name " " version) name))
 
 (defun alongside-bridge-on (method handler)
   "Call HANDLER with the parameters of every notification of METHOD."
@@ -106,7 +114,7 @@ By these it finds its former port.")
           (json-parse-string line :object-type 'plist :array-type 'list
                              :null-object nil :false-object nil)
         (signal 'json-error nil))
-    ;; Before Emacs 30, the one that is built in refuses a null character.
+    ;; Before Emacs 30, the built-in parser refuses a null character.
     (json-error
      (let ((json-object-type 'plist)
            (json-array-type 'list)
@@ -116,13 +124,13 @@ By these it finds its former port.")
        (json-read-from-string line)))))
 
 (defun alongside-bridge--parameters (plist)
-  "Return PLIST without what is nil, as parameters of a message."
+  "Return PLIST without nil values, as parameters of a message."
   (or (cl-loop for (key value) on plist by #'cddr
                when value append (list key value))
       (make-hash-table)))
 
 (defun alongside-bridge--send (message)
-  "Send MESSAGE, and return whether that went well.
+  "Send MESSAGE, and return whether it was sent.
 A file name or text that is not Unicode cannot be sent."
   (when (alongside-bridge-running-p)
     (condition-case nil
@@ -134,15 +142,15 @@ A file name or text that is not Unicode cannot be sent."
       (error nil))))
 
 (defun alongside-bridge-notify (method &rest parameters)
-  "Say METHOD with PARAMETERS, a plist, which needs no answer.
-Parameters that are nil are left out."
+  "Send a notification of METHOD with PARAMETERS, a plist.
+Nil parameters are skipped."
   (alongside-bridge--send
    (list :method method :params (alongside-bridge--parameters parameters))))
 
 (defun alongside-bridge-request (method parameters callback)
-  "Ask METHOD with PARAMETERS, a plist; nil ones are left out.
-CALLBACK is called with an error and a result, of which one is
-nil unless the result is empty.  It must not wait for anything."
+  "Send a request of METHOD with PARAMETERS, a plist.
+Nil parameters are skipped.  CALLBACK is called with an error and
+a result.  It must not block."
   (let ((id (setq alongside-bridge--last-id (1+ alongside-bridge--last-id))))
     (puthash id callback alongside-bridge--pending)
     (unless (alongside-bridge--send
@@ -154,21 +162,21 @@ nil unless the result is empty.  It must not wait for anything."
                nil))))
 
 (defun alongside-bridge-ask (method &rest parameters)
-  "Ask METHOD with PARAMETERS, a plist, and wait for the answer.
-Only for commands: a person can quit."
-  (let ((limit (time-add nil 15)) answer)
+  "Send a request of METHOD with PARAMETERS, a plist; return the result.
+Only for commands, which the user can quit."
+  (let ((limit (time-add nil 15)) response)
     (alongside-bridge-request
      method parameters
-     (lambda (problem result) (setq answer (list problem result))))
-    (while (and (not answer) (time-less-p nil limit))
+     (lambda (problem result) (setq response (list problem result))))
+    (while (and (not response) (time-less-p nil limit))
       (accept-process-output alongside-bridge--process 0.1))
-    (pcase answer
+    (pcase response
       (`(nil ,result) result)
       (`(,problem ,_) (user-error "Alongside: %s" (plist-get problem :message)))
       (_ (user-error "Alongside: the companion is not responding")))))
 
-(defun alongside-bridge--deal-with (line)
-  "Give the message in LINE to whom it is for."
+(defun alongside-bridge--handle-line (line)
+  "Handle the message in LINE."
   (let* ((message (alongside-bridge--decode line))
          (method (plist-get message :method)))
     (if method
@@ -182,9 +190,9 @@ Only for commands: a person can quit."
                    (plist-get message :error) (plist-get message :result)))))))
 
 (defun alongside-bridge--filter (process piece)
-  "Take a PIECE of the output of PROCESS.
-Sending may call this again before a message is dealt with; the
-order stays, because only the first call deals with lines."
+  "Handle a PIECE of the output of PROCESS.
+Sending may call this again while a message is being handled; the
+order stays, because only the outermost call handles lines."
   (when (eq process alongside-bridge--process)
     (let ((lines (split-string piece "\n")))
       (push (car lines) alongside-bridge--pieces)
@@ -193,26 +201,26 @@ order stays, because only the first call deals with lines."
           (setq alongside-bridge--pieces (list next))
           (setq alongside-bridge--lines
                 (nconc alongside-bridge--lines (list line))))))
-    (unless alongside-bridge--dealing
-      (let ((alongside-bridge--dealing t))
+    (unless alongside-bridge--handling
+      (let ((alongside-bridge--handling t))
         (while alongside-bridge--lines
           (let ((line (pop alongside-bridge--lines)))
             (unless (string-empty-p line)
-              ;; Whatever is wrong with one message, the next ones count.
+              ;; An error in one message does not affect the next ones.
               (condition-case problem
                   (save-match-data
                     (save-current-buffer
-                      (alongside-bridge--deal-with line)))
-                (error (alongside-say "%s" (error-message-string problem)))))))))))
+                      (alongside-bridge--handle-line line)))
+                (error (alongside-message "%s" (error-message-string problem)))))))))))
 
 ;;;; Workspace
 
 (defvar alongside-bridge--projects (make-hash-table :test #'equal)
-  "The root of the project around a directory, as found once.")
+  "A cache of the project root around a directory.")
 
 (defun alongside-bridge--project-of (directory)
   "Return the root of the project around DIRECTORY, or nil.
-A project that is your home or everything is none."
+Your home and the file system's root are not projects."
   (let ((known (gethash directory alongside-bridge--projects 'unknown)))
     (if (not (eq known 'unknown))
         known
@@ -223,18 +231,18 @@ A project that is your home or everything is none."
                  alongside-bridge--projects)))))
 
 (defun alongside-bridge--everything-p (directory)
-  "Return non-nil if DIRECTORY is your home or the root of all files."
+  "Return non-nil if DIRECTORY is your home or the file system's root."
   (and directory
        (member (file-name-as-directory (expand-file-name directory))
                (list (file-name-as-directory (expand-file-name "~")) "/"))))
 
 (defun alongside-bridge-opened (path)
-  "Take in that the file at PATH was opened: its project counts."
+  "Add the project of the newly opened file at PATH to the workspace."
   (remhash (file-name-directory path) alongside-bridge--projects)
   (alongside-bridge-move))
 
-(defun alongside-bridge--own-folders ()
-  "Return the projects of open files and where Emacs was started."
+(defun alongside-bridge--default-folders ()
+  "Return the projects of open files and of the directory Emacs was started in."
   (let* ((started (or command-line-default-directory default-directory))
          (directories
           (cons started
@@ -256,11 +264,11 @@ A project that is your home or everything is none."
         (list started))))
 
 (defun alongside-bridge-folders ()
-  "Return the folders of the workspace, absolute and without doubles."
+  "Return the workspace folders, absolute and without duplicates."
   (let ((folders (cond ((functionp alongside-workspace)
                         (funcall alongside-workspace))
                        (alongside-workspace)
-                       (t (alongside-bridge--own-folders)))))
+                       (t (alongside-bridge--default-folders)))))
     (seq-uniq
      (mapcar (lambda (folder)
                (directory-file-name (expand-file-name folder)))
@@ -270,7 +278,7 @@ A project that is your home or everything is none."
                          folders)))))
 
 (defun alongside-bridge-move ()
-  "Tell the companion the folders of the workspace, if they are others now."
+  "Report the workspace folders if they have changed."
   (when alongside-bridge-welcome
     (let ((folders (alongside-bridge-folders)))
       (unless (or (null folders) (equal folders alongside-bridge--folders))
@@ -279,14 +287,14 @@ A project that is your home or everything is none."
          "workspace/set" (list :folders (vconcat folders))
          (lambda (problem _)
            (if problem
-               (alongside-say "%s" (plist-get problem :message))
+               (alongside-message "%s" (plist-get problem :message))
              (plist-put alongside-bridge-welcome :workspace folders))
-           (alongside-bridge--learn-variables)))))))
+           (alongside-bridge--fetch-variables)))))))
 
 ;;;; Terminals
 
 (defun alongside-bridge--set-variables (variables)
-  "Give VARIABLES, an alist, to every process that is started from now on."
+  "Set VARIABLES, an alist, for every process started from now on."
   (let ((environment (default-value 'process-environment)))
     (pcase-dolist (`(,name . ,_) alongside-bridge-variables)
       (let ((prefix (concat name "=")))
@@ -296,12 +304,11 @@ A project that is your home or everything is none."
     (pcase-dolist (`(,name . ,value) variables)
       (push (concat name "=" value) environment))
     (setq alongside-bridge-variables variables)
-    ;; Not `setenv': that would change the environment of one buffer, where
-    ;; a buffer has its own.
+    ;; Not `setenv', which changes a buffer-local environment if there is one.
     (setq-default process-environment environment)))
 
-(defun alongside-bridge--learn-variables ()
-  "Ask for the variables of terminals."
+(defun alongside-bridge--fetch-variables ()
+  "Fetch the environment variables for terminals."
   (alongside-bridge-request
    "terminal/environment" nil
    (lambda (_ result)
@@ -310,10 +317,10 @@ A project that is your home or everything is none."
         (cl-loop for (name value) on (plist-get result :variables) by #'cddr
                  collect (cons (substring (symbol-name name) 1) value)))))))
 
-;;;; Start and end
+;;;; Start and stop
 
 (defun alongside-bridge-program ()
-  "Return the companion's program, or nil if it is nowhere."
+  "Return the path of the alongside program, or nil if there is none."
   (or (executable-find alongside-command)
       (let ((list (expand-file-name
                    ".alongside-installed.json"
@@ -327,21 +334,30 @@ A project that is your home or everything is none."
           (and (file-executable-p program) program)))))
 
 (defun alongside-bridge-errors ()
-  "Return the last of what the companion said to people."
+  "Return the end of the companion's stderr."
   (let ((buffer (get-buffer " *alongside errors*")))
     (if buffer
         (with-current-buffer buffer
-          (string-trim (buffer-substring-no-properties
-                        (max (point-min) (- (point-max) 4000)) (point-max))))
+          (string-trim (buffer-string)))
       "")))
 
+(defun alongside-bridge--keep-errors (process text)
+  "Add TEXT, a piece of stderr, to the buffer of PROCESS; drop the oldest."
+  (when (buffer-live-p (process-buffer process))
+    (with-current-buffer (process-buffer process)
+      (goto-char (point-max))
+      (insert text)
+      (delete-region (point-min)
+                     (max (point-min)
+                          (- (point-max) alongside-bridge--max-error-chars))))))
+
 (defun alongside-bridge--changed ()
-  "Tell everybody who wants to know, and redraw."
+  "Run `alongside-changed-hook' and redraw the mode line."
   (run-hooks 'alongside-changed-hook)
   (force-mode-line-update t))
 
 (defun alongside-bridge--sentinel (process _event)
-  "Start PROCESS again if it died."
+  "Restart PROCESS if it crashed."
   (when (and (eq process alongside-bridge--process)
              (not (process-live-p process)))
     (let ((code (process-exit-status process)))
@@ -349,14 +365,14 @@ A project that is your home or everything is none."
       (if (eql code 0)
           (progn
             (alongside-bridge--set-variables nil)
-            (alongside-say "the companion was stopped; run M-x alongside-start to start it again"))
+            (alongside-message "the companion was stopped; run M-x alongside-start to start it again"))
         (let ((now (float-time)))
           (setq alongside-bridge--restarts
-                (seq-filter (lambda (moment) (< (- now moment) 60))
+                (seq-filter (lambda (time) (< (- now time) 60))
                             alongside-bridge--restarts))
           (if (>= (length alongside-bridge--restarts)
-                  alongside-bridge--most-restarts)
-              (alongside-say "the companion keeps crashing (exit code %s); \
+                  alongside-bridge--max-restarts)
+              (alongside-message "the companion keeps crashing (exit code %s); \
 see M-x alongside-doctor" code)
             (push now alongside-bridge--restarts)
             (alongside-bridge--launch
@@ -364,7 +380,7 @@ see M-x alongside-doctor" code)
       (alongside-bridge--changed))))
 
 (defun alongside-bridge--forget ()
-  "Forget the companion; whoever waits for its answers is told."
+  "Forget the companion, and fail the requests without a response."
   (let ((callbacks (hash-table-values alongside-bridge--pending)))
     (setq alongside-bridge--process nil
           alongside-bridge--pieces nil
@@ -378,7 +394,7 @@ see M-x alongside-doctor" code)
         (funcall callback '(:message "the companion has stopped") nil)))))
 
 (defun alongside-bridge--launch (&optional message)
-  "Start the companion, and say MESSAGE once it is ready."
+  "Start the companion, and show MESSAGE once it is ready."
   (let* ((default-directory (expand-file-name
                              (or (seq-find #'file-directory-p
                                            (list "~/" temporary-file-directory))
@@ -386,6 +402,7 @@ see M-x alongside-doctor" code)
          (buffer (get-buffer-create " *alongside errors*" t))
          (errors (make-pipe-process
                   :name "alongside errors" :buffer buffer :noquery t
+                  :filter #'alongside-bridge--keep-errors
                   :sentinel #'ignore :coding 'utf-8-unix)))
     (condition-case problem
         (setq alongside-bridge--process
@@ -403,12 +420,12 @@ see M-x alongside-doctor" code)
      "hello" '(:protocol 1 :name "emacs" :watch t :interactive t)
      (lambda (problem welcome)
        (if problem
-           (alongside-say "%s" (plist-get problem :message))
+           (alongside-message "%s" (plist-get problem :message))
          (setq alongside-bridge-welcome welcome)
          (alongside-bridge-move)
          (run-hooks 'alongside-bridge-ready-hook)
          (when message
-           (alongside-say "%s" message))
+           (alongside-message "%s" message))
          (alongside-bridge--changed))))))
 
 (defun alongside-bridge-start ()
@@ -417,7 +434,7 @@ see M-x alongside-doctor" code)
     (let ((program (alongside-bridge-program))
           (folders (alongside-bridge-folders)))
       (if (not program)
-          (alongside-say "cannot find the program `%s'; see M-x alongside-doctor"
+          (alongside-message "cannot find the program `%s'; see M-x alongside-doctor"
                          alongside-command)
         (setq alongside-bridge--restarts nil
               alongside-bridge--arguments
@@ -428,7 +445,7 @@ see M-x alongside-doctor" code)
         (alongside-bridge--launch)))))
 
 (defun alongside-bridge-stop ()
-  "Stop the companion; pending changes are rejected."
+  "Stop the companion, which rejects everything pending."
   (when-let ((process alongside-bridge--process))
     (alongside-bridge--forget)
     (alongside-bridge--set-variables nil)

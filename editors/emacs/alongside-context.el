@@ -1,12 +1,12 @@
-;;; alongside-context.el --- What agents are told  -*- lexical-binding: t; -*-
+;;; alongside-context.el --- Report the context to agents  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; Open files, the one in front, its cursor and region, and the texts that
-;; are not saved yet.  Hooks only note that something happened; a timer
-;; reports the last state once, so that typing never waits.
+;; Reports open files, the focused file, its cursor and region, and unsaved
+;; text.  Hooks only note that something happened; a timer reports the last
+;; state once, so that typing never waits.
 
 ;;; Code:
 
@@ -16,35 +16,40 @@
 (declare-function evil-visual-range "evil-states" ())
 (declare-function extract-rectangle "rect" (start end))
 
-(defconst alongside-context--most-selected 65536
-  "The companion cuts a selection itself; this keeps huge ones off the pipe.")
+(defconst alongside-context--max-selection-bytes (* 16 1024)
+  "What agents see of a selection at most; the companion has the same limit.")
 
-(defconst alongside-context--most-buffered (* 8 1024 1024)
-  "Larger buffers count as they are on disk.")
+(defconst alongside-context--max-buffer-bytes (* 8 1024 1024)
+  "Larger buffers are not sent: Emacs would stop responding for too long.")
 
-(defconst alongside-context--large (* 512 1024)
-  "Unsaved texts of more characters are reported only while nobody types.")
+(defconst alongside-context--large-chars (* 512 1024)
+  "Larger unsaved texts are reported only while Emacs is idle.")
 
 (defvar-local alongside-context--path nil
-  "The path under which this buffer was reported as open.")
+  "The path that this buffer was reported as open with.")
 (put 'alongside-context--path 'permanent-local t)
 
 (defvar-local alongside-context--tick nil
-  "The modification count of the unsaved text that was reported.
-Nil if none was.")
+  "The modification count of the reported unsaved text, or nil.")
 (put 'alongside-context--tick 'permanent-local t)
 
-(defvar alongside-context--front nil
-  "The buffer of the last file that was in front.")
+(defvar-local alongside-context--too-large nil
+  "Whether the user knows that this buffer is too large to send.")
+(put 'alongside-context--too-large 'permanent-local t)
+
+(defvar alongside-context--warned-of-selection nil
+  "Whether the user knows that a selection was too long to send.")
+
+(defvar alongside-context--focused nil
+  "The buffer of the focused file.")
 (defvar alongside-context--reported nil
-  "What was reported of it.")
+  "What was reported about the focused file.")
 (defvar alongside-context--timers nil
   "An alist of what will be reported soon: a key and its timer.")
 
 (defun alongside-context--path-of (buffer)
   "Return the path of the file in BUFFER, or nil.
-Files on other machines and buffers that are not for people have
-none."
+Remote files and internal buffers have none."
   (let ((name (buffer-file-name (or (buffer-base-buffer buffer) buffer))))
     (and name
          (not (file-remote-p name))
@@ -53,7 +58,7 @@ none."
 
 (defun alongside-context--soon (key seconds action &optional idle)
   "Call ACTION once, SECONDS after the first event of KEY in a burst.
-If IDLE is non-nil, wait until nothing was done for that long."
+If IDLE is non-nil, wait until Emacs was idle for that long."
   (unless (assoc key alongside-context--timers)
     (push (cons key
                 (funcall
@@ -66,15 +71,15 @@ If IDLE is non-nil, wait until nothing was done for that long."
           alongside-context--timers)))
 
 (defun alongside-context-reported-p ()
-  "Whether nothing that happened is still to be reported."
+  "Return non-nil if everything that happened was reported."
   (null alongside-context--timers))
 
-;;;; The file in front
+;;;; The focused file
 
 (defun alongside-context--region ()
-  "Return what is selected as (START END), (START END block), or nil."
+  "Return the selection as (START END), (START END block), or nil."
   (cond
-   ;; Evil's region ends before the character that the cursor is on.
+   ;; Evil's region ends before the character under the cursor.
    ((and (eq (bound-and-true-p evil-state) 'visual) (fboundp 'evil-visual-range))
     (pcase-let ((`(,start ,end ,type . ,_) (evil-visual-range)))
       `(,start ,end ,@(and (eq type 'block) '(block)))))
@@ -83,18 +88,29 @@ If IDLE is non-nil, wait until nothing was done for that long."
       ,@(and (bound-and-true-p rectangle-mark-mode) '(block))))))
 
 (defun alongside-context--selection ()
-  "Return the text that is selected, or nil."
-  (pcase (alongside-context--region)
-    (`(,start ,end block)
-     (mapconcat #'substring-no-properties (extract-rectangle start end) "\n"))
-    (`(,start ,end)
-     (buffer-substring-no-properties
-      start (min end (+ start alongside-context--most-selected))))))
+  "Return the selected text, or nil."
+  (when-let ((text
+              (pcase (alongside-context--region)
+                (`(,start ,end block)
+                 (mapconcat #'substring-no-properties
+                            (extract-rectangle start end) "\n"))
+                (`(,start ,end)
+                 ;; A character has at least a byte.
+                 (buffer-substring-no-properties
+                  start
+                  (min end (+ start 1 alongside-context--max-selection-bytes)))))))
+    (let ((cut (alongside-text-truncate
+                text alongside-context--max-selection-bytes)))
+      (unless (or (eq cut text) alongside-context--warned-of-selection)
+        (setq alongside-context--warned-of-selection t)
+        (alongside-message
+         "the selection is longer than 16 KiB; agents see its first 16 KiB"))
+      cut)))
 
 (defun alongside-context--report-focus ()
-  "Report the file in front, its cursor and its region."
-  (when (buffer-live-p alongside-context--front)
-    (with-current-buffer alongside-context--front
+  "Report the focused file, its cursor and its region."
+  (when (buffer-live-p alongside-context--focused)
+    (with-current-buffer alongside-context--focused
       (when-let ((path (alongside-context--path-of (current-buffer))))
         (let* ((window (selected-window))
                (point (if (eq (window-buffer window) (current-buffer))
@@ -118,16 +134,16 @@ If IDLE is non-nil, wait until nothing was done for that long."
                  :selectedText selection)))))))))
 
 (defun alongside-context--look (&rest _)
-  "Note what is in front.
-Where that is no file, in a terminal or the minibuffer for one,
-the last file and its region stay, and only that this Emacs is used
-is told: agents that are started elsewhere find the editor that was
-used last."
+  "Note what has the focus.
+In a buffer without a file, such as a terminal or the minibuffer,
+the last file and its region stay, and only the use of this Emacs
+is reported: agents started elsewhere connect to the most
+recently used editor."
   (let ((buffer (window-buffer (selected-window))))
     (if (not (buffer-file-name (or (buffer-base-buffer buffer) buffer)))
         (alongside-context--soon
          'window 0.02 (lambda () (alongside-bridge-notify "window/focus")))
-      (setq alongside-context--front buffer)
+      (setq alongside-context--focused buffer)
       (alongside-context--soon 'focus 0.02 #'alongside-context--report-focus))))
 
 ;;;; Open files
@@ -145,7 +161,7 @@ used last."
            'move 0.1 (lambda () (alongside-bridge-opened path))))))))
 
 (defun alongside-context--close ()
-  "Report the current buffer's file as closed, if no other visits it."
+  "Report the current buffer's file as closed, unless another buffer visits it."
   (when-let ((path alongside-context--path))
     (setq alongside-context--path nil)
     (when alongside-context--tick
@@ -159,16 +175,28 @@ used last."
       (when (equal path (car alongside-context--reported))
         (setq alongside-context--reported nil)))))
 
-;;;; Unsaved texts
+;;;; Unsaved text
+
+(defun alongside-context--too-large-p (path)
+  "Return non-nil if the current buffer is too large to send.
+Tell the user so once, with PATH."
+  (when (> (save-restriction (widen) (position-bytes (point-max)))
+           alongside-context--max-buffer-bytes)
+    (unless alongside-context--too-large
+      (setq alongside-context--too-large t)
+      (alongside-message
+       "%s is larger than 8 MiB; changes to it are compared with the file \
+on disk, not with your unsaved edits" (abbreviate-file-name path)))
+    t))
 
 (defun alongside-context--report-unsaved (buffer)
-  "Report the unsaved text of BUFFER, or that there is none any more."
+  "Report the unsaved text of BUFFER, or that there is none."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (when-let ((path alongside-context--path))
         (let* ((tick (buffer-chars-modified-tick))
                (text (and (buffer-modified-p)
-                          (<= (buffer-size) alongside-context--most-buffered)
+                          (not (alongside-context--too-large-p path))
                           (not (eql tick alongside-context--tick))
                           (alongside-text-of buffer))))
           (cond (text
@@ -181,10 +209,10 @@ used last."
                  (alongside-bridge-notify "context/buffer" :path path))))))))
 
 (defun alongside-context--touch (&rest _)
-  "Note that the current buffer may be unsaved now."
+  "Note that the current buffer may have unsaved text now."
   (when alongside-context--path
     (let ((buffer (current-buffer))
-          (large (> (buffer-size) alongside-context--large)))
+          (large (> (buffer-size) alongside-context--large-chars)))
       (alongside-context--soon
        buffer (if large 1 0.1)
        (lambda () (alongside-context--report-unsaved buffer))
@@ -196,7 +224,7 @@ used last."
   (alongside-context--touch)
   (alongside-context--look))
 
-;;;; Start and end
+;;;; Start and stop
 
 (defconst alongside-context--hooks
   '((find-file-hook . alongside-context--open)
@@ -212,11 +240,11 @@ used last."
   "Hooks, and what is called from them.")
 
 (defun alongside-context-start ()
-  "Report everything, and from now on every change."
+  "Report everything, then every change."
   (alongside-context-stop)
   (pcase-dolist (`(,hook . ,function) alongside-context--hooks)
     (add-hook hook function))
-  ;; The one that was used last comes last, and so is the first for agents.
+  ;; The most recently used one last, which makes it the first for agents.
   (dolist (buffer (reverse (buffer-list)))
     (alongside-context--open buffer)
     (with-current-buffer buffer
@@ -225,7 +253,7 @@ used last."
   (alongside-context--look))
 
 (defun alongside-context-stop ()
-  "Report nothing any more."
+  "Stop reporting."
   (pcase-dolist (`(,hook . ,function) alongside-context--hooks)
     (remove-hook hook function))
   (pcase-dolist (`(,_ . ,timer) alongside-context--timers)

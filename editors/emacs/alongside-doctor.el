@@ -1,10 +1,10 @@
-;;; alongside-doctor.el --- Says whether everything is well  -*- lexical-binding: t; -*-
+;;; alongside-doctor.el --- Check the setup  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; What works, what does not and what to do about it, in a buffer.
+;; Shows in a buffer what works, what does not and what to do about it.
 
 ;;; Code:
 
@@ -13,15 +13,15 @@
 
 (defvar ediff-diff-program)
 
-(defun alongside-doctor--line (well format &rest arguments)
-  "Insert FORMAT with ARGUMENTS, marked as good if WELL."
-  (insert (if well
+(defun alongside-doctor--line (ok format &rest arguments)
+  "Insert FORMAT with ARGUMENTS, marked as good if OK."
+  (insert (if ok
               (propertize "ok    " 'face 'success)
             (propertize "error " 'face 'warning))
           (apply #'format-message format arguments) "\n"))
 
 (defun alongside-doctor--agents ()
-  "Insert whether each agent would connect, and which do."
+  "Insert whether each agent can connect, and which ones are connected."
   (dolist (agent (plist-get (alongside-bridge-ask "doctor") :agents))
     (let ((connects (plist-get agent :connects)))
       (alongside-doctor--line connects "%s would %sconnect"
@@ -30,10 +30,13 @@
       (when-let ((hint (and (not connects) (plist-get agent :hint))))
         (insert "      " hint "\n"))))
   (dolist (agent alongside-bridge-agents)
-    (alongside-doctor--line t "%s is connected" (plist-get agent :name))))
+    (alongside-doctor--line t "%s is connected"
+                            (alongside-bridge-agent-name
+                             (plist-get agent :name)
+                             (plist-get agent :version)))))
 
 (defun alongside-doctor--context ()
-  "Insert what agents see, and what is kept from them."
+  "Insert what agents see, and what is hidden from them."
   (let* ((shown (alongside-bridge-ask "context/show"))
          (state (plist-get (plist-get shown :context) :workspaceState)))
     (insert "\nAgents see:\n")

@@ -1,11 +1,10 @@
-;;; alongside-list.el --- The changes that wait, in a list  -*- lexical-binding: t; -*-
+;;; alongside-list.el --- List of pending changes  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; A buffer with a line for each change that an agent proposes.  It stays
-;; true while it is shown.
+;; A buffer with a line for each pending change, kept up to date.
 
 ;;; Code:
 
@@ -14,7 +13,7 @@
 (require 'tabulated-list)
 
 (defconst alongside-list--name "*alongside reviews*"
-  "The name of the buffer.")
+  "Name of the buffer with the list.")
 
 (defvar alongside-list-mode-map
   (let ((map (make-sparse-keymap)))
@@ -25,10 +24,10 @@
     (define-key map "A" #'alongside-list-accept-all)
     (define-key map "K" #'alongside-list-reject-all)
     map)
-  "Keys in the list of changes.")
+  "Keymap of `alongside-list-mode'.")
 
 (define-derived-mode alongside-list-mode tabulated-list-mode "Reviews"
-  "Major mode of the list of changes that wait.
+  "Major mode for the list of pending changes.
 \\{alongside-list-mode-map}"
   (setq tabulated-list-format [("File" 34 t) ("Size" 20 nil) ("Agent" 20 t)]
         tabulated-list-padding 1
@@ -36,25 +35,25 @@
   (tabulated-list-init-header))
 
 (defun alongside-list--entries ()
-  "Return a line for each change that waits."
+  "Return a line for each pending change."
   (mapcar (lambda (review)
             (list (plist-get review :id)
                   (vector (alongside-review-name (plist-get review :path))
                           (concat (alongside-review-size review)
                                   (when (plist-get review :newFile) ", new file")
                                   (when (plist-get review :edited) ", edited"))
-                          (plist-get review :agent))))
-          (alongside-review-waiting)))
+                          (alongside-review-agent review))))
+          (alongside-review-pending)))
 
 (defun alongside-list--refresh ()
-  "Keep the list true."
+  "Update the list."
   (when-let ((buffer (get-buffer alongside-list--name)))
     (with-current-buffer buffer
       (tabulated-list-print t))))
 
 ;;;###autoload
 (defun alongside-list-reviews ()
-  "List pending changes."
+  "List every pending change."
   (interactive)
   (let ((buffer (get-buffer-create alongside-list--name)))
     (with-current-buffer buffer
@@ -65,7 +64,7 @@
     (pop-to-buffer buffer)))
 
 (defun alongside-list--here ()
-  "Return the number of the change on this line."
+  "Return the id of the review on this line."
   (or (tabulated-list-get-id) (user-error "Alongside: no change on this line")))
 
 (defun alongside-list-open ()
@@ -74,7 +73,7 @@
   (alongside-review-open (alongside-list--here)))
 
 (defun alongside-list-accept ()
-  "Accept the change on this line, as it was edited so far."
+  "Accept the change on this line, with the edits made so far."
   (interactive)
   (alongside-review-share-all)
   (alongside-review--decide "review/accept" :review (alongside-list--here)))
@@ -85,25 +84,26 @@
   (alongside-review--decide "review/reject" :review (alongside-list--here)))
 
 (defun alongside-list--all (method word)
-  "Decide every change of this line's agent by METHOD, after asking with WORD."
+  "Decide every change by this line's agent by METHOD, after asking with WORD."
   (let* ((id (alongside-list--here))
          (review (seq-find (lambda (review) (equal id (plist-get review :id)))
-                           (alongside-review-waiting))))
-    (when (y-or-n-p (format "%s every change by %s? " word (plist-get review :agent)))
+                           (alongside-review-pending))))
+    (when (y-or-n-p (format "%s every change by %s? "
+                            word (alongside-review-agent review)))
       (let ((refused (plist-get (alongside-bridge-ask
                                  method :session (plist-get review :session))
                                 :refused)))
         (when refused
-          (alongside-say "changes skipped: %d" (length refused)))))))
+          (alongside-message "changes skipped: %d" (length refused)))))))
 
 (defun alongside-list-accept-all ()
-  "Accept every change of this line's agent."
+  "Accept every change by this line's agent."
   (interactive)
   (alongside-review-share-all)
   (alongside-list--all "review/acceptAll" "Accept"))
 
 (defun alongside-list-reject-all ()
-  "Reject every change of this line's agent."
+  "Reject every change by this line's agent."
   (interactive)
   (alongside-list--all "review/rejectAll" "Reject"))
 

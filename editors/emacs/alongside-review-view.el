@@ -1,13 +1,12 @@
-;;; alongside-review-view.el --- How a proposed change is shown  -*- lexical-binding: t; -*-
+;;; alongside-review-view.el --- Show a proposed change  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; An Ediff session for each change that the person opens: the file in
-;; buffer A, read-only, and the proposal in buffer B, to be edited as one
-;; likes.  The companion is told every edit, and what others do to the
-;; change is taken in.
+;; An Ediff session for each change that the user opens: the file in buffer
+;; A, read-only, and the editable draft in buffer B.  Every edit is sent to
+;; the companion, and edits from elsewhere are shown.
 
 ;;; Code:
 
@@ -40,33 +39,33 @@
   :group 'alongside)
 
 (cl-defstruct (alongside-view (:copier nil))
-  "How a review is shown."
+  "The view of a review."
   id path base proposal revision
-  (notes nil :documentation "What changes and cannot be seen, in sentences.")
+  (notes nil :documentation "Sentences about invisible changes.")
+  (draft nil :documentation "The draft that the companion has.")
   (version nil :documentation "The version of that draft.")
-  (draft nil :documentation "What the companion has as the draft.")
-  (file nil :documentation "The buffer of the file.")
-  (buffer nil :documentation "The buffer of the proposal.")
+  (file nil :documentation "The buffer with the file.")
+  (buffer nil :documentation "The buffer with the draft.")
   (control nil :documentation "Ediff's control buffer.")
-  (windows nil :documentation "The windows before it was opened.")
+  (windows nil :documentation "The window configuration before it was opened.")
   (sharing 0 :documentation "How many edits the companion has not confirmed.")
-  (timer nil :documentation "Runs if an edit is to be shared soon.")
-  (over nil :documentation "Whether it is closed."))
+  (timer nil :documentation "The timer that sends an edit.")
+  (closed nil :documentation "Whether it is closed."))
 
-(defvar alongside-review--waiting nil
-  "An alist of the reviews that wait: number and plist, oldest first.")
+(defvar alongside-review--pending nil
+  "An alist of the pending reviews: id and plist, oldest first.")
 (defvar alongside-review--shown nil
-  "An alist of the reviews that are shown: number and view.")
+  "An alist of the open reviews: id and view.")
 (defvar-local alongside-review--view nil
-  "The view that this buffer is part of.")
+  "The view that this buffer belongs to.")
 (put 'alongside-review--view 'permanent-local t)
 
-(defun alongside-review-waiting ()
-  "Return the reviews that wait, oldest first: a list of plists."
-  (mapcar #'cdr alongside-review--waiting))
+(defun alongside-review-pending ()
+  "Return the pending reviews, oldest first: a list of plists."
+  (mapcar #'cdr alongside-review--pending))
 
 (defun alongside-review-name (path)
-  "Return PATH as short as it is clear: below a folder of the workspace."
+  "Return PATH relative to its workspace folder, or abbreviated."
   (let ((folder (seq-find (lambda (folder)
                             (string-prefix-p (file-name-as-directory folder) path))
                           (plist-get alongside-bridge-welcome :workspace))))
@@ -75,31 +74,36 @@
       (abbreviate-file-name path))))
 
 (defun alongside-review-size (review)
-  "Return the size of REVIEW in words."
+  "Return the size of REVIEW as text."
   (let ((size (plist-get review :size))
         (conflicts (or (plist-get review :conflicts) 0)))
     (format "+%d −%d%s" (plist-get size :added) (plist-get size :removed)
             (if (> conflicts 0) (format ", conflicts: %d" conflicts) ""))))
 
+(defun alongside-review-agent (review)
+  "Return the agent of REVIEW with its version."
+  (alongside-bridge-agent-name (plist-get review :agent)
+                               (plist-get review :agentVersion)))
+
 (defun alongside-review--describe (review)
-  "Return what REVIEW is, in words."
+  "Return a description of REVIEW."
   (format "%s (%s), %s" (alongside-review-name (plist-get review :path))
-          (alongside-review-size review) (plist-get review :agent)))
+          (alongside-review-size review) (alongside-review-agent review)))
 
 ;;;; Drafts
 
 (defun alongside-review--string (buffer)
-  "Return what is in BUFFER."
+  "Return the contents of BUFFER."
   (with-current-buffer buffer
     (save-restriction
       (widen)
       (buffer-substring-no-properties (point-min) (point-max)))))
 
 (defun alongside-review--draft (view)
-  "Return what would be accepted now in VIEW."
+  "Return the draft in VIEW: what would be accepted now."
   (let ((string (alongside-review--string (alongside-view-buffer view))))
-    ;; All hunks are rejected: then the ends of lines and of the file are the
-    ;; file's too.
+    ;; With every hunk rejected, the line endings and the end of the file are
+    ;; the file's too.
     (if (and (equal string (alongside-review--string (alongside-view-file view)))
              (not (equal string (car (alongside-text-split
                                       (alongside-view-proposal view))))))
@@ -107,18 +111,18 @@
       (or (alongside-text-of (alongside-view-buffer view))
           (user-error "Alongside: the draft has characters that cannot be encoded as UTF-8")))))
 
-(defun alongside-review--forget-timer (view)
-  "Share nothing of VIEW later."
+(defun alongside-review--cancel-timer (view)
+  "Cancel the timer of VIEW."
   (when-let ((timer (alongside-view-timer view)))
     (cancel-timer timer)
     (setf (alongside-view-timer view) nil)))
 
 (defun alongside-review--share (view)
-  "Let the companion know the draft of VIEW.
-So it counts when the person says yes in the agent's terminal,
-and is not lost when the view is closed."
-  (alongside-review--forget-timer view)
-  (when (and (not (alongside-view-over view))
+  "Send the draft of VIEW to the companion.
+That draft is accepted if the user accepts in the agent's
+terminal, and is not lost when the view is closed."
+  (alongside-review--cancel-timer view)
+  (when (and (not (alongside-view-closed view))
              (zerop (alongside-view-sharing view))
              (buffer-live-p (alongside-view-buffer view)))
     (let ((draft (alongside-review--draft view)))
@@ -138,57 +142,57 @@ and is not lost when the view is closed."
                (alongside-review--reload view 'ours)
              (setf (alongside-view-draft view) draft
                    (alongside-view-version view) (plist-get result :version))
-             ;; What was typed meanwhile.
+             ;; What was typed since then.
              (alongside-review--share view))))))))
 
 (defun alongside-review--share-finally (view)
-  "Let the companion know the draft of VIEW, which is about to be closed."
-  (let ((waits (> (alongside-view-sharing view) 0)))
-    (if (not waits)
+  "Send the draft of VIEW, which is about to be closed."
+  (let ((sharing (> (alongside-view-sharing view) 0)))
+    (if (not sharing)
         (alongside-review--share view)
-      (alongside-review--forget-timer view)
+      (alongside-review--cancel-timer view)
       (alongside-bridge-request "review/edit"
                                 (list :review (alongside-view-id view)
                                       :content (alongside-review--draft view))
                                 #'ignore))))
 
 (defun alongside-review-share-all ()
-  "Let the companion know everything that was edited."
+  "Send every edited draft."
   (pcase-dolist (`(,_ . ,view) alongside-review--shown)
     (alongside-review--share view)))
 
 (defun alongside-review--edited (&rest _)
-  "Note that the proposal was edited."
+  "Note that the draft was edited."
   (when-let ((view alongside-review--view))
     (unless (alongside-view-timer view)
       (setf (alongside-view-timer view)
             (run-at-time 0.3 nil #'alongside-review--share view)))))
 
 (defun alongside-review--reload (view &optional ours)
-  "Take in what somebody else did to the review of VIEW.
-If OURS is non-nil, or if the person is just editing, that comes
-after what the others did, and stays.  But if the agent proposes
-something else by now, that is shown."
+  "Show what was changed in the review of VIEW elsewhere.
+If OURS is non-nil, or if the user is editing, the draft in VIEW
+stays and is sent again.  But a new revision by the agent
+replaces it."
   (alongside-bridge-request
    "review/get" (list :review (alongside-view-id view))
    (lambda (problem review)
      (unless (or problem
-                 (alongside-view-over view)
+                 (alongside-view-closed view)
                  (> (alongside-view-sharing view) 0))
        (let ((ours (or ours (alongside-view-timer view)))
-             (another (not (eql (plist-get review :revision)
+             (revised (not (eql (plist-get review :revision)
                                 (alongside-view-revision view)))))
-         (when another
-           (alongside-review--forget-timer view)
-           (alongside-say "the agent revised its change to %s"
+         (when revised
+           (alongside-review--cancel-timer view)
+           (alongside-message "the agent revised its change to %s"
                           (file-name-nondirectory (alongside-view-path view))))
-         (alongside-review--take-in view review)
-         (if (and ours (not another))
+         (alongside-review--update view review)
+         (if (and ours (not revised))
              (alongside-review--share view)
            (alongside-review--put-draft view)))))))
 
-(defun alongside-review--take-in (view review)
-  "Note in VIEW the state of REVIEW, and show the file."
+(defun alongside-review--update (view review)
+  "Update VIEW to the state of REVIEW, and show the file."
   (let ((base (or (plist-get review :base) "")))
     (setf (alongside-view-revision view) (plist-get review :revision)
           (alongside-view-version view) (plist-get review :version)
@@ -204,7 +208,7 @@ something else by now, that is shown."
       (alongside-review--compare-again view))))
 
 (defun alongside-review--put-draft (view)
-  "Show the draft of VIEW, if it is another than the one in its buffer."
+  "Show the draft of VIEW unless it is already in its buffer."
   (unless (equal (alongside-view-draft view) (alongside-review--draft view))
     (let ((inhibit-modification-hooks t))
       (alongside-text-put (alongside-view-buffer view) (alongside-view-draft view)))
@@ -213,12 +217,12 @@ something else by now, that is shown."
     (alongside-review--compare-again view)))
 
 (defun alongside-review--conflicts (id)
-  "Return how many hunks of the review with number ID are in conflict."
-  (or (plist-get (alist-get id alongside-review--waiting) :conflicts) 0))
+  "Return the number of conflicts in the review with ID."
+  (or (plist-get (alist-get id alongside-review--pending) :conflicts) 0))
 
 (defun alongside-review--count-conflicts (id hunks)
-  "Note how many HUNKS of the review with number ID are in conflict."
-  (when-let ((known (assq id alongside-review--waiting)))
+  "Store the number of conflicts in HUNKS of the review with ID."
+  (when-let ((known (assq id alongside-review--pending)))
     (setcdr known
             (plist-put (cdr known) :conflicts
                        (seq-count (lambda (hunk)
@@ -226,12 +230,12 @@ something else by now, that is shown."
                                   hunks)))))
 
 (defun alongside-review--show-header (view)
-  "Show a line about VIEW, with what cannot be seen in its texts."
+  "Show a header line for VIEW, with its keys and notes."
   (let* ((id (alongside-view-id view))
          (conflicts (alongside-review--conflicts id))
-         (parts `(,(plist-get (alist-get id alongside-review--waiting) :agent)
+         (parts `(,(alongside-review-agent (alist-get id alongside-review--pending))
                   ,(substitute-command-keys
-                    "\\<alongside-proposal-mode-map>\\[alongside-accept] to accept, \
+                    "\\<alongside-draft-mode-map>\\[alongside-accept] to accept, \
 \\[alongside-reject] to reject")
                   ,@(when (> conflicts 0)
                       (list (format "conflicts: %d" conflicts)))
@@ -242,7 +246,7 @@ something else by now, that is shown."
                                                               " · ")))))))
 
 (defun alongside-review--compare-again (view)
-  "Let Ediff find the differences of VIEW again."
+  "Make Ediff compute the differences of VIEW again."
   (let ((control (alongside-view-control view)))
     (when (buffer-live-p control)
       (save-selected-window
@@ -252,7 +256,7 @@ something else by now, that is shown."
 ;;;; Views
 
 (defun alongside-review--new-buffer (view name text)
-  "Make a buffer for VIEW with NAME and TEXT, fontified like its file."
+  "Create a buffer for VIEW with NAME and TEXT, fontified like its file."
   (let ((buffer (generate-new-buffer name))
         (path (alongside-view-path view)))
     (with-current-buffer buffer
@@ -271,9 +275,9 @@ something else by now, that is shown."
     buffer))
 
 (defun alongside-review--fontify (path)
-  "Show the current buffer as a file at PATH is shown.
-An agent's text says nothing about modes and variables, and hooks
-that start servers for a file do not run."
+  "Fontify the current buffer like the file at PATH.
+An agent's text must not set modes or variables, and hooks that
+start servers for a file must not run."
   (when (< (buffer-size) (* 1024 1024))
     (let ((coding buffer-file-coding-system))
       (ignore-errors
@@ -290,34 +294,34 @@ that start servers for a file do not run."
 
 (defun alongside-review--kill ()
   "Close the view of a buffer that is about to be killed.
-Ediff does not find its way out once one of its buffers is gone."
+Ediff cannot quit once one of its buffers is killed."
   (when-let ((view alongside-review--view))
-    (unless (alongside-view-over view)
+    (unless (alongside-view-closed view)
       (ignore-errors (alongside-review--share-finally view))
       (alongside-review--hide view)
-      (alongside-review--say-waiting view)))
+      (alongside-review--message-pending view)))
   t)
 
-(defun alongside-review--say-waiting (view)
-  "Say that the review of VIEW, which was closed, is not over."
-  (alongside-say "the change to %s is still pending"
+(defun alongside-review--message-pending (view)
+  "Show that the review of VIEW, which was closed, is still pending."
+  (alongside-message "the change to %s is still pending"
                  (file-name-nondirectory (alongside-view-path view))))
 
 (defun alongside-review--quit (view)
-  "Tidy up after the Ediff session of VIEW has ended."
-  (unless (alongside-view-over view)
+  "Clean up after the Ediff session of VIEW."
+  (unless (alongside-view-closed view)
     (ignore-errors (alongside-review--share-finally view))
     (alongside-review--remove view)
     (when (window-configuration-p (alongside-view-windows view))
       (set-window-configuration (alongside-view-windows view)))
-    (alongside-review--say-waiting view)))
+    (alongside-review--message-pending view)))
 
 (defun alongside-review--remove (view)
   "Forget VIEW and kill its buffers."
-  (setf (alongside-view-over view) t)
+  (setf (alongside-view-closed view) t)
   (setq alongside-review--shown
         (assq-delete-all (alongside-view-id view) alongside-review--shown))
-  (alongside-review--forget-timer view)
+  (alongside-review--cancel-timer view)
   (dolist (buffer (list (alongside-view-buffer view) (alongside-view-file view)))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
@@ -325,10 +329,10 @@ Ediff does not find its way out once one of its buffers is gone."
       (kill-buffer buffer))))
 
 (defun alongside-review--hide (view)
-  "Close VIEW, and leave the person where the person is."
+  "Close VIEW without moving the user."
   (cond
-   ((alongside-view-over view))
-   ;; Windows do not move under a question that is being answered.
+   ((alongside-view-closed view))
+   ;; Do not move windows while the minibuffer asks something.
    ((active-minibuffer-window)
     (run-at-time 0.2 nil #'alongside-review--hide view))
    (t
@@ -343,7 +347,7 @@ Ediff does not find its way out once one of its buffers is gone."
                           (dolist (window (get-buffer-window-list buffer nil t))
                             (ignore-errors (delete-window window)))))
                       (current-window-configuration))))
-      (setf (alongside-view-over view) t)
+      (setf (alongside-view-closed view) t)
       (when (buffer-live-p control)
         (with-current-buffer control
           (ignore-errors (ediff-really-quit nil)))
@@ -354,7 +358,7 @@ Ediff does not find its way out once one of its buffers is gone."
                  (frame-live-p (window-configuration-frame windows)))
         (set-window-configuration windows))))))
 
-(defvar alongside-proposal-mode-map
+(defvar alongside-draft-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-c") #'alongside-accept)
     (define-key map (kbd "C-c C-k") #'alongside-reject)
@@ -362,21 +366,21 @@ Ediff does not find its way out once one of its buffers is gone."
     (define-key map (kbd "C-c C-r") #'alongside-reject-hunk)
     (define-key map [remap save-buffer] #'alongside-review-save)
     map)
-  "Keys in the buffers of a proposed change.")
+  "Keymap of `alongside-draft-mode'.")
 
-(define-minor-mode alongside-proposal-mode
-  "Minor mode of the buffers of a change that an agent proposes.
-\\<alongside-proposal-mode-map>\\[alongside-accept] accepts the change as it is \
+(define-minor-mode alongside-draft-mode
+  "Minor mode for the buffers of a proposed change.
+\\<alongside-draft-mode-map>\\[alongside-accept] accepts the change as it is \
 in the buffer, \\[alongside-reject] rejects
 it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk at point."
   :lighter " Draft"
-  :keymap alongside-proposal-mode-map)
+  :keymap alongside-draft-mode-map)
 
 (defun alongside-review--control-keys ()
-  "Add the keys of a review to those of Ediff in its control buffer."
+  "Add the keys of a review to Ediff's control buffer."
   (dolist (key '("C-c C-c" "C-c C-k" "C-c C-a" "C-c C-r"))
     (define-key ediff-mode-map (kbd key)
-      (lookup-key alongside-proposal-mode-map (kbd key))))
+      (lookup-key alongside-draft-mode-map (kbd key))))
   (define-key ediff-mode-map "y" #'alongside-accept-hunk)
   (define-key ediff-mode-map "k" #'alongside-reject-hunk))
 
@@ -399,7 +403,7 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
          (name (file-name-nondirectory path))
          (ediff-make-buffers-readonly-at-startup nil)
          (ediff-split-window-function alongside-review-split-function)
-         ;; The same on every display, and no frame that takes the focus.
+         ;; The same on every display, without a frame that steals the focus.
          (ediff-window-setup-function #'ediff-setup-windows-plain))
     (setf (alongside-view-file view)
           (alongside-review--new-buffer view (format "*file: %s*" name)
@@ -409,10 +413,10 @@ it; \\[alongside-accept-hunk] and \\[alongside-reject-hunk] do so with the hunk 
                                         (alongside-view-draft view)))
     (with-current-buffer (alongside-view-file view)
       (setq buffer-read-only t)
-      (alongside-proposal-mode 1))
+      (alongside-draft-mode 1))
     (with-current-buffer (alongside-view-buffer view)
       (add-hook 'after-change-functions #'alongside-review--edited nil t)
-      (alongside-proposal-mode 1))
+      (alongside-draft-mode 1))
     (alongside-review--show-header view)
     (push (cons id view) alongside-review--shown)
     (ediff-buffers

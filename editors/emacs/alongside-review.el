@@ -1,12 +1,12 @@
-;;; alongside-review.el --- Reviewing what agents propose  -*- lexical-binding: t; -*-
+;;; alongside-review.el --- Review proposed changes  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; The changes that wait, and the commands that decide them.  Nothing opens
-;; by itself, nothing is decided by closing a view, and what was edited is
-;; kept by the companion.
+;; The pending changes, and the commands that decide them.  Nothing opens
+;; automatically, closing a view decides nothing, and the companion keeps
+;; your edits.
 
 ;;; Code:
 
@@ -31,7 +31,7 @@ Only those without unsaved changes."
   :group 'alongside)
 
 (defun alongside-review-open (id)
-  "Show the review with number ID."
+  "Show the review with ID."
   (let ((view (alist-get id alongside-review--shown)))
     (if (not view)
         (alongside-review--show (alongside-bridge-ask "review/get" :review id))
@@ -45,21 +45,21 @@ Only those without unsaved changes."
 
 ;;;###autoload
 (defun alongside-review (&optional list)
-  "Show the change that waits.
+  "Show the pending change.
 If there are several, or with prefix argument LIST, show a list
 of them."
   (interactive "P")
-  (let ((waiting (alongside-review-waiting)))
-    (cond ((or list (cdr waiting))
+  (let ((pending (alongside-review-pending)))
+    (cond ((or list (cdr pending))
            (require 'alongside-list)
            (alongside-list-reviews))
-          (waiting (alongside-review-open (plist-get (car waiting) :id)))
-          (t (alongside-say "no pending changes")))))
+          (pending (alongside-review-open (plist-get (car pending) :id)))
+          (t (alongside-message "no pending changes")))))
 
 ;;;; Decisions
 
 (defun alongside-review--here ()
-  "Return the view that this buffer is part of, or the only one."
+  "Return the view of this buffer, or the only one."
   (or alongside-review--view
       (and (null (cdr alongside-review--shown))
            (cdar alongside-review--shown))
@@ -67,21 +67,21 @@ of them."
                   (substitute-command-keys "\\[alongside-review]"))))
 
 (defun alongside-review--decide (method &rest parameters)
-  "Decide a review by METHOD with PARAMETERS, and say what is wrong with it."
+  "Decide a review by METHOD with PARAMETERS, and show an error."
   (alongside-bridge-request
    method parameters
    (lambda (problem _)
      (when problem
-       (alongside-say
+       (alongside-message
         "%s%s" (plist-get problem :message)
         (if (equal (plist-get (plist-get problem :data) :kind) "emptyMeansUnedited")
             (substitute-command-keys "; use C-u \\[alongside-accept] to accept anyway")
           ""))))))
 
-(defun alongside-accept (&optional insist)
-  "Accept the change that is shown here, as it is in its buffer.
-With prefix argument INSIST even if you have emptied it, which
-agents take as \"nothing was edited\"."
+(defun alongside-accept (&optional even-if-empty)
+  "Accept the open change, as it is in its buffer.
+With prefix argument EVEN-IF-EMPTY, accept it even if you emptied
+it, which agents treat as \"not edited\"."
   (interactive "P")
   (let* ((view (alongside-review--here))
          (id (alongside-view-id view))
@@ -91,25 +91,25 @@ agents take as \"nothing was edited\"."
 Accept exactly what is in the buffer? " conflicts)))
       (alongside-review--decide "review/accept" :review id
                                 :content (alongside-review--draft view)
-                                :evenIfEmpty (and insist t)))))
+                                :evenIfEmpty (and even-if-empty t)))))
 
 (defun alongside-review-save ()
-  "Accept the change, in the buffer of the proposal."
+  "Accept the change if this is the buffer of its draft."
   (interactive)
   (if (eq (current-buffer) (alongside-view-buffer (alongside-review--here)))
       (call-interactively #'alongside-accept)
     (user-error "Alongside: this is the file; the draft is in the other window")))
 
 (defun alongside-reject ()
-  "Reject the change that is shown here."
+  "Reject the open change."
   (interactive)
   (alongside-review--decide "review/reject"
                             :review (alongside-view-id (alongside-review--here))))
 
-(defun alongside-review--settle-hunk (settle)
-  "Call SETTLE in Ediff's control buffer for a hunk, and go to the next.
-It is the one at point in a buffer of the change, and the current
-one in the control buffer."
+(defun alongside-review--decide-hunk (decide)
+  "Call DECIDE in Ediff's control buffer for a hunk, and go to the next.
+It is the hunk at point in the draft, and the current one in the
+control buffer."
   (let* ((view (alongside-review--here))
          (control (alongside-view-control view))
          (origin (selected-window))
@@ -127,54 +127,55 @@ one in the control buffer."
         (ediff-jump-to-difference
          (min (max 1 (if position (ediff-diff-at-point 'B position) 1))
               ediff-number-of-differences)))
-      (funcall settle)
+      (funcall decide)
       (when (< ediff-current-difference (1- ediff-number-of-differences))
         (ediff-next-difference)))
     (when (window-live-p origin)
       (select-window origin))))
 
 (defun alongside-accept-hunk ()
-  "Accept this hunk, also if it was rejected before, and go to the next."
+  "Accept this hunk, even if it was rejected, and go to the next."
   (interactive)
-  (alongside-review--settle-hunk
+  (alongside-review--decide-hunk
    (lambda ()
      (when (assoc ediff-current-difference ediff-killed-diffs-alist)
        (ediff-restore-diff nil ?b)))))
 
 (defun alongside-reject-hunk ()
-  "Reject this hunk, taking the file's text, and go to the next."
+  "Reject this hunk (use the file's text) and go to the next."
   (interactive)
-  (alongside-review--settle-hunk (lambda () (ediff-copy-A-to-B nil))))
+  (alongside-review--decide-hunk (lambda () (ediff-copy-A-to-B nil))))
 
-;;;; What the companion says
+;;;; Notifications
 
 (defun alongside-review-refresh ()
-  "Ask again for all that waits.
+  "Fetch all pending reviews.
 After a restart, and when notifications were missed."
   (alongside-bridge-request
    "review/list" nil
    (lambda (problem list)
      (unless problem
-       (setq alongside-review--waiting
+       (setq alongside-review--pending
              (mapcar (lambda (review) (cons (plist-get review :id) review)) list))
        (pcase-dolist (`(,id . ,view) alongside-review--shown)
-         (if (assq id alongside-review--waiting)
+         (if (assq id alongside-review--pending)
              (alongside-review--reload view)
            (run-at-time 0 nil #'alongside-review--hide view)))
        (alongside-bridge--changed)))))
 
-(defun alongside-review--remember (review)
-  "Remember REVIEW, a new one or a new state of one."
+(defun alongside-review--store (review)
+  "Store REVIEW, a new one or a new state of one."
   (let* ((id (plist-get review :id))
-         (known (assq id alongside-review--waiting)))
+         (known (assq id alongside-review--pending)))
     (if known
         (setcdr known review)
-      (setq alongside-review--waiting
-            (append alongside-review--waiting (list (cons id review)))))
+      (setq alongside-review--pending
+            (append alongside-review--pending (list (cons id review)))))
     (alongside-bridge--changed)))
 
 (defun alongside-review--revert-soon (path)
-  "Show what the agent writes to PATH, once it has, where nothing is unsaved."
+  "Revert the buffer of PATH once the agent has written it.
+Leave it alone if it has unsaved text."
   (when-let ((buffer (and alongside-review-revert (find-buffer-visiting path))))
     (let ((rest 40) timer)
       (setq timer
@@ -194,38 +195,38 @@ After a restart, and when notifications were missed."
                           (revert-buffer t t t)))))))))))
 
 (defun alongside-review--closed (parameters)
-  "Take in that a review is over; PARAMETERS say how."
+  "Handle the end of a review; PARAMETERS have its outcome."
   (let* ((id (plist-get parameters :review))
          (path (plist-get parameters :path))
          (outcome (plist-get parameters :outcome))
          (view (alist-get id alongside-review--shown)))
-    (setq alongside-review--waiting
-          (assq-delete-all id alongside-review--waiting))
+    (setq alongside-review--pending
+          (assq-delete-all id alongside-review--pending))
     (when view
-      ;; Not while Emacs is in the middle of something.
+      ;; Not from within a process filter.
       (run-at-time 0 nil #'alongside-review--hide view))
     (when (equal outcome "accepted")
       (alongside-review--revert-soon path))
-    (alongside-say "%s: %s" (alongside-review-name path)
+    (alongside-message "%s: %s" (alongside-review-name path)
                    (pcase outcome
                      ("closedByAgent" "closed by the agent")
-                     ("orphaned" "the agent disconnected")
-                     ("shutDown" "rejected because the companion stopped")
+                     ("orphaned" "dropped because the agent disconnected")
+                     ("shutDown" "rejected because the companion was shutting down")
                      (_ outcome)))
     (alongside-bridge--changed)))
 
 (defun alongside-review-listen ()
-  "Hear of reviews."
+  "Follow notifications about reviews."
   (alongside-bridge-on
    "review/opened"
    (lambda (review)
-     (alongside-review--remember review)
-     (alongside-say "%s; review with %s" (alongside-review--describe review)
+     (alongside-review--store review)
+     (alongside-message "%s; review with %s" (alongside-review--describe review)
                     (substitute-command-keys "\\[alongside-review]"))))
   (alongside-bridge-on
    "review/changed"
    (lambda (review)
-     (alongside-review--remember review)
+     (alongside-review--store review)
      (when-let ((view (alist-get (plist-get review :id) alongside-review--shown)))
        (alongside-review--reload view))))
   (alongside-bridge-on
@@ -243,14 +244,14 @@ After a restart, and when notifications were missed."
    "review/rebased"
    (lambda (parameters)
      (when (> (plist-get parameters :conflicts) 0)
-       (alongside-say "the file changed in the same place as a pending change; \
+       (alongside-message "the file changed in the same place as a pending change; \
 check the draft"))))
   (alongside-bridge-on "review/closed" #'alongside-review--closed)
   (alongside-bridge-on "resync" (lambda (_) (alongside-review-refresh))))
 
 (defun alongside-review-forget ()
-  "Close every view and forget what waits."
-  (setq alongside-review--waiting nil)
+  "Close every view and forget the pending reviews."
+  (setq alongside-review--pending nil)
   (pcase-dolist (`(,_ . ,view) alongside-review--shown)
     (alongside-review--hide view)))
 

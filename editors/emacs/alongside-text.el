@@ -1,14 +1,13 @@
-;;; alongside-text.el --- Texts as they are in files  -*- lexical-binding: t; -*-
+;;; alongside-text.el --- Text of files and buffers  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; The companion speaks of a file as the exact text that is in it: byte
-;; order mark, line endings and a missing final newline are part of it.
-;; Emacs keeps the first two in the coding system of a buffer.  Here one
-;; is made of the other, such that what nobody touched goes back byte for
-;; byte.
+;; The protocol carries the exact text of a file, with its byte order
+;; mark, line endings and perhaps a missing final newline.  Emacs keeps the
+;; first two in a buffer's coding system.  This file converts between the
+;; two, so that untouched text survives byte for byte.
 
 ;;; Code:
 
@@ -16,12 +15,12 @@
   "The byte order mark.")
 
 (defconst alongside-text--not-unicode "[^\0-\ud7ff\ue000-\U0010ffff]"
-  "Matches what no UTF-8 file has: surrogates and raw bytes.")
+  "Matches what cannot be in a UTF-8 file: surrogates and raw bytes.")
 
 (defun alongside-text-split (text)
   "Return (STRING . CODING): TEXT as it is in a buffer.
-Carriage returns disappear into CODING only if every line ends
-with one; otherwise they stay where they are and can be seen."
+CODING stands for carriage returns only if every line ends with
+one; otherwise they stay visible."
   (let* ((marked (string-prefix-p alongside-text--mark text))
          (string (if marked (substring text 1) text))
          (dos (and (string-search "\r\n" string)
@@ -38,17 +37,17 @@ with one; otherwise they stay where they are and can be seen."
                 (t 'utf-8-unix)))))
 
 (defun alongside-text--plain-p (coding)
-  "Return non-nil if a text saved with CODING is as it is in a buffer."
+  "Return non-nil if a text saved with CODING is as it is in the buffer."
   (or (null coding)
       (and (memq (coding-system-base coding) '(utf-8 prefer-utf-8 undecided))
            (let ((ends (coding-system-eol-type coding)))
              (or (eql ends 0)
-                 ;; Not determined: no line has an end yet.
+                 ;; Undecided: there is no line ending yet.
                  (and (vectorp ends) (not (eq system-type 'windows-nt))))))))
 
 (defun alongside-text-join (string coding)
-  "Return the text of a file in which STRING was saved with CODING.
-Return nil if that would be no valid UTF-8."
+  "Return the text of a file with STRING saved with CODING.
+Return nil if that would not be valid UTF-8."
   (let ((text (if (alongside-text--plain-p coding)
                   string
                 (decode-coding-string
@@ -58,8 +57,8 @@ Return nil if that would be no valid UTF-8."
       text)))
 
 (defun alongside-text-of (buffer)
-  "Return the text of the file if BUFFER were saved now.
-Return nil if that would be no valid UTF-8."
+  "Return the text that saving BUFFER would write.
+Return nil if that would not be valid UTF-8."
   (with-current-buffer buffer
     (save-restriction
       (widen)
@@ -68,7 +67,7 @@ Return nil if that would be no valid UTF-8."
                            buffer-file-coding-system))))
 
 (defun alongside-text-put (buffer text)
-  "Put TEXT into BUFFER, keeping point where possible."
+  "Replace the contents of BUFFER with TEXT, keeping point where possible."
   (pcase-let ((`(,string . ,coding) (alongside-text-split text)))
     (with-current-buffer buffer
       (let ((inhibit-read-only t))
@@ -93,6 +92,21 @@ Return nil if that would be no valid UTF-8."
       (setq units (1+ units)
             start (1+ start)))
     units))
+
+(defun alongside-text-truncate (string bytes)
+  "Return at most BYTES bytes of STRING in UTF-8, cut between characters.
+Return STRING itself if it is not longer."
+  (if (<= (string-bytes string) bytes)
+      string
+    (let ((low 0)
+          (high (min (length string) bytes)))
+      ;; The most characters that fit are between LOW and HIGH.
+      (while (< low high)
+        (let ((middle (/ (+ low high 1) 2)))
+          (if (<= (string-bytes (substring string 0 middle)) bytes)
+              (setq low middle)
+            (setq high (1- middle)))))
+      (substring string 0 low))))
 
 (provide 'alongside-text)
 ;;; alongside-text.el ends here

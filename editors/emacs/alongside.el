@@ -1,18 +1,20 @@
-;;; alongside.el --- Terminal coding agents alongside Emacs  -*- lexical-binding: t; -*-
+;;; alongside.el --- Terminal coding agents alongside your editor  -*- lexical-binding: t; -*-
 
+;; Author: The alongside contributors
 ;; Version: 0.1.0
+;; URL: https://example.com/alongside
 ;; Package-Requires: ((emacs "28.2"))
 ;; Keywords: tools, convenience
 ;; SPDX-License-Identifier: MIT OR Apache-2.0
 
 ;;; Commentary:
 
-;; With `alongside-mode', Gemini CLI and Qwen Code know which file is in
-;; front of you, where the cursor is and what you have selected, and every
-;; change that they want to make waits for you in an Ediff session.
+;; With `alongside-mode', Gemini CLI and Qwen Code see your current file,
+;; cursor and region, and you review every change they propose in an Ediff
+;; session.
 ;;
-;; It needs the program `alongside'.  README.md beside this file is the
-;; manual; M-x alongside-doctor says whether everything is well.
+;; Requires the `alongside' program.  README.md next to this file is the
+;; manual; M-x alongside-doctor checks the setup.
 
 ;;; Code:
 
@@ -24,6 +26,7 @@
 (autoload 'alongside-list-reviews "alongside-list" nil t)
 (autoload 'alongside-doctor "alongside-doctor" nil t)
 
+;;;###autoload (autoload 'alongside-command-map "alongside" nil nil 'keymap)
 (defvar alongside-command-map
   (let ((map (make-sparse-keymap)))
     (define-key map "r" #'alongside-review)
@@ -32,10 +35,10 @@
     (define-key map "k" #'alongside-reject)
     (define-key map "d" #'alongside-doctor)
     map)
-  "Commands, to be put on a prefix key of your choice.")
+  "Keymap of the commands, for a prefix key of your choice.")
 (fset 'alongside-command-map alongside-command-map)
 
-(defface alongside-waiting '((t :inherit warning))
+(defface alongside-pending '((t :inherit warning))
   "Face for the number of pending changes in the mode line."
   :group 'alongside)
 
@@ -43,18 +46,17 @@
   (let ((map (make-sparse-keymap)))
     (define-key map [mode-line mouse-1] #'alongside-review)
     map)
-  "What a click on the mode line does.")
+  "Keymap of the number of pending changes in the mode line.")
 
 (defun alongside-mode-line ()
-  "Return the state for the mode line.
-That is how many changes wait, or else how many agents are
-connected."
-  (let ((waiting (length (alongside-review-waiting)))
+  "Return the text for the mode line.
+It has the number of pending changes or else of connected agents."
+  (let ((pending (length (alongside-review-pending)))
         (agents (length alongside-bridge-agents)))
-    (cond ((> waiting 0)
+    (cond ((> pending 0)
            (concat " "
-                   (propertize (format "Alongside[%d to review]" waiting)
-                               'face 'alongside-waiting
+                   (propertize (format "Alongside[%d to review]" pending)
+                               'face 'alongside-pending
                                'help-echo "mouse-1: review pending changes"
                                'mouse-face 'mode-line-highlight
                                'local-map alongside-mode-line-map)))
@@ -69,25 +71,25 @@ connected."
   (if alongside-mode
       (alongside-bridge-start)
     (alongside-mode 1)
-    ;; Where nobody looks, the mode starts nothing by itself.
+    ;; In batch mode, the mode itself starts nothing.
     (alongside-bridge-start)))
 
 (defun alongside-stop ()
-  "Stop the companion; pending changes are rejected."
+  "Stop the companion, which rejects everything pending."
   (interactive)
   (alongside-context-stop)
   (alongside-review-forget)
   (alongside-bridge-stop))
 
 (defun alongside--ready ()
-  "Report everything to a companion that has just come up."
+  "Report everything to a companion that has just started."
   (alongside-context-start)
   (alongside-review-refresh))
 
 ;;;###autoload
 (define-minor-mode alongside-mode
   "Put terminal coding agents alongside Emacs.
-A companion is started with Emacs and ends with it.  Agents that
+A companion starts with Emacs and stops with it.  Agents that
 run in a project whose files are open here, or in a terminal in
 Emacs, connect automatically; the first time, run `/ide enable'
 in them."
@@ -104,7 +106,7 @@ in them."
     (add-hook 'alongside-bridge-ready-hook #'alongside--ready)
     (add-hook 'kill-emacs-hook #'alongside-bridge-stop)
     (cond (noninteractive)
-          ;; The files of the command line are open then.
+          ;; The files named at startup are open by then.
           ((not after-init-time)
            (add-hook 'emacs-startup-hook #'alongside-bridge-start))
           (t (alongside-bridge-start)))))

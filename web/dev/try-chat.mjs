@@ -167,7 +167,7 @@ await check("prompts are queued and removed, and Escape cancels", async (page) =
   await page.keyboard.press("Escape");
   await page.waitForSelector("text=Cancelled.");
   await page.waitForSelector("text=All four tests pass");
-  assert.deepEqual(await page.$$eval(at("user"), (said) => said.map((one) => one.textContent)), ["slow", "third"]);
+  assert.deepEqual(await page.$$eval(at("user"), (messages) => messages.map((one) => one.textContent)), ["slow", "third"]);
 });
 
 await check("conversation follows the end only while at the end", async (page) => {
@@ -207,11 +207,11 @@ await check("lost connection and gap neither lose nor double text", async (page)
   await page.keyboard.press("Escape");
   await page.waitForSelector("text=Cancelled.");
   const state = await call(page, "chat/state");
-  const told = state.events
+  const logged = state.events
     .filter(({ type }) => type === "assistantChunk")
     .map(({ content }) => content.text)
     .join("");
-  assert.equal((await answer(page)).replace(/\s+/g, " ").trim(), told.replace(/\s+/g, " ").trim());
+  assert.equal((await answer(page)).replace(/\s+/g, " ").trim(), logged.replace(/\s+/g, " ").trim());
 });
 
 await check("message sent while offline is kept and sent once", async (page) => {

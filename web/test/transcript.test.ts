@@ -149,14 +149,14 @@ test("history replaces the items and a new session everything", () => {
     { type: "models", current: "m", available: [] },
     { type: "approvalOpened", request: request() },
   ]);
-  const told = foldAll(shown, [
+  const replayed = foldAll(shown, [
     { type: "historyStart", reason: "loaded" },
     { type: "userMessage", promptId: null, content: text("ol") },
     { type: "userMessage", promptId: null, content: text("der") },
     { type: "historyEnd" },
   ]);
-  assert.deepEqual(told.items, [{ kind: "user", promptId: null, text: "older", others: [], own: true }]);
-  assert.equal(told.models.current, "m");
+  assert.deepEqual(replayed.items, [{ kind: "user", promptId: null, text: "older", others: [], own: true }]);
+  assert.equal(replayed.models.current, "m");
   const abilities = {
     listSessions: false,
     loadSessions: false,
@@ -167,7 +167,7 @@ test("history replaces the items and a new session everything", () => {
     shared: false,
     reviewsWrites: false,
   };
-  const fresh = fold(told, {
+  const fresh = fold(replayed, {
     type: "connected",
     sessionId: "s",
     agent: "A",

@@ -11,7 +11,7 @@ struct Need {
     package: &'static str,
 }
 
-const NEEDS: [Need; 8] = [
+const NEEDS: [Need; 9] = [
     Need {
         program: "node",
         question: "--version",
@@ -48,6 +48,11 @@ const NEEDS: [Need; 8] = [
         program: "emacs",
         question: "--version",
         package: "emacs-nox",
+    },
+    Need {
+        program: "emacs",
+        question: "--batch --load package-lint",
+        package: "elpa-package-lint",
     },
     Need {
         program: "kak",
@@ -111,7 +116,7 @@ fn missing() -> Vec<&'static str> {
 fn answers(program: &str, question: &str) -> bool {
     let mut command = Command::new(program);
     command
-        .arg(question)
+        .args(question.split(' '))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -1,12 +1,13 @@
-//! Talks to `qwen serve` in a terminal.
+//! A chat with `qwen serve` in the terminal.
 //!
 //! ```text
-//! qwen serve                                       # in the directory of a project, in another terminal
+//! qwen serve                                       # in a project directory, in another terminal
 //! cargo run -p alongside-agent --example chat      # here
 //! ```
 //!
-//! `QWEN_IDE_DAEMON_URL` says where the daemon is if it is not at `http://127.0.0.1:4170`, and `QWEN_SERVER_TOKEN` is its token if it
-//! has one; `CA_FILE` is its certificate if it speaks https. Type a prompt; `/cancel` cancels a turn, `/model` and `/mode` switch, a number answers an approval, `/quit` ends.
+//! Environment variables: `QWEN_IDE_DAEMON_URL` (default `http://127.0.0.1:4170`), `QWEN_SERVER_TOKEN`, and `CA_FILE` for https.
+//!
+//! Type a prompt. `/cancel` cancels the turn, `/model` and `/mode` switch, a number responds to a permission request, `/quit` exits.
 
 #![allow(clippy::print_stdout, reason = "it is what this program is for")]
 

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use crate::position::Position;
 
 /// The queue is full with this many events.
-const MAX_QUEUED_EVENTS: usize = 4096;
+pub(crate) const MAX_QUEUED_EVENTS: usize = 4096;
 
 /// The queue is full with this many bytes, as JSON.
 const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;
@@ -73,7 +73,7 @@ impl EventSender {
             load.events += 1;
             load.bytes += bytes;
         });
-        // Without a reader, there is nobody to miss it.
+        // Fails only without a reader.
         let _ = self.events.send(Queued { event, position, bytes });
     }
 

@@ -1,6 +1,6 @@
-//! Files of a workspace, for a mention in a prompt: what somebody has typed of a path leads to the files that they may mean.
+//! File search for mentions in a prompt: from part of a path to the files it may mean.
 //!
-//! Files that are ignored (`.gitignore`, `.ignore`, and what the agents themselves ignore) are not found, nor is what is in `.git`.
+//! Ignored files (`.gitignore`, `.ignore`, and the agents' own ignore files) are not found, nor is anything in `.git`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,47 +8,43 @@ use std::time::{Duration, Instant};
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
 
-/// How many files are given at most.
-pub(crate) const MOST_FOUND: usize = 100;
+pub(crate) const MAX_RESULTS: usize = 100;
 
-/// How many files are looked at. Whoever has more types more.
-const MOST_SEEN: usize = 100_000;
+/// In a larger workspace, a longer query helps.
+const MAX_FILES_SCANNED: usize = 100_000;
 
-/// How long files are looked for.
-const LONGEST_SEARCH: Duration = Duration::from_secs(2);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest text that is looked for.
-const LONGEST_QUERY: usize = 500;
+const MAX_QUERY_LEN: usize = 500;
 
-/// Files with patterns that an agent ignores, beside those of Git.
+/// The agents' ignore files, in addition to Git's.
 const IGNORE_FILES: [&str; 2] = [".qwenignore", ".geminiignore"];
 
-/// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Query {
-    /// A part of a path, as somebody types it.
+    /// Part of a path.
     Typed(String),
-    /// A pattern for the whole path.
+    /// A glob for the whole path.
     Pattern(String),
 }
 
 impl Query {
-    /// A text without signs of a pattern is a part of a path, and so is `**/*part*`; anything else is a pattern.
+    /// Text without glob characters is part of a path, and so is `**/*part*`; anything else is a glob.
     pub(crate) fn read(text: &str) -> Self {
-        let text: String = text.trim().chars().take(LONGEST_QUERY).collect();
+        let text: String = text.trim().chars().take(MAX_QUERY_LEN).collect();
         let text = text.trim_start_matches("./").to_owned();
         let plain = |text: &str| !text.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
         let inner = text.strip_prefix("**/*").and_then(|rest| rest.strip_suffix('*'));
         match inner {
             _ if plain(&text) => Self::Typed(text),
-            // The two stars of `**/*` may be one and the same.
+            // Here the prefix and the suffix overlap.
             None if text == "**/*" => Self::Typed(String::new()),
             Some(inner) if plain(inner) => Self::Typed(inner.to_owned()),
             _ => Self::Pattern(text),
         }
     }
 
-    /// The same as a pattern, for a daemon: it tells capital letters from small ones, and people do not.
+    /// The query as a glob, for a daemon. Its globs are case-sensitive, so each letter matches both cases.
     pub(crate) fn to_pattern(&self) -> String {
         let typed = match self {
             Self::Pattern(pattern) => return pattern.clone(),
@@ -69,7 +65,7 @@ impl Query {
         pattern
     }
 
-    /// The best of some paths, the best first.
+    /// The best matches, best first.
     pub(crate) fn rank(&self, paths: impl IntoIterator<Item = String>) -> Vec<String> {
         let typed = match self {
             Self::Typed(typed) => typed.to_lowercase(),
@@ -80,12 +76,12 @@ impl Query {
             .filter_map(|path| Some((Rank::of(&path, &typed)?, path)))
             .collect();
         ranked.sort_unstable();
-        ranked.truncate(MOST_FOUND);
+        ranked.truncate(MAX_RESULTS);
         ranked.into_iter().map(|(_, path)| path).collect()
     }
 }
 
-/// How good a path is; less is better.
+/// How well a path matches; less is better.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     fit: Fit,
@@ -93,21 +89,20 @@ struct Rank {
     length: usize,
 }
 
-/// How a path fits what was typed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// It is the name of the file, with its ending or without.
+    /// It is the file name, with or without its extension.
     Name,
     NameBegins,
     PathBegins,
     InName,
     InPath,
-    /// Its letters are there, in their order.
+    /// The letters occur in this order.
     Scattered,
 }
 
 impl Rank {
-    /// `None` if the path does not fit at all. What was typed is in small letters.
+    /// `None` if the path does not match. `typed` is lowercase.
     fn of(path: &str, typed: &str) -> Option<Self> {
         let small = path.to_lowercase();
         let name = small.rsplit('/').next().unwrap_or(&small);
@@ -139,7 +134,7 @@ fn is_scattered(text: &str, typed: &str) -> bool {
     typed.chars().all(|wanted| rest.any(|character| character == wanted))
 }
 
-/// Looks for files below a directory, and gives their paths from there, the best first. This reads directories: it is not for a task.
+/// Finds files in a directory, and returns their paths relative to it, best first. Blocks: it reads directories.
 pub(crate) fn find(root: &Path, query: &Query) -> Result<Vec<String>, ignore::Error> {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false)
@@ -153,16 +148,16 @@ pub(crate) fn find(root: &Path, query: &Query) -> Result<Vec<String>, ignore::Er
     let mut wanted = OverrideBuilder::new(root);
     wanted.case_insensitive(true)?;
     if let Query::Pattern(pattern) = query {
-        // An exclamation mark would turn it around.
+        // A leading `!` would negate it.
         wanted.add(pattern.trim_start_matches('!'))?;
     }
-    // Not given to the walk: there it would be stronger than what is ignored.
+    // Not an override of the walk: that would take precedence over ignore files.
     let wanted = wanted.build()?;
-    let until = Instant::now() + LONGEST_SEARCH;
+    let until = Instant::now() + SEARCH_TIMEOUT;
     let files = walk.build().filter_map(Result::ok);
     let files = files.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let paths = files
-        .take(MOST_SEEN)
+        .take(MAX_FILES_SCANNED)
         .take_while(|_| Instant::now() < until)
         .filter(|entry| wanted.is_empty() || wanted.matched(entry.path(), false).is_whitelist())
         .filter_map(|entry| {
@@ -183,18 +178,18 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_path_is_told_from_a_pattern() {
+    fn partial_path_and_glob_are_distinguished() {
         assert_eq!(Query::read(" src/ma "), typed("src/ma"));
         assert_eq!(Query::read("**/*src/ma*"), typed("src/ma"));
         assert_eq!(Query::read("./src"), typed("src"));
         assert_eq!(Query::read("**/**"), typed(""));
         assert_eq!(Query::read("**/*"), typed(""));
         assert_eq!(Query::read("src/*.rs"), Query::Pattern("src/*.rs".to_owned()));
-        assert_eq!(Query::read(&"x".repeat(10_000)), typed(&"x".repeat(LONGEST_QUERY)));
+        assert_eq!(Query::read(&"x".repeat(10_000)), typed(&"x".repeat(MAX_QUERY_LEN)));
     }
 
     #[test]
-    fn a_daemon_is_asked_for_either_case() {
+    fn glob_for_a_daemon_matches_both_cases() {
         assert_eq!(typed("Ma_1").to_pattern(), "**/*[mM][aA]_1*");
         assert_eq!(typed("").to_pattern(), "**/*");
         assert_eq!(typed("/a").to_pattern(), "**/*[aA]*");
@@ -202,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_comes_first() {
+    fn best_match_comes_first() {
         let paths = [
             "web/src/domain.ts",
             "docs/maintenance/index.md",
@@ -226,12 +221,12 @@ mod tests {
         assert_eq!(ranked, expected);
         assert_eq!(
             typed("").rank((0..1000).map(|number| number.to_string())).len(),
-            MOST_FOUND
+            MAX_RESULTS
         );
     }
 
     #[test]
-    fn what_is_ignored_is_not_found() {
+    fn ignored_file_is_not_found() {
         let root = tempfile::tempdir().unwrap();
         for path in [
             "src/main.rs",
@@ -265,7 +260,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_out_of_the_directory_is_not_followed() {
+    fn symlink_out_of_the_workspace_is_not_followed() {
         let root = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("main.rs"), "").unwrap();

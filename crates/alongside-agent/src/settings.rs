@@ -1,16 +1,16 @@
 //! Whether to use a daemon, and which.
 //!
-//! Each value is taken from the first place that has it; an empty text counts as none.
+//! Each value is taken from the first source that has it; an empty string counts as unset.
 //!
 //! | value | 1. | 2. | 3. | otherwise |
 //! |---|---|---|---|---|
 //! | whether | `daemon.enabled` | `QWEN_IDE_DAEMON_URL` is set: yes | | no |
 //! | address | `daemon.url` | `QWEN_IDE_DAEMON_URL` | | `http://127.0.0.1:4170` |
 //! | token | `daemon.token` | the file `daemon.token-file` | `QWEN_SERVER_TOKEN` | none |
-//! | certificates, for https | the file `daemon.ca-file` | | | those that the system trusts |
+//! | certificates, for https | the file `daemon.ca-file` | | | the system's |
 //!
-//! So the daemon is off unless somebody asks for it, `daemon.enabled = false` keeps it off whatever the environment says, and
-//! what a person wrote into their settings is stronger than what a shell happens to carry.
+//! So the daemon is off by default, `daemon.enabled = false` overrides the environment, and the user's settings take precedence over
+//! environment variables.
 
 use std::fmt;
 use std::io;
@@ -19,70 +19,47 @@ use std::path::{Path, PathBuf};
 use crate::daemon::{AddressError, DaemonAddress};
 use alongside_core::Secret;
 
-/// The variable with the address of a daemon. Setting it asks for the daemon.
+/// The daemon's address. Setting this variable enables the daemon.
 pub const URL_VARIABLE: &str = "QWEN_IDE_DAEMON_URL";
 
-/// The variable with the token of a daemon: the same that `qwen serve` reads.
+/// The daemon's token. `qwen serve` reads the same variable.
 pub const TOKEN_VARIABLE: &str = "QWEN_SERVER_TOKEN";
 
-/// What the settings say about the daemon.
+/// The `daemon.*` settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DaemonSettings {
-    /// `daemon.enabled`
     pub enabled: Option<bool>,
-    /// `daemon.url`
     pub url: Option<String>,
-    /// `daemon.token`
     pub token: Option<Secret>,
-    /// `daemon.token-file`
     pub token_file: Option<PathBuf>,
-    /// `daemon.ca-file`
     pub ca_file: Option<PathBuf>,
 }
 
-/// A daemon to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonTarget {
-    /// Where it is.
     pub address: DaemonAddress,
-    /// Its token.
     pub token: Option<Secret>,
-    /// The certificates that are trusted if the address says https.
+    /// The trusted certificates, for https.
     pub ca_file: Option<PathBuf>,
-    /// Where the address was written.
+    /// Where the address comes from.
     pub origin: Origin,
 }
 
-/// Where a value was written.
+/// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// In the settings.
     Settings,
-    /// In the environment.
     Environment,
-    /// Nowhere.
     Default,
 }
 
-/// Why there is no daemon although somebody asked for one.
+/// Why an enabled daemon cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The address breaks the rule.
     #[error("{origin}: {source}")]
-    Address {
-        /// Where it was written.
-        origin: Origin,
-        /// What is wrong with it.
-        source: AddressError,
-    },
-    /// The file with the token cannot be read.
+    Address { origin: Origin, source: AddressError },
     #[error("cannot read daemon.token-file {}: {source}", path.display())]
-    TokenFile {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    TokenFile { path: PathBuf, source: io::Error },
 }
 
 impl fmt::Display for Origin {
@@ -95,9 +72,9 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Decides whether to use a daemon, and which: `None` means that nobody asked for one.
+/// Decides whether to use a daemon, and which. `None` means that it is not enabled.
 ///
-/// The environment and the file are given as functions, so that this does nothing but decide.
+/// The environment and the token file are passed as functions, for tests.
 pub fn resolve_daemon(
     settings: &DaemonSettings,
     environment: impl Fn(&str) -> Option<String>,
@@ -174,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daemon_is_off_unless_somebody_asks_for_it() {
+    fn daemon_is_off_by_default() {
         assert_eq!(resolve(&DaemonSettings::default(), &[]).unwrap(), None);
         assert_eq!(
             resolve(
@@ -192,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_asks_for_it_and_the_setting_has_the_last_word() {
+    fn variable_enables_and_setting_overrides() {
         let target = resolve(&DaemonSettings::default(), &[(URL_VARIABLE, URL)])
             .unwrap()
             .unwrap();
@@ -208,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_comes_from_the_settings_then_the_environment_then_the_default() {
+    fn address_from_settings_then_environment_then_default() {
         let both = DaemonSettings {
             url: Some("http://localhost:1".to_owned()),
             ..enabled()
@@ -232,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_comes_from_the_settings_then_the_file_then_the_environment() {
+    fn token_from_settings_then_file_then_environment() {
         let variables = [(TOKEN_VARIABLE, " from the environment ")];
         let in_file = DaemonSettings {
             token_file: Some("/token".into()),
@@ -254,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place_and_without_secrets() {
+    fn settings_error_names_source_without_secrets() {
         let error = resolve(
             &DaemonSettings::default(),
             &[(URL_VARIABLE, "http://me:s3cret@127.0.0.1")],

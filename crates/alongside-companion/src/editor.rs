@@ -1,4 +1,4 @@
-//! Noticing that the editor is gone, so that its companion ends with it.
+//! Notices that a process has ended, such as the editor that the companion belongs to.
 
 /// Waits until a process ends.
 #[cfg(target_os = "linux")]
@@ -11,32 +11,31 @@ pub async fn ended(pid: u32) {
     };
     match pidfd_open(raw, PidfdFlags::empty()) {
         Ok(descriptor) => {
-            let (tell, told) = tokio::sync::oneshot::channel();
-            // The descriptor becomes readable when the process ends. A thread that waits costs nothing, and ends with us.
+            let (notify, notified) = tokio::sync::oneshot::channel();
+            // The descriptor becomes readable when the process ends.
             let waiting = std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
                 let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
                 while poll(&mut descriptors, None) == Err(rustix::io::Errno::INTR) {}
-                // Nobody may care any more.
-                let _ = tell.send(());
+                let _ = notify.send(());
             });
-            if waiting.is_err() || told.await.is_err() {
-                look_now_and_then(pid).await;
+            if waiting.is_err() || notified.await.is_err() {
+                poll_until_ended(pid).await;
             }
         }
         Err(rustix::io::Errno::SRCH) => {}
         // An old kernel.
-        Err(_) => look_now_and_then(pid).await,
+        Err(_) => poll_until_ended(pid).await,
     }
 }
 
 /// Waits until a process ends.
 #[cfg(not(target_os = "linux"))]
 pub async fn ended(pid: u32) {
-    look_now_and_then(pid).await;
+    poll_until_ended(pid).await;
 }
 
-/// For systems that do not tell.
-async fn look_now_and_then(pid: u32) {
+/// For systems without notification.
+async fn poll_until_ended(pid: u32) {
     use std::time::Duration;
 
     use alongside_discovery::process::{Alive, Processes, SystemProcesses};
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_end_of_a_process_is_noticed() {
+    async fn ended_process_is_noticed() {
         let mut child = tokio::process::Command::new("sleep")
             .arg("600")
             .kill_on_drop(true)
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_that_does_not_exist_has_ended() {
+    async fn missing_process_counts_as_ended() {
         ended(0x3fff_fffe).await;
     }
 }

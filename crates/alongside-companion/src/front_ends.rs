@@ -111,7 +111,7 @@ impl Backend for Companion {
                     "these variables are available only to the editor that started this companion",
                 ));
             }
-            Request::ChatState(_) => Response::ChatState(self.chat_state()),
+            Request::ChatState(_) => Response::ChatState(self.chat_state().await),
             Request::ChatConnect(params) => {
                 self.open_chat(&params.agent, None).await?;
                 Response::ChatConnect(Empty {})
@@ -122,7 +122,7 @@ impl Backend for Companion {
             }
             Request::ChatCommand(params) => Response::ChatCommand(self.chat_command(params.command).await?),
             Request::ChatWrites(params) => {
-                self.chat.set_writes(params.writes)?;
+                self.chat.set_writes(params.writes).await?;
                 Response::ChatWrites(Empty {})
             }
             Request::Diff(texts) => Response::Diff(chat::diff(texts).await?),

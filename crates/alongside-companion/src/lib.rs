@@ -138,7 +138,7 @@ impl Companion {
     ) -> Self {
         Self {
             me,
-            chat: chat::Chat::new(&places, &workspace, store.slot()),
+            chat: chat::Chat::new(&places, &workspace, store.slot(), Arc::clone(store.writer())),
             core: Mutex::new(Core::new(workspace, Box::new(real_file))),
             clock: Clock::start(),
             agents: OnceLock::new(),

@@ -57,6 +57,22 @@ pub struct Options {
 }
 
 /// A running companion. Dropping it closes everything at once; [`stop`](Self::stop) lets agents receive their decisions.
+///
+/// ```no_run
+/// # async fn embed() -> anyhow::Result<()> {
+/// use alongside_companion::{Options, RunningCompanion};
+///
+/// let options = Options {
+///     workspace: vec!["/path/to/project".into()],
+///     ..Options::default()
+/// };
+/// let running = RunningCompanion::start(options).await?;
+/// let front_end = running.record().connect(true).await?;
+/// running.stop_requested().await;
+/// running.stop().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct RunningCompanion {
     companion: Shared,
     server: alongside_mcp::Server,

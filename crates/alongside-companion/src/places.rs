@@ -1,7 +1,7 @@
 //! Where the companion keeps its own files.
 //!
-//! Everything lies below one state directory, and not below the runtime directory, because terminals of one user differ
-//! in whether they have the latter, and then a command would not find the companion that a person sees running.
+//! Everything is below the state directory, not the runtime directory: some of a user's terminals lack the latter, and a
+//! command there would not find a running companion.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,12 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use etcetera::{BaseStrategy, choose_base_strategy};
 
-/// The directories of the user.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Settings.
     pub configuration: PathBuf,
-    /// What outlives the process.
     pub state: PathBuf,
 }
 
@@ -34,33 +31,31 @@ impl Places {
         self.state.join("companions")
     }
 
-    /// Ports and tokens to be taken again after a restart.
+    /// What the next companion resumes: ports, tokens and undelivered decisions.
     pub fn resume(&self) -> PathBuf {
         self.state.join("resume")
     }
 
-    /// Open reviews.
     pub fn reviews(&self) -> PathBuf {
         self.state.join("reviews")
     }
 
-    /// What is kept of the chat.
+    /// The chat's journals.
     pub fn chat(&self) -> PathBuf {
         self.state.join("chat")
     }
 
-    /// Drafts that editors edit as files.
+    /// Drafts that editors open as files.
     pub fn drafts(&self) -> PathBuf {
         self.state.join("drafts")
     }
 
-    /// The user's settings.
     pub fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")
     }
 }
 
-/// Makes a directory that only this user can enter.
+/// Creates a directory that only this user can enter.
 pub fn private_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -69,7 +64,7 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Writes a file that only this user can read, whole or not at all.
+/// Writes a file atomically that only this user can read.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     private_directory(directory)?;
@@ -86,7 +81,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_kept_is_for_this_user_only() {
+    fn written_files_are_readable_by_this_user_only() {
         use std::os::unix::fs::PermissionsExt;
 
         let scratch = tempfile::tempdir().unwrap();

@@ -93,6 +93,16 @@ impl Writer {
         self.shared.changed.notify_one();
     }
 
+    /// Waits until everything appended so far is written.
+    pub(crate) async fn log_written(&self) {
+        let (done, written) = oneshot::channel();
+        self.append(move || {
+            let _ = done.send(());
+        });
+        // An error means that the thread has ended, and it ends only when everything is written.
+        let _ = written.await;
+    }
+
     /// Waits until everything added so far is written.
     pub(crate) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();

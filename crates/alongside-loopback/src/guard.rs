@@ -92,7 +92,7 @@ impl Guard {
         Ok(())
     }
 
-    /// For WebSockets that only the port's own page opens: browsers always send an `Origin` with them.
+    /// For `WebSocket`s that only the port's own page opens: browsers always send an `Origin` with them.
     pub fn require_origin(&self, headers: &HeaderMap) -> Result<(), GuardError> {
         if self.is_same_origin(headers) {
             Ok(())

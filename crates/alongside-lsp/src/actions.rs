@@ -1,4 +1,4 @@
-//! What a person can do: code actions, code lenses, and the commands behind both.
+//! Code actions, code lenses, and the commands behind both.
 
 use std::sync::Arc;
 
@@ -6,22 +6,28 @@ use alongside_core::ReviewId;
 use alongside_core::difference::unified;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
+use alongside_protocol::{
+    Accept, Backend, DecideHunkParams, Empty, ErrorKind, HunkAction, RequestError, ReviewRef, ReviewTexts, requests,
+};
+use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::face::{Asked, Face, Tone};
-use super::reviews::{self, ACCEPT, Pages, REJECT, SHOW, Side, chosen, short};
-use super::text::Range;
-use super::uri;
-use super::wire::Failure;
-use alongside_protocol::{Accept, DecideHunkParams, Empty, HunkAction, ReviewRef, ReviewTexts, requests};
-use alongside_protocol::{Backend, ErrorKind, RequestError};
+use crate::client::Client;
+use crate::front_end::{LspFrontEnd, PendingRequest};
+use crate::reviews::{self, ACCEPT, REJECT, ReviewLines, SHOW, Side, display_name};
+use crate::types::{
+    CodeAction, CodeActionOptions, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensOptions, Command,
+    ExecuteCommandOptions, ExecuteCommandParams, MessageActionItem, MessageType, Range, SaveOptions,
+    ServerCapabilities, ShowDocumentParams, TextDocumentSyncKind, TextDocumentSyncOptions,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+};
+use crate::uri;
 
-/// The kind of every action. A client that asks for other kinds only, on saving for one, gets none.
-pub(super) const KIND: &str = "quickfix";
+/// The kind of every action. A client that requests other kinds only, for example on save, gets none.
+pub(crate) const KIND: &str = "quickfix";
 
-/// How many reviews of other files are offered in a file.
-const OTHERS_SHOWN: usize = 5;
+/// Reviews of other files that are offered in a file.
+const MAX_OTHER_REVIEWS: usize = 5;
 
 const ACCEPT_COMMAND: &str = "alongside.accept";
 const REJECT_COMMAND: &str = "alongside.reject";
@@ -31,8 +37,7 @@ const HUNKS_COMMAND: &str = "alongside.hunks";
 const SEND_COMMAND: &str = "alongside.send";
 const PAGE_COMMAND: &str = "alongside.page";
 
-/// The commands behind the actions.
-pub(super) const COMMANDS: [&str; 7] = [
+pub(crate) const COMMANDS: [&str; 7] = [
     ACCEPT_COMMAND,
     REJECT_COMMAND,
     SHOW_COMMAND,
@@ -42,40 +47,9 @@ pub(super) const COMMANDS: [&str; 7] = [
     PAGE_COMMAND,
 ];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AskedActions {
-    text_document: Named,
-    range: Range,
-    #[serde(default)]
-    context: Circumstances,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    uri: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Circumstances {
-    #[serde(default)]
-    only: Option<Vec<String>>,
-    /// 2 if the client asks by itself, to see whether there is anything.
-    #[serde(default)]
-    trigger_kind: Option<u8>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Execution {
-    command: String,
-    #[serde(default)]
-    arguments: Vec<Value>,
-}
-
-/// What a command is about. It counts for one revision only: a person decides about what was shown.
+/// What a command is about. It applies to one revision only: the one that was shown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct About {
+struct ReviewTarget {
     review: ReviewId,
     revision: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,92 +58,99 @@ struct About {
     decision: Option<HunkAction>,
 }
 
-/// A selection that is sent on purpose.
+/// The argument of [`SEND_COMMAND`].
 #[derive(Debug, Deserialize, Serialize)]
 struct Selection {
     uri: String,
     range: Range,
 }
 
-impl<D: Backend> Face<D> {
-    /// The actions for a place; that somebody asks says that the person is there.
-    pub(super) async fn code_actions(&mut self, asked: AskedActions) -> Result<Value, Failure> {
+impl<B: Backend> LspFrontEnd<B> {
+    /// The actions for a range. The request also tells where the cursor is.
+    pub(crate) async fn code_actions(&mut self, params: CodeActionParams) -> Vec<CodeActionOrCommand> {
         let is_wanted = |kinds: &Vec<String>| kinds.iter().any(|kind| kind.is_empty() || kind == KIND);
-        if !asked.context.only.as_ref().is_none_or(is_wanted) {
-            return Ok(json!([]));
+        if !params.context.only.as_ref().is_none_or(is_wanted) {
+            return Vec::new();
         }
-        let address = &asked.text_document.uri;
-        self.look_at(address, asked.range).await;
+        let address = &params.text_document.uri;
+        self.user_is_at(address, params.range).await;
         let mut actions = Vec::new();
         let own = self.shown_in(address);
         for (id, side) in &own {
             if let Some(review) = self.reviews.get(id) {
                 if let Some(side) = side {
-                    self.offer_hunks(&mut actions, review, *side, asked.range);
+                    self.offer_hunks(&mut actions, review, *side, params.range);
                 }
                 self.offer(&mut actions, review, "");
             }
         }
-        // A client that asks by itself shows a light when there is anything; there shall be one only if there is.
-        if asked.context.trigger_kind != Some(2) {
+        // On an automatic request a client shows a light bulb if there are any actions, so only this file's count.
+        if !params.context.is_automatic() {
             let others = self.reviews.values().filter(|review| {
                 let id = review.summary.id;
                 !own.iter().any(|(own, _)| *own == id)
             });
-            for review in others.take(OTHERS_SHOWN) {
-                self.offer(&mut actions, review, &format!(" to {}", short(&review.summary.path)));
+            for review in others.take(MAX_OTHER_REVIEWS) {
+                self.offer(
+                    &mut actions,
+                    review,
+                    &format!(" to {}", display_name(&review.summary.path)),
+                );
             }
-            if self.has_selection(address, asked.range) {
+            if self.has_selection(address, params.range) {
                 let selection = Selection {
                     uri: address.clone(),
-                    range: asked.range,
+                    range: params.range,
                 };
-                actions.push(self.action("Send selection to agents", SEND_COMMAND, &json!(selection)));
+                actions.push(self.action("Send selection to agents".to_owned(), SEND_COMMAND, &selection));
             }
             if !self.reviews.is_empty() {
-                actions.push(self.action("Review changes in the browser", PAGE_COMMAND, &Value::Null));
+                actions.push(self.action("Review changes in the browser".to_owned(), PAGE_COMMAND, &()));
             }
         }
-        Ok(Value::Array(actions))
+        actions
     }
 
-    /// The lenses of a file: the same actions, beside the lines that they are about.
-    pub(super) fn lenses(&self, address: &str) -> Value {
+    /// The same actions as lenses above their lines.
+    pub(crate) fn code_lenses(&self, address: &str) -> Vec<CodeLens> {
         let mut lenses = Vec::new();
         for (id, side) in self.shown_in(address) {
             let Some(review) = self.reviews.get(&id) else { continue };
-            let mut lens = |range: Range, title: &str, command: &str, argument: &Value| {
-                let command = json!({ "title": title, "command": command, "arguments": [argument] });
-                lenses.push(json!({ "range": range, "command": command }));
+            let mut lens = |range: Range, title: &str, name: &'static str, target: &ReviewTarget| {
+                let command = command(title.to_owned(), name, target);
+                lenses.push(CodeLens { range, command });
             };
-            let pages = Pages::of(review);
-            let about = json!(About::of(review));
+            let lines = ReviewLines::new(review);
+            let target = ReviewTarget::new(review);
             for (title, command) in [(ACCEPT, ACCEPT_COMMAND), (REJECT, REJECT_COMMAND), (SHOW, SHOW_COMMAND)] {
-                lens(Range::default(), title, command, &about);
+                lens(Range::default(), title, command, &target);
             }
             let hunks = side
                 .into_iter()
                 .flat_map(|side| review.hunks.iter().map(move |hunk| (hunk, side)));
             for (hunk, side) in hunks {
-                let range = pages.place(hunk, side, self.client.encoding);
+                let range = lines.range(hunk, side, self.client.encoding);
                 for (title, decision) in choices(hunk.state) {
-                    let about = About {
+                    let target = ReviewTarget {
                         hunks: vec![hunk.id],
                         decision: Some(decision),
-                        ..About::of(review)
+                        ..ReviewTarget::new(review)
                     };
-                    lens(range, title, HUNKS_COMMAND, &json!(about));
+                    lens(range, title, HUNKS_COMMAND, &target);
                 }
             }
         }
-        Value::Array(lenses)
+        lenses
     }
 
-    /// The reviews that a file is about, and which of their sides it shows, if it shows lines at all.
+    /// The reviews shown in a file, each with the side whose lines the file contains, if any.
     fn shown_in(&self, address: &str) -> Vec<(ReviewId, Option<Side>)> {
         let document = self.documents.get(address);
         if let Some(review) = document.and_then(|document| self.scratch.review_of(&document.real)) {
-            let is_draft = self.sheets.get(&review).is_some_and(|sheet| sheet.address == address);
+            let is_draft = self
+                .draft_files
+                .get(&review)
+                .is_some_and(|file| file.address == address);
             return vec![(review, is_draft.then_some(Side::Draft))];
         }
         let reviews = self.reviews.iter();
@@ -179,11 +160,11 @@ impl<D: Backend> Face<D> {
             .collect()
     }
 
-    /// Offers to decide the hunks that a range touches.
-    fn offer_hunks(&self, actions: &mut Vec<Value>, review: &ReviewTexts, side: Side, range: Range) {
-        let pages = Pages::of(review);
+    /// Adds actions for the hunks that a range touches.
+    fn offer_hunks(&self, actions: &mut Vec<CodeActionOrCommand>, review: &ReviewTexts, side: Side, range: Range) {
+        let lines = ReviewLines::new(review);
         let touched = review.hunks.iter().filter(|hunk| {
-            let place = pages.place(hunk, side, self.client.encoding);
+            let place = lines.range(hunk, side, self.client.encoding);
             place.start.line <= range.end.line && range.start.line <= place.end.line
         });
         let touched: Vec<_> = touched.collect();
@@ -206,18 +187,18 @@ impl<D: Backend> Face<D> {
                 1 => format!("{word} hunk"),
                 count => format!("{word} {count} hunks"),
             };
-            let about = About {
+            let target = ReviewTarget {
                 hunks,
                 decision: Some(decision),
-                ..About::of(review)
+                ..ReviewTarget::new(review)
             };
-            actions.push(self.action(&title, HUNKS_COMMAND, &json!(about)));
+            actions.push(self.action(title, HUNKS_COMMAND, &target));
         }
     }
 
-    /// Offers what can be done with a whole change.
-    fn offer(&self, actions: &mut Vec<Value>, review: &ReviewTexts, to: &str) {
-        let about = json!(About::of(review));
+    /// Adds actions for a whole change.
+    fn offer(&self, actions: &mut Vec<CodeActionOrCommand>, review: &ReviewTexts, to: &str) {
+        let target = ReviewTarget::new(review);
         let (size, agent) = (
             review.summary.size,
             printable_line(&review.summary.agent_identity().to_string()),
@@ -230,24 +211,28 @@ impl<D: Backend> Face<D> {
             (format!("Edit change{to}"), EDIT_COMMAND),
         ];
         for (title, command) in titles {
-            actions.push(self.action(&title, command, &about));
+            actions.push(self.action(title, command, &target));
         }
     }
 
-    fn action(&self, title: &str, command: &str, argument: &Value) -> Value {
-        let command = json!({ "title": title, "command": command, "arguments": [argument] });
+    fn action(&self, title: String, name: &'static str, argument: &impl Serialize) -> CodeActionOrCommand {
+        let command = command(title.clone(), name, argument);
         if self.client.abilities.code_action_literals {
-            json!({ "title": title, "kind": KIND, "command": command })
+            CodeActionOrCommand::CodeAction(CodeAction {
+                title,
+                kind: KIND,
+                command,
+            })
         } else {
-            command
+            CodeActionOrCommand::Command(command)
         }
     }
 
-    /// Carries a command out. What is refused is said in a message, because clients keep errors to themselves.
-    pub(super) async fn execute(&mut self, execution: Execution) -> Result<(), Failure> {
-        let argument = execution.arguments.into_iter().next().unwrap_or_default();
-        let wrong = |error: serde_json::Error| Failure::new(-32602, format!("invalid argument: {error}"));
-        let outcome = match execution.command.as_str() {
+    /// Errors are shown as messages, because clients do not show failed commands.
+    pub(crate) async fn execute_command(&mut self, params: ExecuteCommandParams) -> Result<(), RpcError> {
+        let argument = params.arguments.into_iter().next().unwrap_or_default();
+        let wrong = |error: serde_json::Error| RpcError::new(INVALID_PARAMS, format!("invalid argument: {error}"));
+        let outcome = match params.command.as_str() {
             SEND_COMMAND => {
                 let selection: Selection = serde_json::from_value(argument).map_err(wrong)?;
                 self.send(&selection).await;
@@ -255,42 +240,41 @@ impl<D: Backend> Face<D> {
             }
             PAGE_COMMAND => self.open_page().await,
             command if COMMANDS.contains(&command) => {
-                let about: About = serde_json::from_value(argument).map_err(wrong)?;
-                self.decide(command, about).await
+                let target: ReviewTarget = serde_json::from_value(argument).map_err(wrong)?;
+                self.decide(command, target).await
             }
-            other => return Err(Failure::new(-32601, format!("unknown command `{other}`"))),
+            other => return Err(RpcError::new(METHOD_NOT_FOUND, format!("unknown command `{other}`"))),
         };
-        if let Err(refusal) = outcome {
-            self.say(Tone::Error, &capitalised(&refusal.message));
+        if let Err(error) = outcome {
+            self.show_message(MessageType::Error, &capitalized(&error.message));
         }
         Ok(())
     }
 
-    /// The answer to the question about a change.
-    pub(super) async fn answered_question(&mut self, review: ReviewId, revision: u32, answer: &Value) {
-        let command = match chosen(answer) {
-            Some(reviews::SHOW) => SHOW_COMMAND,
-            Some(reviews::ACCEPT) => ACCEPT_COMMAND,
-            Some(reviews::REJECT) => REJECT_COMMAND,
+    pub(crate) async fn answer_question(&mut self, review: ReviewId, revision: u32, answer: &MessageActionItem) {
+        let command = match answer.title.as_str() {
+            reviews::SHOW => SHOW_COMMAND,
+            reviews::ACCEPT => ACCEPT_COMMAND,
+            reviews::REJECT => REJECT_COMMAND,
             _ => return,
         };
-        let about = About {
+        let target = ReviewTarget {
             review,
             revision,
             hunks: Vec::new(),
             decision: None,
         };
-        if let Err(refusal) = self.decide(command, about).await {
-            self.say(Tone::Error, &capitalised(&refusal.message));
+        if let Err(error) = self.decide(command, target).await {
+            self.show_message(MessageType::Error, &capitalized(&error.message));
         }
     }
 
-    async fn decide(&mut self, command: &str, about: About) -> Result<(), RequestError> {
-        let review = about.review;
-        // What is saved in the file of a draft counts, even if nobody told us yet.
-        self.look_at_sheet(review).await;
+    async fn decide(&mut self, command: &str, target: ReviewTarget) -> Result<(), RequestError> {
+        let review = target.review;
+        // A draft file may have been saved without a notification so far.
+        self.sync_draft_file(review).await;
         let known = self.reviews.get(&review).map(|review| review.summary.revision);
-        if known.is_some_and(|known| known != about.revision) {
+        if known.is_some_and(|known| known != target.revision) {
             let message = "the agent has since revised this change; review it again";
             return Err(RequestError::new(ErrorKind::Stale, message));
         }
@@ -307,11 +291,11 @@ impl<D: Backend> Face<D> {
                 let asked = ReviewRef { review };
                 self.call::<requests::ReviewReject>(asked).await.map(drop)
             }
-            SHOW_COMMAND => self.show_difference(review),
-            EDIT_COMMAND => self.open_sheet(review),
+            SHOW_COMMAND => self.show_diff(review),
+            EDIT_COMMAND => self.open_draft_file(review),
             _ => {
-                let decision = about.decision.unwrap_or(HunkAction::Keep);
-                for hunk in about.hunks {
+                let decision = target.decision.unwrap_or(HunkAction::Keep);
+                for hunk in target.hunks {
                     let decision = DecideHunkParams { review, hunk, decision };
                     self.call::<requests::ReviewHunk>(decision).await?;
                 }
@@ -320,42 +304,58 @@ impl<D: Backend> Face<D> {
         }
     }
 
-    /// Shows a change as a difference.
-    fn show_difference(&mut self, id: ReviewId) -> Result<(), RequestError> {
+    fn show_diff(&mut self, id: ReviewId) -> Result<(), RequestError> {
         let review = self.known(id)?;
         let name = printable_line(&review.summary.path);
         let old_name = if review.summary.new_file { "/dev/null" } else { &name };
         let base = review.base.as_deref().unwrap_or_default();
-        let mut difference = String::new();
+        let mut diff = String::new();
         for note in &review.notes {
-            difference.push_str(&format!("# {note}\n"));
+            diff.push_str(&format!("# {note}\n"));
         }
-        difference.push_str(&unified(base, &review.draft, old_name, &name));
+        diff.push_str(&unified(base, &review.draft, old_name, &name));
         let path = Arc::clone(&review.summary.path);
-        let written = self.scratch.write(id, &path, ".diff", &difference);
+        let written = self.scratch.write(id, &path, ".diff", &diff);
         let file = written.map_err(|error| not_written(&error))?;
         self.show_file(&file.to_string_lossy(), Range::default(), "to view the change");
         Ok(())
     }
 
-    /// Asks the editor to open a file; a person who has to open it by hand is told which.
-    pub(super) fn show_file(&mut self, path: &str, selection: Range, why: &str) {
-        let params = json!({ "uri": uri::of_path(path), "takeFocus": true, "selection": selection });
+    /// Has the editor open a file, or shows a message that says which file to open.
+    pub(crate) fn show_file(&mut self, path: &str, selection: Range, why: &str) {
+        let params = ShowDocumentParams {
+            uri: uri::of_path(path),
+            take_focus: Some(true),
+            selection: Some(selection),
+            ..ShowDocumentParams::default()
+        };
         let otherwise = format!("Open {path} {why}.");
-        self.ask("window/showDocument", &params, Asked::Show { otherwise });
+        self.request(
+            "window/showDocument",
+            &params,
+            PendingRequest::ShowDocument { otherwise },
+        );
     }
 
     async fn open_page(&mut self) -> Result<(), RequestError> {
         let link = self.call::<requests::PageLink>(Empty {}).await?;
-        let params = json!({ "uri": link.url, "external": true });
-        // Not the link itself: messages are kept, and it opens the page to whoever has it.
+        let params = ShowDocumentParams {
+            uri: link.url,
+            external: Some(true),
+            ..ShowDocumentParams::default()
+        };
+        // Without the link: editors keep messages, and the link is a credential.
         let otherwise = "Run `alongside page --open` to review in the browser.".to_owned();
-        self.ask("window/showDocument", &params, Asked::Show { otherwise });
+        self.request(
+            "window/showDocument",
+            &params,
+            PendingRequest::ShowDocument { otherwise },
+        );
         Ok(())
     }
 
     async fn send(&mut self, selection: &Selection) {
-        self.look_at(&selection.uri, selection.range).await;
+        self.user_is_at(&selection.uri, selection.range).await;
         let Some(document) = self.documents.get(&selection.uri) else {
             return;
         };
@@ -364,9 +364,9 @@ impl<D: Backend> Face<D> {
         let plural = if lines == 1 { "" } else { "s" };
         let message = format!(
             "Agents will see {lines} line{plural} of {} with your next message.",
-            short(&document.path)
+            display_name(&document.path)
         );
-        self.say(Tone::Information, &message);
+        self.show_message(MessageType::Info, &message);
     }
 
     fn has_selection(&self, address: &str, range: Range) -> bool {
@@ -378,14 +378,14 @@ impl<D: Backend> Face<D> {
         })
     }
 
-    pub(super) fn known(&self, review: ReviewId) -> Result<&ReviewTexts, RequestError> {
+    pub(crate) fn known(&self, review: ReviewId) -> Result<&ReviewTexts, RequestError> {
         let gone = || RequestError::new(ErrorKind::Closed, "this change is already closed");
         self.reviews.get(&review).ok_or_else(gone)
     }
 }
 
-impl About {
-    fn of(review: &ReviewTexts) -> Self {
+impl ReviewTarget {
+    fn new(review: &ReviewTexts) -> Self {
         Self {
             review: review.summary.id,
             revision: review.summary.revision,
@@ -395,7 +395,7 @@ impl About {
     }
 }
 
-/// What can be decided about a hunk in a state.
+/// The actions that a hunk's state allows.
 fn choices(state: HunkState) -> impl Iterator<Item = (&'static str, HunkAction)> {
     let (accept, reject, keep) = match state {
         HunkState::Accepted => (false, true, false),
@@ -413,12 +413,49 @@ fn choices(state: HunkState) -> impl Iterator<Item = (&'static str, HunkAction)>
     .map(|(_, title, choice)| (title, choice))
 }
 
-pub(super) fn not_written(error: &std::io::Error) -> RequestError {
+pub(crate) fn not_written(error: &std::io::Error) -> RequestError {
     RequestError::new(ErrorKind::Failed, format!("cannot write its file: {error}"))
 }
 
-fn capitalised(sentence: &str) -> String {
+fn capitalized(sentence: &str) -> String {
     let mut characters = sentence.chars();
     let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", characters.as_str().trim_end_matches('.'))
+}
+
+fn command(title: String, command: &'static str, argument: &impl Serialize) -> Command {
+    Command {
+        title,
+        command,
+        arguments: [serde_json::to_value(argument).unwrap_or_default()],
+    }
+}
+
+/// What the server offers in `initialize`.
+pub(crate) fn capabilities(client: &Client) -> ServerCapabilities {
+    ServerCapabilities {
+        position_encoding: client.encoding.name(),
+        text_document_sync: TextDocumentSyncOptions {
+            open_close: true,
+            change: TextDocumentSyncKind::Incremental,
+            save: SaveOptions { include_text: true },
+        },
+        // These two never have a result; their requests tell where the cursor is.
+        hover_provider: true,
+        document_highlight_provider: true,
+        code_action_provider: CodeActionOptions {
+            code_action_kinds: &[KIND],
+        },
+        code_lens_provider: CodeLensOptions {
+            resolve_provider: false,
+        },
+        execute_command_provider: ExecuteCommandOptions { commands: &COMMANDS },
+        // Otherwise some clients start another server for every folder.
+        workspace: WorkspaceServerCapabilities {
+            workspace_folders: WorkspaceFoldersServerCapabilities {
+                supported: true,
+                change_notifications: true,
+            },
+        },
+    }
 }

@@ -1,65 +1,63 @@
-//! What an editor says of itself in `initialize`, and what is known of it besides.
+//! What an editor reports about itself in `initialize`, and what is known about it in addition.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::text::Encoding;
-use super::uri;
+use crate::text::Encoding;
+use crate::uri;
 
-/// An editor that speaks the language server protocol.
+/// The editor on the other end.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// A short lowercase name for it, as agents are given it.
+    /// A short lowercase name for agents.
     pub name: String,
-    /// Its name, as agents show it.
+    /// The name that agents show.
     pub display_name: String,
-    /// Its process, if it says.
     pub pid: Option<u32>,
-    /// The projects that it has open.
+    /// The projects it has open.
     pub folders: Vec<PathBuf>,
-    /// Whether its folders are followed when they change.
+    /// Whether to follow changes of its folders.
     pub follows_folders: bool,
     pub(super) encoding: Encoding,
     pub(super) abilities: Abilities,
-    pub(super) habits: &'static Known,
+    pub(super) profile: &'static EditorProfile,
 }
 
-/// What an editor can do, as far as it matters here.
+/// The client capabilities that matter here.
 #[derive(Clone, Copy, Debug, Default)]
-#[allow(clippy::struct_excessive_bools)] // They are independent of one another.
+#[expect(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub(super) struct Abilities {
-    /// It shows code actions that are more than a command.
+    /// Shows code actions that are more than a command.
     pub(super) code_action_literals: bool,
-    /// It checks the version of a document before it changes it.
+    /// Checks the version of a document before changing it.
     pub(super) versioned_edits: bool,
-    /// It asks for code lenses again when told.
+    /// Requests code lenses again on `workspace/codeLens/refresh`.
     pub(super) refreshes_lenses: bool,
-    /// It shows a question with buttons.
+    /// Shows questions with buttons.
     pub(super) asks_questions: bool,
 }
 
-/// What is known of an editor that the protocol does not say.
+/// What is known about an editor that the protocol does not report.
 #[derive(Debug)]
-pub(super) struct Known {
-    /// How its name begins, in lower case.
+pub(super) struct EditorProfile {
+    /// The prefix of its client name, in lower case.
     client: &'static str,
     name: &'static str,
     display_name: &'static str,
-    /// How a person gets to code actions.
+    /// How the user opens code actions.
     pub(super) code_actions: &'static str,
-    /// Whether it asks for hovers where the cursor is. In graphical editors they follow the mouse.
+    /// Whether it requests hovers at the cursor. In graphical editors they follow the mouse.
     pub(super) hovers_at_the_cursor: bool,
-    /// Whether the end of a range is the last selected character, and not what comes behind it.
+    /// Whether a range ends at the last selected character instead of after it.
     pub(super) selects_to_the_last: bool,
-    /// Whether a question is shown beside what a person does. Elsewhere it takes the keyboard from somebody who is typing,
-    /// or is shown when somebody looks for it; then none is asked.
+    /// Whether a question does not interrupt the user. Other editors let it take the keyboard, or hide it; then none is asked.
     shows_questions: bool,
-    /// How a person sees what was written to a file that is open.
+    /// How to see what was written to an open file.
     pub(super) reload: &'static str,
 }
 
-const UNKNOWN: Known = Known {
+const DEFAULT_PROFILE: EditorProfile = EditorProfile {
     client: "",
     name: "",
     display_name: "",
@@ -70,8 +68,8 @@ const UNKNOWN: Known = Known {
     reload: "",
 };
 
-const KNOWN: [Known; 5] = [
-    Known {
+const PROFILES: [EditorProfile; 5] = [
+    EditorProfile {
         client: "helix",
         name: "helix",
         display_name: "Helix",
@@ -79,9 +77,9 @@ const KNOWN: [Known; 5] = [
         hovers_at_the_cursor: true,
         shows_questions: false,
         reload: " (run :reload-all to see it)",
-        ..UNKNOWN
+        ..DEFAULT_PROFILE
     },
-    Known {
+    EditorProfile {
         client: "kak",
         name: "kakoune",
         display_name: "Kakoune",
@@ -89,54 +87,54 @@ const KNOWN: [Known; 5] = [
         hovers_at_the_cursor: true,
         selects_to_the_last: true,
         shows_questions: false,
-        ..UNKNOWN
+        ..DEFAULT_PROFILE
     },
-    Known {
+    EditorProfile {
         client: "eglot",
         name: "emacs",
         display_name: "Emacs",
         code_actions: "M-x eglot-code-actions",
         hovers_at_the_cursor: true,
         shows_questions: false,
-        ..UNKNOWN
+        ..DEFAULT_PROFILE
     },
-    Known {
+    EditorProfile {
         client: "emacs",
         name: "emacs",
         display_name: "Emacs",
         code_actions: "M-x lsp-execute-code-action",
         hovers_at_the_cursor: true,
         shows_questions: false,
-        ..UNKNOWN
+        ..DEFAULT_PROFILE
     },
-    Known {
+    EditorProfile {
         client: "neovim",
         name: "neovim",
         display_name: "Neovim",
         code_actions: "gra",
         hovers_at_the_cursor: true,
         shows_questions: false,
-        ..UNKNOWN
+        ..DEFAULT_PROFILE
     },
 ];
 
 impl Client {
-    /// Reads the parameters of `initialize`. What is missing or malformed counts as not said.
+    /// Reads the parameters of `initialize`. Malformed ones are treated as missing.
     pub(super) fn read(params: &Value) -> Self {
         let capabilities = &params["capabilities"];
-        let said = params["clientInfo"]["name"].as_str().unwrap_or_default().trim();
-        let lower = said.to_lowercase();
-        let habits = KNOWN
+        let reported = params["clientInfo"]["name"].as_str().unwrap_or_default().trim();
+        let lower = reported.to_lowercase();
+        let profile = PROFILES
             .iter()
-            .find(|known| lower.starts_with(known.client))
-            .unwrap_or(&UNKNOWN);
-        let name = match habits.name {
+            .find(|profile| lower.starts_with(profile.client))
+            .unwrap_or(&DEFAULT_PROFILE);
+        let name = match profile.name {
             "" => slug(&lower),
             known => known.to_owned(),
         };
-        let display_name = match habits.display_name {
-            "" if said.is_empty() => "an editor".to_owned(),
-            "" => said.to_owned(),
+        let display_name = match profile.display_name {
+            "" if reported.is_empty() => "an editor".to_owned(),
+            "" => reported.to_owned(),
             known => known.to_owned(),
         };
         let flag = |pointer: &str| capabilities.pointer(pointer).and_then(Value::as_bool) == Some(true);
@@ -152,9 +150,9 @@ impl Client {
                 code_action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
                 versioned_edits: flag("/workspace/workspaceEdit/documentChanges"),
                 refreshes_lenses: flag("/workspace/codeLens/refreshSupport"),
-                asks_questions: has("/window/showMessage") && habits.shows_questions,
+                asks_questions: has("/window/showMessage") && profile.shows_questions,
             },
-            habits,
+            profile,
         }
     }
 }
@@ -178,11 +176,11 @@ fn folders(params: &Value) -> Vec<PathBuf> {
     projects
 }
 
-/// The repository that a folder is in, or the folder itself. Clients name the folder that a language counts from, a crate's
-/// for one; but people start agents anywhere in their project.
+/// The repository that contains a folder, or the folder itself. Clients report the root of a language's project, such as a crate, but
+/// users start agents anywhere in the repository.
 pub(super) fn project_of(folder: PathBuf) -> PathBuf {
     const MARKS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-    // Some people keep their whole home in a repository; what is below it is not one project.
+    // Some users keep their home directory in a repository; that is not one project.
     let home = std::env::home_dir();
     let repository = folder
         .ancestors()
@@ -191,7 +189,7 @@ pub(super) fn project_of(folder: PathBuf) -> PathBuf {
     repository.map(Path::to_owned).unwrap_or(folder)
 }
 
-/// A name that can stand in a file name.
+/// A name that is safe in a file name.
 fn slug(name: &str) -> String {
     let words: Vec<&str> = name
         .split(|character: char| !character.is_ascii_alphanumeric())
@@ -211,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_editor_is_called_what_people_call_it() {
+    fn known_editors_have_their_usual_names() {
         let names = |said: Value| {
             let client = Client::read(&json!({ "clientInfo": { "name": said } }));
             (client.name, client.display_name)
@@ -229,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_asked_only_where_it_is_seen_and_does_not_take_the_keyboard() {
+    fn questions_are_asked_only_where_they_do_not_interrupt() {
         let asks = |name: &str, window: Value| {
             let params = json!({ "clientInfo": { "name": name }, "capabilities": { "window": window } });
             Client::read(&params).abilities.asks_questions
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_a_repository_stands_for_the_whole_of_it() {
+    fn folder_in_a_repository_means_the_repository() {
         let scratch = tempfile::tempdir().unwrap();
         let inside = scratch.path().join("crates/one");
         std::fs::create_dir_all(&inside).unwrap();
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_come_from_wherever_the_client_says_them() {
+    fn folders_are_read_from_every_form() {
         let folders = |params: Value| Client::read(&params).folders;
         let listed =
             json!({ "workspaceFolders": [{ "uri": "file:///a%20b" }, { "uri": "x:y" }], "rootUri": "file:///c" });

@@ -1,43 +1,42 @@
-//! The files that an editor has open, as far as it tells.
+//! The files that an editor has open.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::text::{self, ContentChange, Encoding, Position, Range};
-use super::{habits, uri};
+use crate::text::{self, Encoding};
+use crate::types::{Position, Range, TextDocumentContentChangeEvent};
+use crate::{normalize, uri};
 
-/// A file larger than this is not compared with its buffer.
-const LARGEST_FILE: u64 = 64 * 1024 * 1024;
+/// A larger file is not compared with its buffer.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The open files by their address.
+/// The open files by URI.
 #[derive(Default)]
 pub(super) struct Documents(BTreeMap<String, Document>);
 
-/// One open file.
 pub(super) struct Document {
-    /// Its absolute path, as the editor says it.
+    /// Absolute, as the editor spells it.
     pub(super) path: String,
-    /// The same with links followed, for comparing.
+    /// The same with symlinks resolved, for comparing.
     pub(super) real: PathBuf,
-    /// What the buffer holds.
     pub(super) text: String,
-    /// The editor's count of its changes.
+    /// Counts the editor's changes.
     pub(super) version: i64,
     on_disk: OnDisk,
 }
 
-/// What a file holds on disk.
+/// The text of a file on disk.
 enum OnDisk {
     Missing,
     Text(Arc<str>),
-    /// Something that is not compared: another encoding, or too much of it.
+    /// Not compared: not UTF-8, or too large.
     Other,
 }
 
 impl Documents {
-    /// Remembers an opened file; `None` for what is no file.
+    /// Adds an opened file; `None` if the URI is not a file's.
     pub(super) fn open(&mut self, address: &str, version: i64, text: String) -> Option<&Document> {
         let path = uri::to_path(address)?;
         let document = Document {
@@ -63,7 +62,7 @@ impl Documents {
         self.0.remove(address)
     }
 
-    /// The address under which the editor has a file open, by whatever name.
+    /// The URI of an open file in the editor's spelling.
     pub(super) fn address_of(&self, path: &str) -> Option<&str> {
         let exact = uri::of_path(path);
         if let Some((address, _)) = self.0.get_key_value(&exact) {
@@ -77,15 +76,20 @@ impl Documents {
 }
 
 impl Document {
-    /// Carries changes out; gives the byte behind the last one.
-    pub(super) fn change(&mut self, version: i64, changes: Vec<ContentChange>, encoding: Encoding) -> usize {
+    /// Applies changes and returns the byte offset after the last one.
+    pub(super) fn change(
+        &mut self,
+        version: i64,
+        changes: Vec<TextDocumentContentChangeEvent>,
+        encoding: Encoding,
+    ) -> usize {
         self.version = version;
         changes
             .into_iter()
             .fold(0, |_, change| text::apply(&mut self.text, change, encoding))
     }
 
-    /// The buffer was written to disk. With the saved text, what went wrong with the changes before is healed.
+    /// The buffer was saved. The saved text also repairs errors of earlier changes.
     pub(super) fn saved(&mut self, saved: Option<String>) {
         if let Some(saved) = saved {
             self.text = saved;
@@ -93,14 +97,14 @@ impl Document {
         self.on_disk = OnDisk::read(&self.path);
     }
 
-    /// What the buffer holds, if it is not what is on disk.
+    /// The text of the buffer if it differs from the file on disk.
     pub(super) fn unsaved(&self) -> Option<Arc<str>> {
         let model = match &self.on_disk {
             OnDisk::Missing => "",
             OnDisk::Text(text) => text,
             OnDisk::Other => return None,
         };
-        let meant = habits::meant(&self.text, model);
+        let meant = normalize::denormalize(&self.text, model);
         (meant != model).then(|| meant.into())
     }
 
@@ -111,7 +115,7 @@ impl Document {
         &self.text[start..end]
     }
 
-    /// A position as agents count: from 1, in UTF-16 code units.
+    /// A position as agents count: 1-based, in UTF-16 code units.
     pub(super) fn cursor(&self, position: Position, encoding: Encoding) -> (usize, usize) {
         let offset = text::offset(&self.text, position, encoding);
         let counted = text::position(&self.text, offset, Encoding::Utf16);
@@ -123,7 +127,7 @@ impl OnDisk {
     fn read(path: &str) -> Self {
         match fs::metadata(path) {
             Err(_) => Self::Missing,
-            Ok(metadata) if !metadata.is_file() || metadata.len() > LARGEST_FILE => Self::Other,
+            Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES => Self::Other,
             Ok(_) => match fs::read_to_string(path) {
                 Ok(text) => Self::Text(text.into()),
                 Err(_) => Self::Other,
@@ -132,7 +136,7 @@ impl OnDisk {
     }
 }
 
-/// A path with links followed, as far as it exists.
+/// A path with symlinks resolved, if it exists.
 pub(super) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_is_unsaved_only_while_it_holds_something_else_than_the_file() {
+    fn buffer_is_unsaved_while_it_differs_from_the_file() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a.txt");
         fs::write(&path, "\u{feff}one\r\ntwo").unwrap();
@@ -151,7 +155,7 @@ mod tests {
         documents.open(&address, 1, "one\ntwo\n".to_owned()).unwrap();
         let document = documents.get_mut(&address).unwrap();
         assert_eq!(document.unsaved(), None, "as Kakoune shows it");
-        let change = ContentChange {
+        let change = TextDocumentContentChangeEvent {
             range: None,
             text: "one\n2\n".to_owned(),
         };
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_another_encoding_is_left_alone() {
+    fn file_that_is_not_utf8_is_not_compared() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("latin.txt");
         fs::write(&path, b"caf\xe9\n").unwrap();

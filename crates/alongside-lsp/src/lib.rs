@@ -1,175 +1,173 @@
-//! The language server: a front end for every editor that has a language client and no plugin of ours.
+//! A language server without a language: the front end for editors that have a language client but no plugin.
 //!
-//! Such a client was made for something else, and tells little: which files are open and what they hold, always; where the
-//! cursor is and what is selected, when it asks about that place. And it shows little: hints beside lines, a menu of
-//! actions, a message, a file. So a waiting change is hints at its hunks (`reviews`), deciding is an action
-//! (`actions`), and editing is a file in a private directory whose text is the draft (`drafts`).
+//! Such a client reports which files are open and what they contain, and the cursor and the selection only when it asks about that
+//! position. It can show diagnostics, code actions, messages and files. So pending changes are hints on their hunks (`reviews`),
+//! decisions are code actions (`actions`), and a draft is edited as a file in a private directory (`drafts`).
 //!
-//! The real language servers of a person come first: this one formats, completes and explains nothing, and answers at once.
-//!
-//! `wire` is the carrier. It and the few types of the protocol that are needed are our own: the usual crates are made for
-//! threads and blocking pipes, or bring a second asynchronous framework, and either is larger than all of this.
+//! Real language servers come first: this one offers no completion, formatting or hover text, and responds immediately.
 
 mod actions;
 mod client;
+mod connection;
 mod documents;
 mod drafts;
-mod face;
-mod habits;
+mod front_end;
+mod normalize;
 mod reviews;
 mod scratch;
 mod text;
+mod types;
 mod uri;
-mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use alongside_protocol::{Backend, Empty, Notification};
+use alongside_wire::rpc::{INVALID_REQUEST, InvalidMessage, Message, RequestId, RpcError};
+use alongside_wire::sender::RpcSender;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
-use alongside_protocol::Backend;
-use alongside_protocol::{Empty, Notification};
-use face::Face;
-use wire::{Failure, Incoming};
+use connection::log_unsent;
+use front_end::LspFrontEnd;
 
 pub use client::Client;
+pub use connection::Connection;
 pub use scratch::Scratch;
-pub use wire::Wire;
 
-/// How long an editor that has said goodbye is waited for.
-const LEAVING_TIME: Duration = Duration::from_secs(10);
+/// How long to wait for `exit` after `shutdown`.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An editor that has introduced itself and waits for an answer.
-pub struct Greeting {
-    /// Who it is.
+/// The specification's `ServerNotInitialized` and `RequestFailed`.
+const SERVER_NOT_INITIALIZED: i64 = -32_002;
+const REQUEST_FAILED: i64 = -32_803;
+
+/// An editor that has sent `initialize` and waits for the response.
+pub struct PendingInitialize {
     pub client: Client,
-    id: Value,
+    id: RequestId,
 }
 
-/// How a conversation ended.
-pub enum Ending {
-    /// The editor said goodbye, as it should, and waits for an answer.
-    Goodbye(Farewell),
-    /// It left without a word.
+pub enum SessionEnd {
+    /// The editor sent `shutdown` and waits for the response.
+    Shutdown(PendingShutdown),
+    /// The connection was closed without `shutdown`.
     Abrupt,
 }
 
-/// An editor that is about to leave. Some kill the server as soon as they have their answer, so everything has to be in
-/// order before it.
-pub struct Farewell {
-    wire: Wire,
-    id: Value,
+/// Some editors kill the server as soon as they have the response to `shutdown`, so everything else must be done before it.
+pub struct PendingShutdown {
+    connection: Connection,
+    id: RequestId,
 }
 
-impl Farewell {
-    /// Answers, and waits until the editor has left.
-    pub async fn say(self) {
-        let Self { mut wire, id } = self;
-        wire.outgoing.answer(&id, Ok(Value::Null));
-        let leaving = async {
-            loop {
-                match wire.next().await {
-                    None => break,
-                    Some(Incoming::Notification { method, .. }) if method == "exit" => break,
-                    Some(Incoming::Request { id, .. }) => {
-                        let failure = Failure::new(-32600, "the server is already shutting down");
-                        wire.outgoing.answer(&id, Err(failure));
+impl PendingShutdown {
+    /// Responds, and waits until the editor has closed the connection.
+    pub async fn finish(self) {
+        let Self { mut connection, id } = self;
+        connection.respond(&id, &());
+        let exit = async {
+            while let Some(frame) = connection.next().await {
+                match Message::parse_bytes(&frame) {
+                    Ok(Message::Notification(notification)) if notification.method == "exit" => break,
+                    Ok(Message::Request(request)) => {
+                        let error = RpcError::new(INVALID_REQUEST, "the server is already shutting down");
+                        connection.send_text(request.error(&error));
                     }
-                    Some(_) => {}
+                    _ => {}
                 }
             }
         };
-        let _ = tokio::time::timeout(LEAVING_TIME, leaving).await;
-        wire.close().await;
+        let _ = tokio::time::timeout(EXIT_TIMEOUT, exit).await;
+        connection.close().await;
     }
 }
 
-/// Waits for `initialize`. `None` if the editor leaves before it.
-pub async fn greet(wire: &mut Wire) -> Option<Greeting> {
+/// Waits for `initialize`; `None` if the editor closes the connection before it.
+pub async fn wait_for_initialize(connection: &mut Connection) -> Option<PendingInitialize> {
     loop {
-        match wire.next().await? {
-            Incoming::Request { id, method, params } if method == "initialize" => {
-                return Some(Greeting {
-                    client: Client::read(&params),
-                    id,
+        let frame = connection.next().await?;
+        match Message::parse_bytes(&frame) {
+            Ok(Message::Request(request)) if request.method == "initialize" => {
+                let params = request.params.map(|params| serde_json::from_str(params.get()));
+                return Some(PendingInitialize {
+                    client: Client::read(&params.and_then(Result::ok).unwrap_or_default()),
+                    id: request.id.into(),
                 });
             }
-            Incoming::Request { id, .. } => {
-                wire.outgoing
-                    .answer(&id, Err(Failure::new(-32002, "send `initialize` first")));
+            Ok(Message::Request(request)) => {
+                let error = RpcError::new(SERVER_NOT_INITIALIZED, "send `initialize` first");
+                connection.send_text(request.error(&error));
             }
-            Incoming::Notification { method, .. } if method == "exit" => return None,
-            Incoming::Notification { .. } | Incoming::Answer { .. } => {}
-            Incoming::Garbled(answer) => wire.outgoing.send(answer),
+            Ok(Message::Notification(notification)) if notification.method == "exit" => return None,
+            Ok(Message::Notification(_) | Message::Response(_)) => {}
+            Err(invalid) => connection.send_text(invalid.to_response()),
         }
     }
 }
 
-/// Tells an editor that there will be no conversation, and why.
-pub async fn refuse(wire: Wire, greeting: Greeting, reason: &str) {
-    wire.outgoing.answer(&greeting.id, Err(Failure::new(-32803, reason)));
-    wire.close().await;
+/// Fails `initialize` with a reason for the user.
+pub async fn refuse(connection: Connection, initialize: PendingInitialize, reason: &str) {
+    connection.refuse(&initialize.id, &RpcError::new(REQUEST_FAILED, reason.to_owned()));
+    connection.close().await;
 }
 
-/// Speaks with an editor until it leaves. `scratch` is where drafts are written as files, and `changes` tells when
-/// something in there was saved.
-pub async fn serve<D: Backend>(
-    desk: Arc<D>,
-    mut wire: Wire,
-    greeting: Greeting,
+/// Serves an editor until it closes the connection. Drafts are written as files into `scratch`; `changes` is notified when one was saved.
+pub async fn serve<B: Backend>(
+    backend: Arc<B>,
+    mut connection: Connection,
+    initialize: PendingInitialize,
     scratch: Scratch,
     changes: Arc<Notify>,
-) -> Ending {
-    // Before anything is asked, so that nothing is missed in between.
-    let mut news = desk.subscribe();
-    let Greeting { client, id } = greeting;
-    let mut face = Face::new(desk, client, scratch, wire.outgoing.clone());
-    let answer = face.begin().await;
-    wire.outgoing.answer(&id, answer);
-    let goodbye = loop {
+) -> SessionEnd {
+    // Subscribe before fetching, so that nothing in between is missed.
+    let mut notifications = backend.subscribe();
+    let PendingInitialize { client, id } = initialize;
+    let mut front_end = LspFrontEnd::new(backend, client, scratch, connection.sender.clone());
+    match front_end.initialize().await {
+        Ok(result) => connection.respond(&id, &result),
+        Err(error) => connection.refuse(&id, &error),
+    }
+    let shutdown = loop {
         tokio::select! {
-            message = wire.next() => match message {
-                None => break None,
-                Some(Incoming::Notification { method, .. }) if method == "exit" => break None,
-                Some(Incoming::Request { id, method, .. }) if method == "shutdown" => break Some(id),
-                Some(Incoming::Request { id, method, params }) => {
-                    let answer = face.asked(&method, params).await;
-                    wire.outgoing.answer(&id, answer);
+            frame = connection.next() => {
+                let Some(frame) = frame else { break None };
+                match Message::parse_bytes(&frame) {
+                    Ok(Message::Notification(notification)) if notification.method == "exit" => break None,
+                    Ok(Message::Request(request)) if request.method == "shutdown" => break Some(request.id.into()),
+                    message => handle(&mut front_end, &connection.sender, message).await,
                 }
-                Some(Incoming::Notification { method, params }) => face.told(&method, params).await,
-                Some(Incoming::Answer { id, result }) => face.answered(&id, result).await,
-                Some(Incoming::Garbled(answer)) => wire.outgoing.send(answer),
-            },
-            notification = news.recv() => match notification {
-                Ok(notification) => face.heard(&notification).await,
-                Err(RecvError::Lagged(_)) => face.heard(&Notification::Resync(Empty {})).await,
+            }
+            notification = notifications.recv() => match notification {
+                Ok(notification) => front_end.on_notification(&notification).await,
+                Err(RecvError::Lagged(_)) => front_end.on_notification(&Notification::Resync(Empty {})).await,
                 Err(RecvError::Closed) => break None,
             },
-            () = changes.notified() => face.saved_on_disk().await,
+            () = changes.notified() => front_end.sync_draft_files().await,
         }
     };
-    drop(face);
-    if let Some(id) = goodbye {
-        return Ending::Goodbye(Farewell { wire, id });
+    drop(front_end);
+    if let Some(id) = shutdown {
+        return SessionEnd::Shutdown(PendingShutdown { connection, id });
     }
-    wire.close().await;
-    Ending::Abrupt
+    connection.close().await;
+    SessionEnd::Abrupt
 }
 
-/// What this server can do, for the answer to `initialize`.
-fn capabilities(client: &Client) -> Value {
-    json!({
-        "positionEncoding": client.encoding.name(),
-        "textDocumentSync": { "openClose": true, "change": 2, "save": { "includeText": true } },
-        // Never answered with anything: they say where the cursor is.
-        "hoverProvider": true,
-        "documentHighlightProvider": true,
-        "codeActionProvider": { "codeActionKinds": [actions::KIND] },
-        "codeLensProvider": { "resolveProvider": false },
-        "executeCommandProvider": { "commands": actions::COMMANDS },
-        // Else some clients would start another server for every folder.
-        "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
-    })
+async fn handle<B: Backend>(
+    front_end: &mut LspFrontEnd<B>,
+    sender: &RpcSender,
+    message: Result<Message<'_>, InvalidMessage<'_>>,
+) {
+    match message {
+        Ok(Message::Request(request)) => {
+            let response = front_end.handle_request(&request).await;
+            log_unsent(sender.send_text(response));
+        }
+        Ok(Message::Notification(notification)) => front_end.handle_notification(&notification).await,
+        Ok(Message::Response(response)) => front_end.handle_response(response).await,
+        Err(invalid) => {
+            log_unsent(sender.send_text(invalid.to_response()));
+        }
+    }
 }

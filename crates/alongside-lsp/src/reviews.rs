@@ -1,4 +1,4 @@
-//! The changes that wait, as an editor can show them: hints beside the lines that they are about, and messages.
+//! Pending changes as an editor can show them: hints on their lines, and messages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,50 +6,51 @@ use std::path::Path;
 use alongside_core::draft::{Hunk, HunkState, LineRange};
 use alongside_core::printable::{printable, printable_line};
 use alongside_core::{ReviewId, ReviewOutcome};
-use serde_json::{Value, json};
+use alongside_protocol::{Backend, Empty, Notification, ReviewRef, ReviewSummary, ReviewTexts, requests};
 
-use super::face::{Asked, Face, Tone};
-use super::text::{Encoding, Lines, Range};
-use super::uri;
-use alongside_protocol::Backend;
-use alongside_protocol::{Empty, Notification, ReviewRef, ReviewSummary, ReviewTexts, requests};
+use crate::front_end::{LspFrontEnd, PendingRequest};
+use crate::text::{Encoding, Lines};
+use crate::types::{
+    Diagnostic, DiagnosticData, DiagnosticSeverity, MessageActionItem, MessageType, PublishDiagnosticsParams, Range,
+    ShowMessageParams,
+};
+use crate::uri;
 
 /// How much of a hunk a hint shows.
-const LINES_SHOWN: usize = 8;
-const CHARACTERS_SHOWN: usize = 160;
+const MAX_LINES: usize = 8;
+const MAX_LINE_CHARS: usize = 160;
 
-/// The answers to the question about a change. The first is what a key pressed by accident chooses.
-pub(super) const SHOW: &str = "Show change";
-pub(super) const ACCEPT: &str = "Accept change";
-pub(super) const REJECT: &str = "Reject change";
+/// The answers to the question about a change. The first is what an accidental key press selects.
+pub(crate) const SHOW: &str = "Show change";
+pub(crate) const ACCEPT: &str = "Accept change";
+pub(crate) const REJECT: &str = "Reject change";
 
 /// Which side of a review a file shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     /// The reviewed file.
     Base,
     Draft,
 }
 
-impl<D: Backend> Face<D> {
-    /// The companion tells something.
-    pub(super) async fn heard(&mut self, notification: &Notification) {
+impl<B: Backend> LspFrontEnd<B> {
+    pub(crate) async fn on_notification(&mut self, notification: &Notification) {
         match notification {
             Notification::ReviewOpened(review) => {
-                self.ask_for(review.id).await;
+                self.fetch_review(review.id).await;
                 self.announce(&review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
-                let former = self.reviews.get(&review.id).map(|review| review.summary.revision);
-                self.ask_for(review.id).await;
-                if former.is_some_and(|former| former < review.revision) {
+                let previous = self.reviews.get(&review.id).map(|review| review.summary.revision);
+                self.fetch_review(review.id).await;
+                if previous.is_some_and(|previous| previous < review.revision) {
                     self.announce(&review, "revised its change to");
                 }
             }
-            Notification::ReviewEdited(edited) => self.ask_for(edited.review).await,
-            Notification::ReviewRebased(rebased) => self.ask_for(rebased.review).await,
-            Notification::ReviewClosed(closed) => self.over(closed.review, &closed.path, closed.outcome),
-            Notification::Resync(_) => self.ask_for_reviews().await,
+            Notification::ReviewEdited(edited) => self.fetch_review(edited.review).await,
+            Notification::ReviewRebased(rebased) => self.fetch_review(rebased.review).await,
+            Notification::ReviewClosed(closed) => self.review_closed(closed.review, &closed.path, closed.outcome),
+            Notification::Resync(_) => self.fetch_reviews().await,
             Notification::AgentsChanged(_)
             | Notification::ContextChanged(_)
             | Notification::ChatEvent(_)
@@ -57,15 +58,14 @@ impl<D: Backend> Face<D> {
         }
     }
 
-    /// Asks for everything that waits.
-    pub(super) async fn ask_for_reviews(&mut self) {
+    pub(crate) async fn fetch_reviews(&mut self) {
         let Ok(list) = self.call::<requests::ReviewList>(Empty {}).await else {
             return;
         };
         self.reviews.retain(|id, _| list.iter().any(|review| review.id == *id));
         for review in &list {
             let is_new = !self.reviews.contains_key(&review.id);
-            self.ask_for(review.id).await;
+            self.fetch_review(review.id).await;
             if is_new {
                 self.announce(review, "proposed a change to");
             }
@@ -73,65 +73,70 @@ impl<D: Backend> Face<D> {
         self.publish();
     }
 
-    /// Asks for a review with its texts, and shows it.
-    async fn ask_for(&mut self, review: ReviewId) {
+    /// Fetches a review with its texts, and shows it.
+    async fn fetch_review(&mut self, review: ReviewId) {
         match self.call::<requests::ReviewGet>(ReviewRef { review }).await {
             Ok(texts) => {
                 self.reviews.insert(review, texts);
             }
-            // It was decided meanwhile, which is told too.
+            // Decided since; another notification says so.
             Err(_) => return,
         }
         self.draft_changed(review).await;
         self.publish();
     }
 
-    fn over(&mut self, review: ReviewId, path: &str, outcome: ReviewOutcome) {
+    fn review_closed(&mut self, review: ReviewId, path: &str, outcome: ReviewOutcome) {
         self.reviews.remove(&review);
-        let was_edited = self.forget_sheet(review);
+        let was_edited = self.close_draft_file(review);
         self.publish();
-        let name = short(path);
+        let name = display_name(path);
         match outcome {
             ReviewOutcome::Accepted => {
-                let reload = self.client.habits.reload;
-                self.say(
-                    Tone::Information,
+                let reload = self.client.profile.reload;
+                self.show_message(
+                    MessageType::Info,
                     &format!("Change to {name} accepted; the agent is writing it{reload}."),
                 );
             }
-            // Said even if the person did it: an editor shows nothing else.
-            ReviewOutcome::Rejected => self.say(Tone::Information, &format!("Change to {name} rejected.")),
+            // Shown even if the user just did it here: nothing else in the editor does.
+            ReviewOutcome::Rejected => self.show_message(MessageType::Info, &format!("Change to {name} rejected.")),
             ReviewOutcome::ClosedByAgent | ReviewOutcome::Orphaned if was_edited => {
-                self.say(Tone::Information, &format!("The change to {name} was {outcome}."));
+                self.show_message(MessageType::Info, &format!("The change to {name} was {outcome}."));
             }
             ReviewOutcome::ClosedByAgent | ReviewOutcome::Orphaned | ReviewOutcome::ShutDown => {}
         }
     }
 
-    /// Tells the person that a change waits.
     fn announce(&mut self, review: &ReviewSummary, what: &str) {
         let (agent, name) = (
             printable_line(&review.agent_identity().to_string()),
-            short(&review.path),
+            display_name(&review.path),
         );
         let (added, removed) = (review.size.added, review.size.removed);
-        let how = self.client.habits.code_actions;
+        let how = self.client.profile.code_actions;
         let message = format!("{agent} {what} {name} (+{added} −{removed}); review with {how}");
         if self.client.abilities.asks_questions {
-            let actions = [SHOW, ACCEPT, REJECT].map(|title| json!({ "title": title }));
-            let params = json!({ "type": Tone::Information as u8, "message": message, "actions": actions });
-            let about = Asked::Decide {
+            let action = |title: &str| MessageActionItem {
+                title: title.to_owned(),
+            };
+            let params = ShowMessageParams {
+                kind: MessageType::Info,
+                message: &message,
+                actions: [SHOW, ACCEPT, REJECT].map(action).into(),
+            };
+            let about = PendingRequest::Decide {
                 review: review.id,
                 revision: review.revision,
             };
-            self.ask("window/showMessageRequest", &params, about);
+            self.request("window/showMessageRequest", &params, about);
         } else {
-            self.say(Tone::Information, &message);
+            self.show_message(MessageType::Info, &message);
         }
     }
 
-    /// Shows the hints that there should be, where they are not shown yet.
-    pub(super) fn publish(&mut self) {
+    /// Sends the diagnostics of every file where they have changed.
+    pub(crate) fn publish(&mut self) {
         if !self.is_initialized {
             return;
         }
@@ -145,7 +150,7 @@ impl<D: Backend> Face<D> {
         let mut is_changed = !gone.is_empty();
         for address in gone {
             self.published.remove(&address);
-            self.publish_one(&address, &json!([]));
+            self.publish_one(&address, &[]);
         }
         for (address, hints) in hints {
             if self.published.get(&address) != Some(&hints) {
@@ -155,84 +160,83 @@ impl<D: Backend> Face<D> {
             }
         }
         if is_changed && self.client.abilities.refreshes_lenses {
-            self.ask("workspace/codeLens/refresh", &Value::Null, Asked::Nothing);
+            self.request("workspace/codeLens/refresh", &(), PendingRequest::Ignored);
         }
     }
 
-    fn publish_one(&self, address: &str, hints: &Value) {
-        let params = json!({ "uri": address, "diagnostics": hints });
-        self.outgoing.notify("textDocument/publishDiagnostics", &params);
+    fn publish_one(&self, uri: &str, diagnostics: &[Diagnostic]) {
+        let params = PublishDiagnosticsParams { uri, diagnostics };
+        self.notify("textDocument/publishDiagnostics", &params);
     }
 
-    /// All hints by the address of their file.
-    fn hints(&self) -> BTreeMap<String, Value> {
-        let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    /// All hints by URI.
+    fn hints(&self) -> BTreeMap<String, Vec<Diagnostic>> {
+        let mut all: BTreeMap<String, Vec<Diagnostic>> = BTreeMap::new();
         for (id, review) in &self.reviews {
-            let pages = Pages::of(review);
-            let hints = |side| pages.hints(side, self.client.encoding);
+            let lines = ReviewLines::new(review);
+            let hints = |side| lines.hints(side, self.client.encoding);
             all.entry(self.address_of(review))
                 .or_default()
                 .extend(hints(Side::Base));
-            let sheet = self.sheets.get(id).map(|sheet| &sheet.address);
-            if let Some(address) = sheet.filter(|address| self.documents.get(address).is_some()) {
+            let draft_file = self.draft_files.get(id).map(|file| &file.address);
+            if let Some(address) = draft_file.filter(|address| self.documents.get(address).is_some()) {
                 all.entry(address.clone()).or_default().extend(hints(Side::Draft));
             }
         }
-        all.into_iter()
-            .map(|(address, hints)| (address, json!(hints)))
-            .collect()
+        all
     }
 
-    /// The address of a reviewed file, as the editor knows it.
-    pub(super) fn address_of(&self, review: &ReviewTexts) -> String {
+    /// The URI of a reviewed file in the editor's spelling.
+    pub(crate) fn address_of(&self, review: &ReviewTexts) -> String {
         let path = &review.summary.path;
         let known = self.documents.address_of(path).map(str::to_owned);
         known.unwrap_or_else(|| uri::of_path(path))
     }
 }
 
-/// The texts of a review, by lines.
-pub(super) struct Pages<'review> {
+/// The texts of a review, split into lines.
+pub(crate) struct ReviewLines<'review> {
     review: &'review ReviewTexts,
     base: Lines<'review>,
     proposal: Lines<'review>,
     draft: Lines<'review>,
 }
 
-impl<'review> Pages<'review> {
-    pub(super) fn of(review: &'review ReviewTexts) -> Self {
+impl<'review> ReviewLines<'review> {
+    pub(crate) fn new(review: &'review ReviewTexts) -> Self {
         Self {
             review,
-            base: Lines::of(review.base.as_deref().unwrap_or_default()),
-            proposal: Lines::of(&review.proposal),
-            draft: Lines::of(&review.draft),
+            base: Lines::new(review.base.as_deref().unwrap_or_default()),
+            proposal: Lines::new(&review.proposal),
+            draft: Lines::new(&review.draft),
         }
     }
 
-    /// Where a hunk is in the file that shows one side.
-    pub(super) fn place(&self, hunk: &Hunk, side: Side, encoding: Encoding) -> Range {
-        let (page, lines) = match side {
+    /// Where a hunk is in the file with one side's lines.
+    pub(crate) fn range(&self, hunk: &Hunk, side: Side, encoding: Encoding) -> Range {
+        let (text, lines) = match side {
             Side::Base => (&self.base, hunk.base),
             Side::Draft => (&self.draft, hunk.draft),
         };
-        page.range(lines.start.saturating_sub(1), lines.count, encoding)
+        text.range(lines.start.saturating_sub(1), lines.count, encoding)
     }
 
-    fn hints(&self, side: Side, encoding: Encoding) -> impl Iterator<Item = Value> {
-        self.review.hunks.iter().map(move |hunk| {
-            json!({
-                "range": self.place(hunk, side, encoding),
-                // The lowest there is: nothing is wrong.
-                "severity": 4,
-                "source": "alongside",
-                "message": self.words(hunk, side),
-                "data": { "review": self.review.summary.id, "hunk": hunk.id },
-            })
+    fn hints(&self, side: Side, encoding: Encoding) -> impl Iterator<Item = Diagnostic> {
+        self.review.hunks.iter().map(move |hunk| Diagnostic {
+            range: self.range(hunk, side, encoding),
+            // The lowest one: nothing is wrong.
+            severity: DiagnosticSeverity::Hint,
+            source: "alongside",
+            message: self.hint_text(hunk, side),
+            data: DiagnosticData {
+                review: self.review.summary.id,
+                hunk: hunk.id,
+            },
         })
     }
 
-    /// What a hint says: who wants what here, and what became of it.
-    fn words(&self, hunk: &Hunk, side: Side) -> String {
+    /// What is proposed here and by which agent, or what was decided.
+    fn hint_text(&self, hunk: &Hunk, side: Side) -> String {
         let agent = printable_line(&self.review.summary.agent_identity().to_string());
         let draft = || excerpt(&self.draft, hunk.draft, "+ ");
         let base = || excerpt(&self.base, hunk.base, "- ");
@@ -269,33 +273,30 @@ impl<'review> Pages<'review> {
     }
 }
 
-/// The first lines of a stretch.
-fn excerpt(page: &Lines<'_>, lines: LineRange, mark: &str) -> String {
+/// The first of some lines.
+fn excerpt(text: &Lines<'_>, lines: LineRange, mark: &str) -> String {
     let mut shown = String::new();
-    for line in page.take(lines.start.saturating_sub(1), lines.count.min(LINES_SHOWN)) {
-        let cut: String = line.chars().take(CHARACTERS_SHOWN).collect();
+    for line in text.take(lines.start.saturating_sub(1), lines.count.min(MAX_LINES)) {
+        let cut: String = line.chars().take(MAX_LINE_CHARS).collect();
         let more = if cut.len() < line.len() { "…" } else { "" };
         shown.push_str(&format!("\n{mark}{}{more}", printable(&cut)));
     }
-    if lines.count > LINES_SHOWN {
-        shown.push_str(&format!("\n… and {} more lines", lines.count - LINES_SHOWN));
+    if lines.count > MAX_LINES {
+        shown.push_str(&format!("\n… and {} more lines", lines.count - MAX_LINES));
     }
     shown
 }
 
-/// The name of a file, as people say it.
-pub(super) fn short(path: &str) -> String {
+/// The file name without directories, safe to print.
+pub(crate) fn display_name(path: &str) -> String {
     let name = Path::new(path).file_name().and_then(|name| name.to_str());
     printable_line(name.unwrap_or(path))
 }
 
-/// What is sent in the answer to a question.
-pub(super) fn chosen(answer: &Value) -> Option<&str> {
-    answer["title"].as_str()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn review(base: &str, proposal: &str) -> ReviewTexts {
@@ -314,36 +315,39 @@ mod tests {
         }
     }
 
-    fn words(base: &str, proposal: &str, side: Side) -> Vec<String> {
+    fn hints(base: &str, proposal: &str, side: Side) -> Vec<String> {
         let review = review(base, proposal);
-        let pages = Pages::of(&review);
-        review.hunks.iter().map(|hunk| pages.words(hunk, side)).collect()
+        let lines = ReviewLines::new(&review);
+        review.hunks.iter().map(|hunk| lines.hint_text(hunk, side)).collect()
     }
 
     #[test]
-    fn a_hint_says_who_wants_what_and_nothing_in_it_is_obeyed() {
-        let said = words("one\ntwo\n", "one\n\u{1b}[2J\u{202e}\n", Side::Base);
-        assert_eq!(said, ["\\u{1b}Agent would replace this with:\n+ \\u{1b}[2J\\u{202e}"]);
+    fn hint_names_the_agent_and_escapes_control_characters() {
+        let hint = hints("one\ntwo\n", "one\n\u{1b}[2J\u{202e}\n", Side::Base);
         assert_eq!(
-            words("one\ntwo\n", "one\n", Side::Base),
-            ["\\u{1b}Agent would remove this"]
+            hint,
+            ["\\u{1b}Agent proposes to replace this with:\n+ \\u{1b}[2J\\u{202e}"]
         );
         assert_eq!(
-            words("one\n", "zero\none\n", Side::Base),
-            ["\\u{1b}Agent would put before this:\n+ zero"]
+            hints("one\ntwo\n", "one\n", Side::Base),
+            ["\\u{1b}Agent proposes to remove this"]
         );
-        assert_eq!(words("one\ntwo\n", "one\n2\n", Side::Draft), ["In place of:\n- two"]);
         assert_eq!(
-            words("one\ntwo\n", "one\n", Side::Draft),
+            hints("one\n", "zero\none\n", Side::Base),
+            ["\\u{1b}Agent proposes to insert before this:\n+ zero"]
+        );
+        assert_eq!(hints("one\ntwo\n", "one\n2\n", Side::Draft), ["Replaces:\n- two"]);
+        assert_eq!(
+            hints("one\ntwo\n", "one\n", Side::Draft),
             ["Removed before this:\n- two"]
         );
-        assert_eq!(words("one\n", "zero\none\n", Side::Draft), ["New"]);
+        assert_eq!(hints("one\n", "zero\none\n", Side::Draft), ["New"]);
     }
 
     #[test]
-    fn a_hint_stays_short() {
+    fn hint_has_a_length_limit() {
         let long = "x".repeat(10_000) + "\n";
-        let said = words("", &long.repeat(100), Side::Base).concat();
-        assert!(said.len() < 2000 && said.ends_with("… and 92 more lines"), "{said}");
+        let hint = hints("", &long.repeat(100), Side::Base).concat();
+        assert!(hint.len() < 2000 && hint.ends_with("… and 92 more lines"), "{hint}");
     }
 }

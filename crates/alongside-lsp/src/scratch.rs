@@ -1,4 +1,4 @@
-//! A private directory for what a person looks at and edits as files: drafts and differences.
+//! A private directory for drafts and diffs as files.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use alongside_core::ReviewId;
 
-use super::documents;
+use crate::documents;
 
-/// A directory that only this user can enter, gone with us.
+/// Only this user can enter it; it is removed on drop.
 pub struct Scratch {
     directory: tempfile::TempDir,
-    /// The same with links followed, for comparing.
+    /// The same with symlinks resolved, for comparing.
     real: PathBuf,
-    /// Where those of others are too.
+    /// The parent, which also has the directories of other processes.
     all: PathBuf,
 }
 
 impl Scratch {
-    /// Makes a directory of our own below `parent`, whose name begins with our process.
+    /// Creates a directory in `parent`, named after this process.
     pub fn new(parent: &Path) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -36,7 +36,7 @@ impl Scratch {
         Ok(Self { directory, real, all })
     }
 
-    /// The process that made a directory of this name.
+    /// The process that created a directory with this name.
     pub fn owner(name: &str) -> Option<u32> {
         name.split_once('-')?.0.parse().ok()
     }
@@ -45,8 +45,7 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// Writes a file about a review, which keeps the name of the reviewed one, so that it gets the same colours; with
-    /// `ending` behind it. Only this user can read it.
+    /// Writes a file for a review. It keeps the name of the reviewed file, so that editors highlight it the same way, plus `ending`.
     pub(super) fn write(&self, review: ReviewId, path: &str, ending: &str, text: &str) -> io::Result<PathBuf> {
         let name = Path::new(path).file_name().and_then(|name| name.to_str());
         let directory = self.directory_of(review);
@@ -55,14 +54,14 @@ impl Scratch {
             _ => {}
         }
         let file = directory.join(format!("{}{ending}", name.unwrap_or("proposal")));
-        // Whole or not at all; made with mode 0600.
+        // Atomic, and created with mode 0600.
         let mut new = tempfile::NamedTempFile::new_in(&directory)?;
         new.write_all(text.as_bytes())?;
         new.persist(&file)?;
         Ok(file)
     }
 
-    /// The review that a file in here is about.
+    /// The review that a file in this directory belongs to.
     pub(super) fn review_of(&self, real: &Path) -> Option<ReviewId> {
         let inside = real
             .strip_prefix(&self.real)
@@ -71,14 +70,14 @@ impl Scratch {
         first.parse().ok().map(ReviewId)
     }
 
-    /// Whether a path leads in here, or to what was written for another editor or before a restart.
+    /// Whether a path is in this directory, or in that of another editor or before a restart.
     pub(super) fn holds(&self, real: &Path) -> bool {
         real.starts_with(&self.all) || real.starts_with(self.directory.path())
     }
 
-    /// Removes all files about a review.
+    /// Removes all files of a review.
     pub(super) fn remove(&self, review: ReviewId) {
-        // Nothing may have been written.
+        // There may be none.
         let _ = fs::remove_dir_all(self.directory_of(review));
     }
 
@@ -93,7 +92,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_written_is_for_this_user_only_and_gone_with_us() {
+    fn files_are_private_and_removed_on_drop() {
         use std::os::unix::fs::PermissionsExt;
 
         let parent = tempfile::tempdir().unwrap();
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_name_gets_one() {
+    fn path_without_a_file_name_gets_one() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(parent.path()).unwrap();
         for path in ["/..", "/", ""] {

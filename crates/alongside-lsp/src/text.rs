@@ -1,9 +1,10 @@
 //! Positions in texts, as language clients count them.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the character of a position counts.
+use crate::types::{Position, Range, TextDocumentContentChangeEvent};
+
+/// What `character` counts in a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Utf8,
@@ -11,7 +12,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// The one that costs nobody anything, if the client offers it; else the one that every client knows.
+    /// UTF-8 if the client offers it, because it needs no conversion; otherwise UTF-16, which every client supports.
     pub(super) fn negotiate(capabilities: &Value) -> Self {
         let offered = capabilities["general"]["positionEncodings"].as_array();
         let has_utf8 = offered.is_some_and(|offered| offered.iter().any(|name| name == "utf-8"));
@@ -33,31 +34,10 @@ impl Encoding {
     }
 }
 
-/// A place in a text, from line 0 and character 0 on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Position {
-    pub(super) line: usize,
-    pub(super) character: usize,
-}
-
-/// A stretch of a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Range {
-    pub(super) start: Position,
-    pub(super) end: Position,
-}
-
-/// What changed in a document: a stretch of it, or all.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct ContentChange {
-    pub(super) range: Option<Range>,
-    pub(super) text: String,
-}
-
-/// The byte that a position means; the nearest one before it that begins a character, if it means none.
+/// The byte offset of a position; if that is inside a character, the start of the character.
 ///
-/// Lines end with `\n` only. The specification would have a lone `\r` end one too, but Helix, Kakoune, Neovim and Vim do
-/// not count it, and editors that would count it do not keep it in a text.
+/// Lines end with `\n` only. In the specification a lone `\r` ends one too, but Helix, Kakoune, Neovim and Vim disagree, and editors
+/// that agree do not keep it in a text.
 pub(super) fn offset(text: &str, position: Position, encoding: Encoding) -> usize {
     let Some(start) = line_start(text, position.line) else {
         return text.len();
@@ -79,7 +59,7 @@ pub(super) fn offset(text: &str, position: Position, encoding: Encoding) -> usiz
     }
 }
 
-/// The position of a byte that begins a character.
+/// The position of a byte offset at the start of a character.
 pub(super) fn position(text: &str, offset: usize, encoding: Encoding) -> Position {
     let before = &text[..offset];
     let start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -89,14 +69,14 @@ pub(super) fn position(text: &str, offset: usize, encoding: Encoding) -> Positio
     }
 }
 
-/// The position behind the character at a position.
-pub(super) fn behind(text: &str, place: Position, encoding: Encoding) -> Position {
+/// The position after the character at a position.
+pub(super) fn position_after(text: &str, place: Position, encoding: Encoding) -> Position {
     let start = offset(text, place, encoding);
     let length = text[start..].chars().next().map_or(0, char::len_utf8);
     position(text, start + length, encoding)
 }
 
-/// The byte at a count of UTF-16 code units that splits no character.
+/// The byte offset of an offset in UTF-16 code units, at the start of a character.
 pub(super) fn utf16_offset(text: &str, units: usize) -> usize {
     let mut passed = 0;
     let mut characters = text.char_indices();
@@ -108,14 +88,14 @@ pub(super) fn utf16_offset(text: &str, units: usize) -> usize {
     found.map_or(text.len(), |(at, _)| at)
 }
 
-/// A text whose lines are asked for again and again.
+/// A text with an index of its lines.
 pub(super) struct Lines<'text> {
     text: &'text str,
     starts: Vec<usize>,
 }
 
 impl<'text> Lines<'text> {
-    pub(super) fn of(text: &'text str) -> Self {
+    pub(super) fn new(text: &'text str) -> Self {
         let ends = text.match_indices('\n').map(|(end, _)| end + 1);
         Self {
             text,
@@ -123,7 +103,7 @@ impl<'text> Lines<'text> {
         }
     }
 
-    /// The stretch of whole lines, without the last one's ending; of the line that comes next, if there are no lines.
+    /// The range of whole lines, without the last line ending; with a count of 0, of the next line.
     pub(super) fn range(&self, first: usize, count: usize, encoding: Encoding) -> Range {
         let last_line = self.starts.len() - 1;
         let first = first.min(last_line);
@@ -141,15 +121,15 @@ impl<'text> Lines<'text> {
         }
     }
 
-    /// Some lines, without their endings.
+    /// Some lines without their endings.
     pub(super) fn take(&self, first: usize, count: usize) -> impl Iterator<Item = &'text str> {
         let starts = self.starts.iter().skip(first).take(count);
         starts.map(|start| content(&self.text[*start..]))
     }
 }
 
-/// Carries a change out; gives the byte behind it.
-pub(super) fn apply(text: &mut String, change: ContentChange, encoding: Encoding) -> usize {
+/// Applies a change and returns the byte offset after it.
+pub(super) fn apply(text: &mut String, change: TextDocumentContentChangeEvent, encoding: Encoding) -> usize {
     let Some(range) = change.range else {
         *text = change.text;
         return 0;
@@ -186,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_counted_as_was_agreed() {
+    fn positions_use_the_negotiated_encoding() {
         assert_eq!(offset(TEXT, at(1, 3), Encoding::Utf16), 4 + "🦀ü".len());
         assert_eq!(offset(TEXT, at(1, 6), Encoding::Utf8), 4 + "🦀ü".len());
         for encoding in [Encoding::Utf8, Encoding::Utf16] {
@@ -200,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_means_nothing_is_moved_to_one_that_does() {
+    fn out_of_range_position_is_clamped() {
         assert_eq!(
             offset(TEXT, at(0, 99), Encoding::Utf16),
             2,
@@ -212,35 +192,35 @@ mod tests {
         assert_eq!(
             offset("a\rb", at(0, 2), Encoding::Utf8),
             2,
-            "a lone carriage return ends no line"
+            "a lone carriage return does not end a line"
         );
     }
 
     #[test]
-    fn behind_the_last_character_of_a_line_comes_the_next_line() {
-        assert_eq!(behind(TEXT, at(1, 0), Encoding::Utf16), at(1, 2));
-        assert_eq!(behind(TEXT, at(2, 0), Encoding::Utf16), at(3, 0));
-        assert_eq!(behind(TEXT, at(3, 4), Encoding::Utf16), at(3, 4));
+    fn position_after_the_line_ending_is_on_the_next_line() {
+        assert_eq!(position_after(TEXT, at(1, 0), Encoding::Utf16), at(1, 2));
+        assert_eq!(position_after(TEXT, at(2, 0), Encoding::Utf16), at(3, 0));
+        assert_eq!(position_after(TEXT, at(3, 4), Encoding::Utf16), at(3, 4));
     }
 
     #[test]
-    fn changes_are_carried_out_one_after_the_other() {
+    fn changes_are_applied_in_order() {
         let mut text = TEXT.to_owned();
-        let change = |range: Option<(Position, Position)>, new: &str| ContentChange {
+        let change = |range: Option<(Position, Position)>, new: &str| TextDocumentContentChangeEvent {
             range: range.map(|(start, end)| Range { start, end }),
             text: new.to_owned(),
         };
         apply(&mut text, change(Some((at(0, 0), at(1, 2))), "new "), Encoding::Utf16);
         assert_eq!(text, "new ü x\n\nlast");
-        let behind = apply(&mut text, change(Some((at(2, 4), at(2, 4))), "!"), Encoding::Utf16);
-        assert_eq!((text.as_str(), behind), ("new ü x\n\nlast!", text.len()));
+        let end = apply(&mut text, change(Some((at(2, 4), at(2, 4))), "!"), Encoding::Utf16);
+        assert_eq!((text.as_str(), end), ("new ü x\n\nlast!", text.len()));
         apply(&mut text, change(None, "all"), Encoding::Utf16);
         assert_eq!(text, "all");
     }
 
     #[test]
-    fn whole_lines_reach_to_their_last_character() {
-        let lines = Lines::of(TEXT);
+    fn range_of_lines_ends_after_their_last_character() {
+        let lines = Lines::new(TEXT);
         let range = |first, count| lines.range(first, count, Encoding::Utf16);
         assert_eq!((range(0, 2).start, range(0, 2).end), (at(0, 0), at(1, 5)));
         assert_eq!((range(0, 1).end, range(2, 0).end), (at(0, 2), at(2, 0)));
@@ -249,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_only_with_a_client_that_can() {
+    fn utf8_is_used_only_if_the_client_offers_it() {
         let offer = |names: &[&str]| Encoding::negotiate(&json!({ "general": { "positionEncodings": names } }));
         assert_eq!(offer(&["utf-32", "utf-8"]), Encoding::Utf8);
         assert_eq!(offer(&["utf-16"]), Encoding::Utf16);

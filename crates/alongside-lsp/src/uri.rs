@@ -1,9 +1,9 @@
-//! `file:` addresses, which is how language clients name files.
+//! `file:` URIs.
 
-/// The absolute path that a `file:` address means; `None` for every other kind, an unsaved buffer's for one.
+/// The absolute path of a `file:` URI; `None` for every other kind, such as an unsaved buffer's.
 pub(super) fn to_path(uri: &str) -> Option<String> {
     let rest = uri.strip_prefix("file://")?;
-    // A host other than this machine is not ours to look at.
+    // Other hosts are not supported.
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     if !path.starts_with('/') {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn to_path(uri: &str) -> Option<String> {
     })
 }
 
-/// The address of an absolute path.
+/// The URI of an absolute path.
 pub(super) fn of_path(path: &str) -> String {
     let mut uri = String::from("file://");
     let path = if cfg!(windows) {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_comes_back_as_it_was() {
+    fn paths_round_trip() {
         for path in ["/a", "/with space/ü#1%.txt", "/a+b/c:d/[e]?", "/"] {
             assert_eq!(to_path(&of_path(path)).as_deref(), Some(path));
         }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_this_machine_has_no_path() {
+    fn uri_of_another_kind_or_host_has_no_path() {
         assert_eq!(to_path("file://localhost/a").as_deref(), Some("/a"));
         for uri in [
             "untitled:1",

@@ -303,11 +303,11 @@ mod tests {
             .collect();
         let context = Counting(Cell::new(0));
         registry.publish(&context);
-        let mut task = Context::from_waker(Waker::noop());
+        let task = Context::from_waker(Waker::noop());
         let messages: Vec<Bytes> = streams
             .iter()
             .map(
-                |(session, stream)| match registry.poll_stream(session, *stream, &mut task) {
+                |(session, stream)| match registry.poll_stream(session, *stream, &task) {
                     Poll::Ready(Some(event)) => event.context().unwrap().clone(),
                     _ => panic!("the context is not queued"),
                 },

@@ -106,6 +106,9 @@ impl<C: Connect> HttpClient<C> {
     async fn take_idle(&self) -> Option<Connection> {
         loop {
             let mut connection = self.idle.lock().pop()?;
+            // Lets the runtime look at the sockets first: a server that was stopped since the last request is noticed before
+            // anything is written, also if the runtime had no chance to do so until now.
+            tokio::task::yield_now().await;
             // Its last response was read completely, so it is ready at once or never again.
             if connection.ready().await.is_ok() {
                 return Some(connection);
@@ -283,6 +286,29 @@ mod tests {
         }
         assert_eq!(read(&client, "/b").await.unwrap(), "ok");
         assert_eq!(seen.lock().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn connection_closed_while_the_runtime_was_busy_is_replaced() {
+        fn serve_one(listener: &std::net::TcpListener) -> std::net::TcpStream {
+            use std::io::{Read, Write};
+
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            stream.write_all(OK.as_bytes()).unwrap();
+            stream
+        }
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = HttpClient::new(ToPort(listener.local_addr().unwrap().port()));
+        let server = std::thread::spawn(move || (serve_one(&listener), listener));
+        read(&client, "/a").await.unwrap();
+        // From here to the next request the only thread of the runtime does nothing else.
+        let (stream, listener) = server.join().unwrap();
+        drop(stream);
+        let server = std::thread::spawn(move || serve_one(&listener));
+        assert_eq!(read(&client, "/b").await.unwrap(), "ok");
+        server.join().unwrap();
     }
 
     #[tokio::test]

@@ -48,10 +48,10 @@ impl RpcSender {
     }
 
     /// Answers a request.
-    pub fn respond(&self, id: &RequestId, result: Result<&impl Serialize, &RpcError>) -> Result<(), SendError> {
+    pub fn respond(&self, id: &RequestId, result: Result<impl Serialize, RpcError>) -> Result<(), SendError> {
         self.messages.send(match result {
-            Ok(result) => rpc::response(id.as_raw(), result),
-            Err(error) => rpc::error_response(Some(id.as_raw()), error),
+            Ok(result) => rpc::response(id.as_raw(), &result),
+            Err(error) => rpc::error_response(Some(id.as_raw()), &error),
         })
     }
 
@@ -109,8 +109,8 @@ mod tests {
         assert_eq!(sender.send_request("two", &json!({})).unwrap(), 2);
         sender.notify("three", &json!({})).unwrap();
         let id = RequestId::from(RawValue::TRUE);
-        sender.respond(&id, Ok(&json!(null))).unwrap();
-        sender.respond(&id, Err::<&(), _>(&RpcError::new(1, "no"))).unwrap();
+        sender.respond(&id, Ok(json!(null))).unwrap();
+        sender.respond(&id, Err::<(), _>(RpcError::new(1, "no"))).unwrap();
         drop(sender);
         let mut written = Vec::new();
         queue.write_to(&mut written, Framing::Lines).await;

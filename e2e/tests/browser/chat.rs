@@ -67,22 +67,25 @@ fn daemon_chat_works_and_no_secret_reaches_the_page() {
     let mark = model.mark();
     scenario.resume();
     scenario.wait_until("before death");
-    assert!(model.told_since(mark).contains("Blue"), "the answer reached the model");
+    assert!(
+        model.received_since(mark).contains("Blue"),
+        "the answer reached the model"
+    );
     daemon.kill_agent();
     scenario.resume();
     let result = scenario.finish().without_complaints();
 
-    let told = &result["told"];
-    let text = |name: &str| told[name].as_str().unwrap_or_default();
+    let seen = &result["seen"];
+    let text = |name: &str| seen[name].as_str().unwrap_or_default();
     assert!(
         text("locality").contains("credentials of the daemon\u{2019}s host"),
-        "{told:#}"
+        "{seen:#}"
     );
     assert_eq!(text("counted").trim(), words(60).trim());
     assert_eq!(text("cancelled"), "Cancelled.");
     assert_eq!(text("kept"), "kept");
     assert_eq!(text("focus"), "prompt", "the focus stays");
-    let kinds: Vec<&str> = told["offered"]
+    let kinds: Vec<&str> = seen["offered"]
         .as_array()
         .into_iter()
         .flatten()
@@ -90,15 +93,15 @@ fn daemon_chat_works_and_no_secret_reaches_the_page() {
         .collect();
     assert!(
         kinds.contains(&"allow_once") && kinds.contains(&"reject_once"),
-        "{told:#}"
+        "{seen:#}"
     );
-    assert!(text("own").starts_with("You chose: "), "{told:#}");
-    assert!(text("otherPage").starts_with("Answered on another page: "), "{told:#}");
-    assert!(text("elsewhere").starts_with("Answered elsewhere: "), "{told:#}");
-    assert_eq!(told["openForms"], 0);
-    assert_ne!(told["model"], told["otherModel"]);
+    assert!(text("own").starts_with("You chose: "), "{seen:#}");
+    assert!(text("otherPage").starts_with("Answered on another page: "), "{seen:#}");
+    assert!(text("elsewhere").starts_with("Answered elsewhere: "), "{seen:#}");
+    assert_eq!(seen["openForms"], 0);
+    assert_ne!(seen["model"], seen["otherModel"]);
     assert_eq!(
-        told["after"]["said"], told["before"]["said"],
+        seen["after"]["messages"], seen["before"]["messages"],
         "the messages are there after reopening"
     );
 
@@ -147,7 +150,7 @@ fn cut_connections_neither_lose_nor_double_words() {
         "the unsent message survives a reload"
     );
     assert_eq!(result["view"], "chat");
-    assert_eq!(texts(&result["said"]), [prompt]);
+    assert_eq!(texts(&result["messages"]), [prompt]);
     assert_eq!(texts(&result["answers"]).concat().trim(), words(1000).trim());
 }
 
@@ -169,13 +172,13 @@ fn local_agent_writes_are_reviewed_and_hostile_answer_is_text() {
     });
     let played = Scenario::start(&sandbox, &companion, "chat-child", json!({"prompts": prompts})).finish();
     let result = played.without_complaints();
-    let told = &result["told"];
-    let locality = told["locality"].as_str().unwrap_or_default();
+    let seen = &result["seen"];
+    let locality = seen["locality"].as_str().unwrap_or_default();
     assert!(locality.contains("File writes go through review."), "{locality}");
     let written = fs::read_to_string(&file).expect("read the file");
     assert_eq!(written, "by the agent and by me\n", "the edited text was written");
 
-    let hostile = &told["hostile"];
+    let hostile = &seen["hostile"];
     assert!(
         !hostile["title"].as_str().unwrap_or_default().contains("taken"),
         "{hostile:#}"
@@ -191,7 +194,7 @@ fn local_agent_writes_are_reviewed_and_hostile_answer_is_text() {
     );
     assert_eq!(texts(&hostile["refused"]).len(), 3, "{hostile:#}");
     assert_eq!(hostile["directions"], 4, "directional characters are marked");
-    assert_eq!(told["code"], 3000 * 43 - 1);
+    assert_eq!(seen["code"], 3000 * 43 - 1);
     assert_eq!(result["elsewhere"], json!([]), "no request to another host");
 
     let faults = &result["faults"];

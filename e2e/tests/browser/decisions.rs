@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, never_during,
+    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
 };
 use serde_json::json;
 
@@ -65,7 +65,7 @@ outlook:
   See you next month. Or later, perhaps.
 ";
 
-for_both_command_lines!(agent_writes_decided_hunks_and_no_rejected_change);
+for_both_agents!(agent_writes_decided_hunks_and_no_rejected_change);
 fn agent_writes_decided_hunks_and_no_rejected_change(cli: Cli) {
     let sandbox = Sandbox::new();
     let report = sandbox.file("report.yaml");

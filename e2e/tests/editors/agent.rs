@@ -1,4 +1,4 @@
-//! A pretend command line, which finds the companion as a real one does.
+//! A fake agent, which finds the companion as a real one does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn discovery_files(sandbox: &Sandbox) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// Waits for the companion of a process to announce itself; gives its port and token.
+/// Waits for the discovery file of an editor's companion; returns its port and token.
 pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
     let found = eventually(PATIENCE, || {
         let mut files = discovery_files(sandbox).into_iter().filter_map(|file| {
@@ -28,31 +28,31 @@ pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
         });
         files.find(|file| file["companionEditor"] == pid)
     });
-    let file = found.unwrap_or_else(|| panic!("the companion of {pid} never announced itself"));
+    let file = found.unwrap_or_else(|| panic!("the companion of {pid} never wrote its discovery file"));
     let port = file["port"].as_u64().and_then(|port| u16::try_from(port).ok());
     let token = file["authToken"].as_str().map(str::to_owned);
     port.zip(token).expect("a discovery file has a port and a token")
 }
 
-/// Waits until no companion is announced.
+/// Waits until there are no discovery files.
 pub(crate) fn wait_for_no_announcement(sandbox: &Sandbox) {
-    let gone = eventually(PATIENCE, || discovery_files(sandbox).is_empty().then_some(()));
-    assert!(gone.is_some(), "{:?} are still there", discovery_files(sandbox));
+    let none_left = eventually(PATIENCE, || discovery_files(sandbox).is_empty().then_some(()));
+    assert!(none_left.is_some(), "{:?} still exist", discovery_files(sandbox));
 }
 
 impl Agent {
     pub(crate) async fn connect((port, token): &(u16, String)) -> Self {
         let client = Client::connect("127.0.0.1", *port, token).await.expect("connect");
-        let me = ClientInfo {
+        let info = ClientInfo {
             name: "streamable-http-client".to_owned(),
             version: "0.61.0".to_owned(),
         };
-        client.initialize(&me).await.expect("initialize");
+        client.initialize(&info).await.expect("initialize");
         let events = client.events(None).await.expect("listen");
         Self { client, events }
     }
 
-    /// Listens again after the companion was gone. It may take a moment to be back.
+    /// Reconnects the event stream after the companion crashed; it may take a moment to restart.
     pub(crate) async fn reconnect(&mut self) {
         let again = async {
             loop {
@@ -72,7 +72,7 @@ impl Agent {
         assert_eq!(answer, json!({ "content": [] }));
     }
 
-    /// Waits for an event; `None` if none came in the time.
+    /// Waits for an event; `None` on timeout.
     async fn next(&mut self, is_wanted: impl Fn(&Value) -> bool, limit: std::time::Duration) -> Option<Value> {
         let wait = async {
             loop {
@@ -99,15 +99,17 @@ impl Agent {
                 PATIENCE,
             )
             .await;
-        file(&event.expect("the context came in time"))
+        file(&event.expect("the context arrived in time"))
     }
 
-    /// The next decision.
+    /// Waits for the next decision.
     pub(crate) async fn decision(&mut self) -> Value {
-        self.decision_within(PATIENCE).await.expect("a decision came in time")
+        self.decision_within(PATIENCE)
+            .await
+            .expect("a decision arrived in time")
     }
 
-    /// Decides with `act` until it counts: a key that comes too soon after a proposal does not.
+    /// Repeats `act` until it decides: a key too soon after a proposal is ignored.
     pub(crate) async fn decision_by(&mut self, mut act: impl FnMut()) -> Value {
         for _ in 0..20 {
             act();
@@ -115,7 +117,7 @@ impl Agent {
                 return decision;
             }
         }
-        panic!("no decision came")
+        panic!("no decision arrived")
     }
 
     async fn decision_within(&mut self, limit: std::time::Duration) -> Option<Value> {

@@ -1,7 +1,7 @@
-//! `alongside bridge --check` on our own plugins: what it asks of every plugin, they do.
+//! `alongside bridge --check` on our own plugins.
 //!
-//! The program under check is a script that starts the editor, with a stand-in for `alongside bridge` that passes everything
-//! between the plugin and the check, and with another script that does what a person would.
+//! The program under check is a script that starts the editor with two more: one that replaces `alongside bridge` and relays
+//! between the plugin and the check, and one that does what a user would.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use alongside_e2e::{Sandbox, alongside, editor, plugin};
 use serde_json::Value;
 
-/// What a person does in Neovim.
+/// What a user does in Neovim.
 const NEOVIM: &str = r"
 vim.g.alongside = { command = vim.env.STAND_IN }
 local reviews, bridge = require('alongside.reviews'), require('alongside.bridge')
@@ -19,7 +19,7 @@ local decided
 vim.api.nvim_create_autocmd('User', {
   pattern = 'AlongsideChanged',
   callback = vim.schedule_wrap(function()
-    local review = reviews.waiting()[1]
+    local review = reviews.pending()[1]
     if not bridge.is_running() then
       vim.cmd('qall!')
     elseif review and decided ~= review.id then
@@ -38,7 +38,7 @@ vim.api.nvim_buf_set_lines(0, 0, 0, true, { 'not saved yet' })
 vim.cmd('AlongsideStart')
 ";
 
-/// What a person does in Vim: looks now and then whether something waits.
+/// What a user does in Vim: looks for pending changes now and then.
 const VIM: &str = r"vim9script
 g:alongside_command = $STAND_IN
 def Act(timer: number)
@@ -57,7 +57,7 @@ autocmd VimEnter * {
   }
 ";
 
-/// What the plugin takes for `alongside bridge`. It ends when the check hangs up, as the companion would.
+/// What the plugin starts as `alongside bridge`. It exits when the check closes the connection, as the companion would.
 const STAND_IN: &str = r#"#!/bin/sh
 exec 3<&0
 cat <&3 >"$STAND_IN.from" 2>/dev/null 3<&- &
@@ -67,7 +67,7 @@ cat "$STAND_IN.to"
 kill $!
 "#;
 
-/// The program under check; it ends when the editor does.
+/// The program under check; it exits when the editor does.
 const PROGRAM: &str = r#"
 mkfifo "$STAND_IN.to" "$STAND_IN.from" || exit 1
 cat "$STAND_IN.from" &
@@ -77,7 +77,7 @@ wait_for_editor
 wait
 "#;
 
-/// Checks a plugin, and gives the rules that it does not fulfil.
+/// Checks a plugin, and returns the rules that it does not fulfill.
 fn missing(sandbox: &Sandbox, variables: &[(&str, &str)], start: &str, wait: &str) -> Vec<String> {
     let stand_in = sandbox.path("stand-in");
     fs::write(&stand_in, STAND_IN).expect("write the stand-in");
@@ -114,13 +114,13 @@ fn text_of(path: &Path) -> String {
 }
 
 #[test]
-fn the_neovim_plugin_does_all_that_a_plugin_can() {
+fn neovim_plugin_fulfills_every_rule() {
     let sandbox = Sandbox::new();
-    let person = write(&sandbox, "person.lua", NEOVIM);
+    let user = write(&sandbox, "user.lua", NEOVIM);
     let (neovim, plugin) = (text_of(&editor("nvim")), text_of(&plugin("neovim")));
-    let variables = [("NEOVIM", neovim.as_str()), ("PLUGIN", &plugin), ("PERSON", &person)];
+    let variables = [("NEOVIM", neovim.as_str()), ("PLUGIN", &plugin), ("USER_SCRIPT", &user)];
     let start = r#"
-"$NEOVIM" --headless --clean --cmd "set runtimepath^=$PLUGIN" -S "$PERSON" </dev/null >/dev/null 2>&1 &
+"$NEOVIM" --headless --clean --cmd "set runtimepath^=$PLUGIN" -S "$USER_SCRIPT" </dev/null >/dev/null 2>&1 &
 editor=$!"#;
     assert_eq!(
         missing(&sandbox, &variables, start, "wait $editor"),
@@ -129,18 +129,18 @@ editor=$!"#;
 }
 
 #[test]
-fn the_vim_plugin_does_all_that_a_plugin_can() {
+fn vim_plugin_fulfills_every_rule() {
     let sandbox = Sandbox::new();
-    let person = write(&sandbox, "person.vim", VIM);
+    let user = write(&sandbox, "user.vim", VIM);
     let (plugin, socket) = (text_of(&plugin("vim")), text_of(&sandbox.path("check.tmux")));
-    let variables = [("PLUGIN", plugin.as_str()), ("PERSON", &person), ("SOCKET", &socket)];
-    // Vim wants a screen.
+    let variables = [("PLUGIN", plugin.as_str()), ("USER_SCRIPT", &user), ("SOCKET", &socket)];
+    // Vim needs a terminal.
     let start = r#"
 tmux -S "$SOCKET" -f /dev/null new-session -d -x 120 -y 40 \
-  'vim -N -u "$PERSON" -i NONE -n --cmd "set encoding=utf-8 runtimepath^=$PLUGIN"; tmux -S "$SOCKET" wait-for -S over'"#;
+  'vim -N -u "$USER_SCRIPT" -i NONE -n --cmd "set encoding=utf-8 runtimepath^=$PLUGIN"; tmux -S "$SOCKET" wait-for -S over'"#;
     let wait = r#"tmux -S "$SOCKET" wait-for over"#;
     let missing = missing(&sandbox, &variables, start, wait);
-    // It has ended by itself, unless something is wrong.
+    // Vim has already exited, unless something is wrong.
     let _ = Command::new("tmux")
         .args(["-S", &socket, "kill-server"])
         .stderr(Stdio::null())

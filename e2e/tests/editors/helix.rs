@@ -1,4 +1,4 @@
-//! The language server in a real Helix, in a terminal, installed as a person installs it.
+//! The language server in a real Helix, in a terminal, installed as a user installs it.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ const TITLES: [&str; 9] = [
     "Review changes",
 ];
 
-/// Types as a person does, and looks at the screen.
+/// Types keys and reads the screen.
 pub(crate) struct Helix {
     pub(crate) terminal: Terminal,
     pid: u32,
@@ -37,8 +37,8 @@ impl Helix {
         terminal.wait_for_text("languages.toml", PATIENCE);
         terminal.clear();
         terminal.type_line(&format!("'{}' '{}'", editor("hx").display(), file.display()));
-        let there = eventually(PATIENCE, || discovery_files(sandbox).pop());
-        let Some(announcement) = there else {
+        let announcement = eventually(PATIENCE, || discovery_files(sandbox).pop());
+        let Some(announcement) = announcement else {
             terminal.fail("the companion never announced itself")
         };
         let name = announcement.to_string_lossy().into_owned();
@@ -47,7 +47,7 @@ impl Helix {
         Self { terminal, pid }
     }
 
-    /// Goes back to normal mode. An Escape that something follows at once would be another key.
+    /// Returns to normal mode. An Escape immediately followed by another key would be read as one key.
     fn go_to_normal_mode(&self) {
         let reached = eventually(PATIENCE, || {
             let is_normal = self.terminal.screen().contains(" NOR ");
@@ -61,17 +61,17 @@ impl Helix {
         }
     }
 
-    /// Runs a command line.
+    /// Runs a typable command.
     pub(crate) fn run(&self, line: &str) {
         self.go_to_normal_mode();
         self.terminal.type_line(&format!(":{line}"));
     }
 
-    /// Chooses the code action whose title begins so.
+    /// Picks the code action whose title starts with this.
     pub(crate) fn act(&self, title: &str) {
         self.terminal.type_text(" a");
         let screen = self.terminal.wait_for_text(title, PATIENCE);
-        // The first line of the menu is chosen; the wanted one is so many lines below it.
+        // The first line of the menu is selected; count the lines down to the wanted one.
         let menu = screen
             .lines()
             .filter(|line| TITLES.iter().any(|title| line.contains(title)));
@@ -94,7 +94,7 @@ fn proven(capabilities: &[Capability]) {
 }
 
 #[tokio::test]
-async fn what_is_open_and_what_is_sent_reaches_agents() {
+async fn open_files_and_sent_selection_reach_agents() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a b.md", "first\n🦀 second ü\nthird\n");
     let other = sandbox.write("other.md", "other\n");
@@ -103,7 +103,7 @@ async fn what_is_open_and_what_is_sent_reaches_agents() {
     agent.sees(|file| file["path"] == json!(path)).await;
     helix.terminal.type_text("jx");
     helix.act("Send selection");
-    helix.wait_for_text("Agents see 1 line of a b.md");
+    helix.wait_for_text("Agents will see 1 line of a b.md");
     agent
         .sees(|file| {
             file["selectedText"]
@@ -124,7 +124,7 @@ async fn what_is_open_and_what_is_sent_reaches_agents() {
 }
 
 #[tokio::test]
-async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_for_byte() {
+async fn edited_draft_keeps_untouched_bytes() {
     let sandbox = Sandbox::new();
     let base = "\u{feff}one\r\ntwo\r\nthree";
     let path = sandbox.write("dir with space/ünï.md", base);
@@ -132,7 +132,7 @@ async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_
     let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
     agent.sees(|file| file["path"] == json!(path)).await;
     agent.propose(&path, "\u{feff}one\r\nTWO 🦀\r\nthree").await;
-    helix.wait_for_text("proposes a change to ünï.md (+1 −1)");
+    helix.wait_for_text("proposed a change to ünï.md (+1 −1)");
     helix.act("Edit change");
     helix.wait_for_text("TWO 🦀");
     helix.terminal.type_text("ggjA edited");
@@ -142,7 +142,7 @@ async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_
     let decision = agent.decision_by(|| helix.act("Accept change")).await;
     assert_eq!(decision["method"], "ide/diffAccepted");
     assert_eq!(decision["params"]["content"], "\u{feff}one\r\nTWO 🦀 edited\r\nthree");
-    helix.wait_for_text("was accepted");
+    helix.wait_for_text("accepted; the agent is writing it");
     assert_eq!(
         fs::read_to_string(&path).expect("read"),
         base,
@@ -152,22 +152,22 @@ async fn a_change_is_edited_in_a_file_and_what_was_not_touched_is_the_same_byte_
 }
 
 #[tokio::test]
-async fn hunks_are_hints_and_are_decided_where_they_are() {
+async fn hunks_are_shown_and_decided_in_place() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\ntwo\nthree\n");
     let helix = Helix::start(&sandbox, &path);
     let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
     agent.sees(|file| file["path"] == json!(path)).await;
-    // Not saved: a proposal is compared with what is on the screen.
+    // Unsaved: proposals are compared with the text on the screen.
     helix.terminal.type_text("Ounsaved");
     agent.sees(|file| file["cursor"]["character"] == 8).await;
     helix.go_to_normal_mode();
     agent.propose(&path, "unsaved\nONE\ntwo\nTHREE\n").await;
-    helix.wait_for_text("proposes a change to a.md (+2 −2)");
+    helix.wait_for_text("proposed a change to a.md (+2 −2)");
     helix.terminal.type_text("ggj");
-    helix.wait_for_text("would replace this with:");
+    helix.wait_for_text("proposes to replace this with:");
     helix.act("Reject hunk");
-    helix.wait_for_text("You rejected what");
+    helix.wait_for_text("You rejected this change");
     let decision = agent.decision_by(|| helix.act("Accept change")).await;
     assert_eq!(decision["params"]["content"], "unsaved\none\ntwo\nTHREE\n");
 
@@ -181,18 +181,18 @@ async fn hunks_are_hints_and_are_decided_where_they_are() {
 }
 
 #[tokio::test]
-async fn a_hunk_rejected_in_the_file_of_a_draft_goes_out_of_the_buffer() {
+async fn hunk_rejected_in_the_draft_file_leaves_the_buffer() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\ntwo\nthree\n");
     let helix = Helix::start(&sandbox, &path);
     let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
     agent.sees(|file| file["path"] == json!(path)).await;
     agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
-    helix.wait_for_text("proposes a change to a.md (+2 −2)");
+    helix.wait_for_text("proposed a change to a.md (+2 −2)");
     helix.act("Edit change");
-    helix.wait_for_text("In place of:");
+    helix.wait_for_text("Replaces:");
     helix.act("Reject hunk");
-    helix.wait_for_text("As in the file; you rejected");
+    helix.wait_for_text("Unchanged; you rejected");
     let is_rejected = |screen: &str| screen.contains("  one") && screen.contains("  THREE");
     helix.terminal.wait_for("the draft", PATIENCE, is_rejected);
     helix.terminal.type_text("geA!");
@@ -206,13 +206,13 @@ async fn a_hunk_rejected_in_the_file_of_a_draft_goes_out_of_the_buffer() {
 }
 
 #[tokio::test]
-async fn the_agent_is_told_when_helix_ends() {
+async fn agent_is_notified_when_helix_exits() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let helix = Helix::start(&sandbox, &path);
     let mut agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
     agent.propose(&path, "two\n").await;
-    helix.wait_for_text("proposes a change");
+    helix.wait_for_text("proposed a change");
     helix.run("quit-all!");
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
     wait_for_no_announcement(&sandbox);
@@ -220,8 +220,8 @@ async fn the_agent_is_told_when_helix_ends() {
     assert_eq!(drafts.count(), 0);
 }
 
-alongside_e2e::for_both_command_lines!(what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written);
-fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cli) {
+alongside_e2e::for_both_agents!(selection_reaches_the_model_and_edits_are_written);
+fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("open file.md", "one\ntwo words\nthree\n");
     let model = FakeModel::start();
@@ -231,8 +231,8 @@ fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cl
     assert!(status.contains("Connected to Helix"), "{status}");
     helix.terminal.type_text("jx");
     helix.act("Send selection");
-    helix.wait_for_text("Agents see 1 line");
-    let told = eventually(PATIENCE, || {
+    helix.wait_for_text("Agents will see 1 line");
+    let received = eventually(PATIENCE, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model
@@ -241,12 +241,12 @@ fn what_is_sent_reaches_the_model_and_what_is_edited_in_helix_is_written(cli: Cl
         agent.wait_until_idle();
         (request.contains("two words") && request.contains("open file.md")).then_some(())
     });
-    assert!(told.is_some(), "the selection never reached the model");
+    assert!(received.is_some(), "the selection never reached the model");
 
     let new = sandbox.file("new.md");
     agent.prompt(&Prompt::WriteFile(&new.to_string_lossy(), "hello\r\nworld").to_string());
     agent.wait_for_question();
-    helix.wait_for_text("proposes a change to new.md");
+    helix.wait_for_text("proposed a change to new.md");
     helix.act("Edit change to new.md");
     helix.wait_for_text("world");
     helix.terminal.type_text("geA, edited 🦀");

@@ -1,61 +1,66 @@
-//! What a new user does: install the plugin, open a file, start an agent. Nothing else is typed.
+//! What a new user does: install the plugin, open a file, start an agent, and nothing else.
 
 use std::process::{Command, Stdio};
 
 use alongside_e2e::{
     Agent, Capability, Cli, FakeModel, Launch, PATIENCE, Sandbox, Terminal, alongside, editor, eventually,
-    for_both_command_lines, proves, version,
+    for_both_agents, proves, version,
 };
 use serde_json::json;
 
-use crate::agent::{Agent as PretendAgent, announced, discovery_files, wait_for_no_announcement};
+use crate::agent::{Agent as FakeAgent, announced, discovery_files, wait_for_no_announcement};
 
-/// An editor as a person calls it.
-struct Editor {
-    /// For `alongside install`.
-    id: &'static str,
-    /// The command.
-    command: &'static str,
+pub(crate) struct Editor {
+    /// As in `alongside install ID`.
+    pub(crate) id: &'static str,
+    pub(crate) command: &'static str,
     display_name: &'static str,
 }
 
-const NEOVIM: Editor = Editor {
+pub(crate) const NEOVIM: Editor = Editor {
     id: "neovim",
     command: "nvim",
     display_name: "Neovim",
 };
-const VIM: Editor = Editor {
+pub(crate) const VIM: Editor = Editor {
     id: "vim",
     command: "vim",
     display_name: "Vim",
 };
 
-/// A path with the editors of the tests in front.
+/// `PATH` with the editors under test first.
 fn search_path(rest: &str) -> (String, String) {
     let neovim = editor("nvim");
     let directory = neovim.parent().expect("it is in a directory").display();
     ("PATH".to_owned(), format!("{directory}:{rest}"))
 }
 
-fn usual_path(sandbox: &Sandbox) -> (String, String) {
+/// `PATH` as in the sandbox, with the editors under test first.
+pub(crate) fn path(sandbox: &Sandbox) -> (String, String) {
     let variables = sandbox.environment().into_iter();
-    let usual: String = variables
+    let rest: String = variables
         .filter(|(name, _)| name == "PATH")
         .map(|(_, value)| value)
         .collect();
-    search_path(&usual)
+    search_path(&rest)
 }
 
 impl Editor {
-    /// Installs the plugin and opens a file, and waits until the companion has announced itself.
+    /// Installs the plugin and opens a file.
     fn install_and_open(&self, sandbox: &Sandbox, terminal: &Terminal, program: &str, file: &str) -> u32 {
-        terminal.type_line(&format!("{program} install {} && {} '{file}'", self.id, self.command));
+        let line = format!("{program} install {} && {} '{file}'", self.id, self.command);
+        self.open(sandbox, terminal, &line)
+    }
+
+    /// Types a line that starts the editor, and waits for the discovery file; returns the PID in its name.
+    pub(crate) fn open(&self, sandbox: &Sandbox, terminal: &Terminal, line: &str) -> u32 {
+        terminal.type_line(line);
         let pid = eventually(PATIENCE, || {
             let file = discovery_files(sandbox).pop()?;
             let name = file.file_name()?.to_string_lossy().into_owned();
             name.split('-').rev().nth(1)?.parse().ok()
         });
-        pid.unwrap_or_else(|| terminal.fail("no companion announced itself"))
+        pid.unwrap_or_else(|| terminal.fail(&format!("{} has no companion", self.display_name)))
     }
 
     fn proves_install(&self) {
@@ -67,23 +72,23 @@ impl Editor {
     }
 }
 
-/// Asks the model something, and waits until it has been told which file is open.
+/// Sends prompts until one of them carries the open file.
 fn wait_until_model_knows(agent: &Agent, model: &FakeModel, file: &str) {
-    let told = eventually(PATIENCE, || {
+    let received = eventually(PATIENCE, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model.wait_for_message(mark, "Describe what I see.", PATIENCE);
         agent.wait_until_idle();
         request.to_string().contains(file).then_some(())
     });
-    assert!(told.is_some(), "{file} never reached the model");
+    assert!(received.is_some(), "{file} never reached the model");
 }
 
 fn install_open_and_start_an_agent(editor: &Editor, cli: Cli) {
     let sandbox = Sandbox::new().without_ide_settings();
     sandbox.write("open file.txt", "text\n");
     let model = FakeModel::start();
-    let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &[usual_path(&sandbox)]);
+    let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &[path(&sandbox)]);
     editor.install_and_open(&sandbox, &terminal, "alongside", "open file.txt");
     let agent = Agent::start(&sandbox, cli, &model);
     let status = agent.wait_until_connected();
@@ -98,25 +103,25 @@ fn install_open_and_start_an_agent(editor: &Editor, cli: Cli) {
     editor.proves_install();
 }
 
-for_both_command_lines!(a_new_user_installs_the_neovim_plugin_opens_a_file_and_an_agent_knows_it);
-fn a_new_user_installs_the_neovim_plugin_opens_a_file_and_an_agent_knows_it(cli: Cli) {
+for_both_agents!(installed_neovim_plugin_reports_the_open_file);
+fn installed_neovim_plugin_reports_the_open_file(cli: Cli) {
     install_open_and_start_an_agent(&NEOVIM, cli);
 }
 
-for_both_command_lines!(a_new_user_installs_the_vim_plugin_opens_a_file_and_an_agent_knows_it);
-fn a_new_user_installs_the_vim_plugin_opens_a_file_and_an_agent_knows_it(cli: Cli) {
+for_both_agents!(installed_vim_plugin_reports_the_open_file);
+fn installed_vim_plugin_reports_the_open_file(cli: Cli) {
     install_open_and_start_an_agent(&VIM, cli);
 }
 
 #[test]
-fn an_agent_in_neovims_own_terminal_finds_that_neovim_though_another_was_used_last() {
+fn agent_in_a_neovim_terminal_connects_to_that_neovim() {
     let sandbox = Sandbox::new();
     sandbox.write("open file.txt", "text\n");
     sandbox.write("other file.txt", "text\n");
     let model = FakeModel::start();
     let launch = Launch::plain(&sandbox, Cli::Gemini);
     let launch = Launch {
-        environment: [launch.environment, vec![usual_path(&sandbox)]].concat(),
+        environment: [launch.environment, vec![path(&sandbox)]].concat(),
         ..launch
     };
     let agent = Agent::prepare(&sandbox, Cli::Gemini, &model, "neovim", launch);
@@ -124,7 +129,7 @@ fn an_agent_in_neovims_own_terminal_finds_that_neovim_though_another_was_used_la
     agent.terminal.type_line(":terminal");
     agent.terminal.wait_for_text("term://", PATIENCE);
     agent.terminal.type_text("i");
-    let other = Terminal::open(&sandbox, "other", &sandbox.workspace(), &[usual_path(&sandbox)]);
+    let other = Terminal::open(&sandbox, "other", &sandbox.workspace(), &[path(&sandbox)]);
     other.type_line("nvim 'other file.txt'");
     let is_behind = eventually(PATIENCE, || {
         let files = discovery_files(&sandbox);
@@ -138,7 +143,7 @@ fn an_agent_in_neovims_own_terminal_finds_that_neovim_though_another_was_used_la
 }
 
 #[tokio::test]
-async fn a_plugin_finds_the_program_that_has_installed_it_though_that_is_not_on_the_path() {
+async fn plugin_falls_back_to_the_program_that_installed_it() {
     for editor in [NEOVIM, VIM] {
         let sandbox = Sandbox::new();
         let path = sandbox.write("a.txt", "text\n");
@@ -146,14 +151,14 @@ async fn a_plugin_finds_the_program_that_has_installed_it_though_that_is_not_on_
         let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &variables);
         let program = format!("'{}'", alongside().display());
         let pid = editor.install_and_open(&sandbox, &terminal, &program, "a.txt");
-        let mut agent = PretendAgent::connect(&announced(&sandbox, pid)).await;
+        let mut agent = FakeAgent::connect(&announced(&sandbox, pid)).await;
         agent.sees(|file| file["path"] == json!(path)).await;
     }
 }
 
-/// Scripts that use Neovim have nobody who would want a companion, and wait for its end.
+/// Scripts wait for Neovim to exit, and have no use for a companion.
 #[test]
-fn a_neovim_without_a_screen_starts_no_companion_and_an_uninstalled_plugin_is_gone() {
+fn headless_neovim_starts_no_companion_and_uninstall_removes_the_plugin() {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", "text\n");
     let run = |program: &std::path::Path, arguments: &[&str]| {
@@ -167,14 +172,14 @@ fn a_neovim_without_a_screen_starts_no_companion_and_an_uninstalled_plugin_is_go
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("start it");
-        let ended = eventually(PATIENCE, || child.try_wait().expect("wait for it"));
-        let Some(ended) = ended else {
+        let status = eventually(PATIENCE, || child.try_wait().expect("wait for it"));
+        let Some(status) = status else {
             let _ = child.kill();
-            panic!("{arguments:?} did not end");
+            panic!("{arguments:?} did not exit");
         };
         let output = child.wait_with_output().expect("read what it printed");
         let printed = [output.stdout, output.stderr].concat();
-        assert!(ended.success(), "{arguments:?}: {}", String::from_utf8_lossy(&printed));
+        assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&printed));
         String::from_utf8_lossy(&printed).trim().to_owned()
     };
     let question = [

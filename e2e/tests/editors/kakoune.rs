@@ -1,4 +1,4 @@
-//! The language server in a real Kakoune with kakoune-lsp, in a terminal, installed as a person installs it.
+//! The language server in a real Kakoune with kakoune-lsp, in a terminal, installed as a user installs it.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
 
-/// Types as a person does, and looks at the screen.
+/// Types keys and reads the screen.
 struct Kakoune {
     terminal: Terminal,
     pid: u32,
@@ -33,8 +33,8 @@ impl Kakoune {
         terminal.wait_for_text("kakrc", PATIENCE);
         terminal.clear();
         terminal.type_line(&format!("kak '{}'", file.display()));
-        let there = eventually(PATIENCE, || discovery_files(sandbox).pop());
-        let Some(announcement) = there else {
+        let announcement = eventually(PATIENCE, || discovery_files(sandbox).pop());
+        let Some(announcement) = announcement else {
             terminal.fail("the companion never announced itself")
         };
         let name = announcement.to_string_lossy().into_owned();
@@ -43,7 +43,7 @@ impl Kakoune {
         Self { terminal, pid }
     }
 
-    /// Goes back to normal mode. An Escape that something follows at once would be another key.
+    /// Returns to normal mode. An Escape immediately followed by another key would be read as one key.
     fn go_to_normal_mode(&self) {
         let reached = eventually(PATIENCE, || {
             let screen = self.terminal.screen();
@@ -64,7 +64,7 @@ impl Kakoune {
         self.terminal.type_line(&format!(":{line}"));
     }
 
-    /// Chooses the code action whose title begins so.
+    /// Picks the code action whose title starts with this.
     fn act(&self, title: &str) {
         self.run("lsp-code-actions");
         self.terminal.wait_for_text(title, PATIENCE);
@@ -76,7 +76,7 @@ impl Kakoune {
     }
 }
 
-/// Kakoune itself does not say which version it is.
+/// Kakoune does not report its version.
 fn proven(capabilities: &[Capability]) {
     for capability in capabilities {
         proves("Kakoune with kakoune-lsp", &version(&editor("kak-lsp")), *capability);
@@ -84,7 +84,7 @@ fn proven(capabilities: &[Capability]) {
 }
 
 #[tokio::test]
-async fn the_cursor_and_the_selection_reach_agents_by_themselves() {
+async fn cursor_and_selection_reach_agents_automatically() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a b.md", "first\n🦀 second ü\nthird\n");
     let kakoune = Kakoune::start(&sandbox, &path);
@@ -101,14 +101,14 @@ async fn the_cursor_and_the_selection_reach_agents_by_themselves() {
 }
 
 #[tokio::test]
-async fn changes_are_accepted_by_hunks_and_rejected() {
+async fn hunks_and_changes_are_accepted_and_rejected() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\ntwo\nthree\n");
     let kakoune = Kakoune::start(&sandbox, &path);
     let mut agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
     agent.sees(|file| file["path"] == json!(path)).await;
     agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
-    // The hints, which stay; a message is gone with the next key.
+    // The hints: a message disappears with the next key.
     kakoune.wait_for_text("-three");
     kakoune.terminal.type_text("gg");
     kakoune.act("Reject hunk");
@@ -117,14 +117,14 @@ async fn changes_are_accepted_by_hunks_and_rejected() {
     assert_eq!(decision["params"]["content"], "one\ntwo\nTHREE\n");
 
     agent.propose(&path, "unwanted\n").await;
-    kakoune.wait_for_text("proposes a change to a.md (+1 −3)");
+    kakoune.wait_for_text("proposed a change to a.md (+1 −3)");
     let decision = agent.decision_by(|| kakoune.act("Reject change")).await;
     assert_eq!(decision["method"], "ide/diffRejected");
     proven(&[Capability::Review, Capability::Hunk]);
 }
 
 #[tokio::test]
-async fn a_draft_is_edited_in_the_file_that_a_message_names() {
+async fn draft_is_edited_in_its_file() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "\u{feff}one\r\ntwo");
     let kakoune = Kakoune::start(&sandbox, &path);
@@ -147,7 +147,7 @@ async fn a_draft_is_edited_in_the_file_that_a_message_names() {
 }
 
 #[tokio::test]
-async fn the_agent_is_told_when_kakoune_ends() {
+async fn agent_is_notified_when_kakoune_exits() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let kakoune = Kakoune::start(&sandbox, &path);

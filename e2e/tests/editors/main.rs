@@ -10,4 +10,5 @@ mod kakoune;
 mod neovim;
 mod neovim_with_cli;
 mod nvim;
+mod packages;
 mod vim;

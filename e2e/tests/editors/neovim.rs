@@ -1,15 +1,18 @@
 //! The plugin in a real Neovim.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
-use alongside_e2e::{Capability, Cli, Launch, PATIENCE, Sandbox, eventually};
+use alongside_e2e::{
+    Capability, Cli, Launch, PATIENCE, Sandbox, editor, eventually, node, npm_package, plugin, typescript,
+};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, wait_for_no_announcement};
 use crate::nvim::{Neovim, proves};
 
 #[tokio::test]
-async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agents() {
+async fn focused_file_cursor_and_selection_reach_agents() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a b 'ü' #1%.txt", "first\n🦀 second ü\nthird\n");
     let neovim = Neovim::start(&sandbox);
@@ -32,7 +35,7 @@ async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agent
 }
 
 #[tokio::test]
-async fn a_selection_stays_when_a_terminal_is_opened_and_the_terminal_knows_its_companion() {
+async fn selection_stays_in_a_terminal_that_knows_its_companion() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "some text\n");
     let neovim = Neovim::start(&sandbox);
@@ -43,14 +46,26 @@ async fn a_selection_stays_when_a_terminal_is_opened_and_the_terminal_knows_its_
     agent.sees(|file| file["selectedText"] == "some text").await;
     neovim.wait_for("$QWEN_CODE_IDE_SERVER_PORT != ''");
     neovim.press("<Cmd>split | terminal echo \"port $QWEN_CODE_IDE_SERVER_PORT $GEMINI_CLI_IDE_PID\"<CR>");
-    let said = format!("port {} {}", companion.0, neovim.pid());
-    neovim.wait_for(&format!("&buftype == 'terminal' && getline(1) == '{said}'"));
+    let expected = format!("port {} {}", companion.0, neovim.pid());
+    neovim.wait_for(&format!("&buftype == 'terminal' && getline(1) == '{expected}'"));
     let mut newcomer = Agent::connect(&companion).await;
     newcomer.sees(|file| file["selectedText"] == "some text").await;
 }
 
 #[tokio::test]
-async fn a_change_is_edited_and_accepted_by_writing_it_and_what_was_not_touched_is_the_same_byte_for_byte() {
+async fn selection_is_reported_even_if_a_terminal_follows_at_once() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "some text\n");
+    let neovim = Neovim::start(&sandbox);
+    let mut agent = Agent::connect(&announced(&sandbox, neovim.pid())).await;
+    neovim.run(&format!("edit {}", path.display()));
+    agent.sees(|file| file["path"] == json!(path)).await;
+    neovim.press("vee<Cmd>split | terminal<CR>");
+    agent.sees(|file| file["selectedText"] == "some text").await;
+}
+
+#[tokio::test]
+async fn edited_draft_keeps_untouched_bytes_when_written() {
     let sandbox = Sandbox::new();
     let base = "\u{feff}one\r\ntwo\r\nthree";
     let path = sandbox.write("dir with space/ünï.txt", base);
@@ -74,13 +89,13 @@ async fn a_change_is_edited_and_accepted_by_writing_it_and_what_was_not_touched_
     assert_eq!(
         fs::read_to_string(&path).expect("read"),
         base,
-        "the agent writes the file, nobody else"
+        "only the agent writes the file"
     );
     proves(Capability::Edit);
 }
 
 #[tokio::test]
-async fn mixed_line_endings_and_a_missing_newline_survive() {
+async fn mixed_line_endings_and_missing_newline_survive() {
     let sandbox = Sandbox::new();
     let neovim = Neovim::start(&sandbox);
     let mut agent = Agent::connect(&announced(&sandbox, neovim.pid())).await;
@@ -99,7 +114,7 @@ async fn mixed_line_endings_and_a_missing_newline_survive() {
 }
 
 #[tokio::test]
-async fn a_change_is_rejected_by_closing_its_tab_or_by_a_command() {
+async fn closing_the_tab_or_a_command_rejects() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\n");
     let neovim = Neovim::start(&sandbox);
@@ -116,11 +131,11 @@ async fn a_change_is_rejected_by_closing_its_tab_or_by_a_command() {
 
     agent.propose(&path, "three\n").await;
     neovim.show_review();
-    // A change that was on the screen only for a blink stays, and can be shown again.
+    // A change decided too soon stays pending, and can be opened again.
     let decision = agent
         .decision_by(|| {
             let _ = neovim.run("silent! AlongsideReview");
-            neovim.wait_for("&buftype == 'acwrite' || empty(v:lua.require'alongside.reviews'.waiting())");
+            neovim.wait_for("&buftype == 'acwrite' || empty(v:lua.require'alongside.reviews'.pending())");
             let _ = neovim.run("silent! tabclose");
         })
         .await;
@@ -129,7 +144,7 @@ async fn a_change_is_rejected_by_closing_its_tab_or_by_a_command() {
 }
 
 #[tokio::test]
-async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
+async fn single_hunks_are_rejected_by_key_or_diffget() {
     let sandbox = Sandbox::new();
     let lines = |changed: &[usize]| -> String {
         let line = |number: usize| {
@@ -165,7 +180,7 @@ async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
 }
 
 #[tokio::test]
-async fn a_proposal_is_compared_with_what_is_not_saved_yet() {
+async fn proposal_is_compared_with_unsaved_text() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "saved\n");
     let neovim = Neovim::start(&sandbox);
@@ -189,7 +204,7 @@ async fn a_proposal_is_compared_with_what_is_not_saved_yet() {
 }
 
 #[tokio::test]
-async fn several_changes_are_offered_in_a_list_and_the_statusline_counts_them() {
+async fn several_changes_are_listed_and_counted_in_the_statusline() {
     let sandbox = Sandbox::new();
     let neovim = Neovim::start(&sandbox);
     let agent = Agent::connect(&announced(&sandbox, neovim.pid())).await;
@@ -204,7 +219,7 @@ async fn several_changes_are_offered_in_a_list_and_the_statusline_counts_them() 
 }
 
 #[tokio::test]
-async fn the_agent_is_told_when_neovim_is_killed_or_ends() {
+async fn agent_is_notified_when_neovim_exits_or_is_killed() {
     for end in ["kill", "quit"] {
         let sandbox = Sandbox::new();
         let neovim = Neovim::start(&sandbox);
@@ -222,7 +237,7 @@ async fn the_agent_is_told_when_neovim_is_killed_or_ends() {
 }
 
 #[tokio::test]
-async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews() {
+async fn killed_companion_restarts_on_the_same_port_with_its_reviews() {
     let sandbox = Sandbox::new();
     let neovim = Neovim::start(&sandbox);
     let before = announced(&sandbox, neovim.pid());
@@ -245,7 +260,7 @@ async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews()
         "luaeval('(require\"alongside.bridge\".welcome or {{ pid = {bridge} }}).pid') != {bridge}"
     ));
     assert_eq!(announced(&sandbox, neovim.pid()), before);
-    assert!(neovim.run("messages").contains("was started again"));
+    assert!(neovim.run("messages").contains("was restarted"));
     agent.reconnect().await;
     agent.sees(|file| file["path"] == json!(path)).await;
     let decision = agent
@@ -257,7 +272,7 @@ async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews()
 }
 
 #[test]
-fn of_two_neovims_the_one_that_was_used_last_is_found() {
+fn most_recently_used_neovim_is_found() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\ntwo\n");
     let (one, other) = (Neovim::start(&sandbox), Neovim::start(&sandbox));
@@ -280,7 +295,7 @@ fn of_two_neovims_the_one_that_was_used_last_is_found() {
 }
 
 #[tokio::test]
-async fn two_neovims_on_one_workspace_have_a_companion_each_and_health_is_good() {
+async fn two_neovims_have_a_companion_each_and_are_healthy() {
     let sandbox = Sandbox::new();
     let (one, other) = (Neovim::start(&sandbox), Neovim::start(&sandbox));
     let (first, second) = (announced(&sandbox, one.pid()), announced(&sandbox, other.pid()));
@@ -288,13 +303,45 @@ async fn two_neovims_on_one_workspace_have_a_companion_each_and_health_is_good()
     let mut agent = Agent::connect(&second).await;
     agent.propose(&sandbox.file("a.txt"), "a\n").await;
     other.show_review();
-    assert_eq!(one.eval("v:lua.require'alongside.reviews'.waiting()->len()"), "0");
+    assert_eq!(one.eval("v:lua.require'alongside.reviews'.pending()->len()"), "0");
     other.run("checkhealth alongside");
     let health = other.eval("getline(1, '$')->join(' ')");
     assert!(
-        health.contains("the companion serves") && !health.contains("ERROR"),
+        health.contains("the companion is running for") && !health.contains("ERROR"),
         "{health}"
     );
     other.kill();
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+}
+
+#[test]
+fn own_tests_pass() {
+    let sandbox = Sandbox::new();
+    let output = Command::new(editor("nvim"))
+        .args(["--headless", "--clean", "--cmd"])
+        .arg(format!("set runtimepath^={}", plugin("neovim").display()))
+        .args(["-l", "test/run.lua"])
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(plugin("neovim"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("run Neovim");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && report.contains(" 0 failures"),
+        "{report}{output:?}"
+    );
+}
+
+#[test]
+fn lua_is_formatted() {
+    npm_package("@johnnymorganz/stylua");
+    let output = Command::new(node())
+        .arg(typescript("stylua.mjs"))
+        .arg(plugin("neovim"))
+        .output()
+        .expect("run Node");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && report.is_empty(), "{report}{output:?}");
 }

@@ -1,13 +1,13 @@
-//! Neovim and a real command line, end to end.
+//! Neovim with the real agents, end to end.
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines};
+use alongside_e2e::{Agent, Cli, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents};
 
 use crate::nvim::Neovim;
 
-for_both_command_lines!(what_is_selected_reaches_the_model_and_what_is_edited_in_neovim_is_written);
-fn what_is_selected_reaches_the_model_and_what_is_edited_in_neovim_is_written(cli: Cli) {
+for_both_agents!(selection_reaches_the_model_and_edits_are_written);
+fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("open file.txt", "one\r\ntwo words\r\nthree");
     let model = FakeModel::start();
@@ -17,7 +17,7 @@ fn what_is_selected_reaches_the_model_and_what_is_edited_in_neovim_is_written(cl
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Neovim"), "{status}");
     neovim.press("jvee");
-    let told = eventually(PATIENCE, || {
+    let received = eventually(PATIENCE, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model
@@ -26,7 +26,7 @@ fn what_is_selected_reaches_the_model_and_what_is_edited_in_neovim_is_written(cl
         agent.wait_until_idle();
         (request.contains("two words") && request.contains("open file.txt")).then_some(())
     });
-    assert!(told.is_some(), "the selection never reached the model");
+    assert!(received.is_some(), "the selection never reached the model");
     neovim.press("<Esc>");
 
     let new = sandbox.file("new.txt");
@@ -37,7 +37,7 @@ fn what_is_selected_reaches_the_model_and_what_is_edited_in_neovim_is_written(cl
     neovim.wait_for("getline('$') == 'world, edited 🦀'");
     let written = eventually(PATIENCE, || {
         let _ = neovim.run("silent! write");
-        // It is empty for a moment, before the agent has written it.
+        // Empty between creation and the agent's write.
         fs::read(&new).ok().filter(|text| !text.is_empty())
     });
     assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));

@@ -1,4 +1,4 @@
-//! A Neovim without a screen, driven over its own socket.
+//! A headless Neovim, driven over its socket.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ pub(crate) struct Neovim<'a> {
 }
 
 impl<'a> Neovim<'a> {
-    /// Starts Neovim in the workspace, with nothing but the plugin, and waits until the plugin has its companion.
+    /// Starts Neovim in the workspace with only the plugin, and waits until the companion is ready.
     pub(crate) fn start(sandbox: &'a Sandbox) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let socket = sandbox.path(&format!("{}.nvim", NUMBER.fetch_add(1, Ordering::Relaxed)));
@@ -37,13 +37,13 @@ impl<'a> Neovim<'a> {
         self.child.id()
     }
 
-    /// What an expression gives, as text.
+    /// Evaluates an expression to a string.
     pub(crate) fn eval(&self, expression: &str) -> String {
         self.try_eval(expression)
             .unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Runs a command line.
+    /// Runs an Ex command.
     pub(crate) fn run(&self, line: &str) -> String {
         self.eval(&format!("execute('{}')", line.replace('\'', "''")))
     }
@@ -71,23 +71,22 @@ impl<'a> Neovim<'a> {
         );
     }
 
-    /// Shows the one change that waits.
+    /// Opens the only pending change.
     pub(crate) fn show_review(&self) {
-        self.wait_for("len(v:lua.require'alongside.reviews'.waiting()) == 1");
-        assert_eq!(self.eval("tabpagenr('$')"), "1", "nothing opens by itself");
+        self.wait_for("len(v:lua.require'alongside.reviews'.pending()) == 1");
+        assert_eq!(self.eval("tabpagenr('$')"), "1", "nothing opens automatically");
         self.run("AlongsideReview");
         self.wait_for("&buftype == 'acwrite' && &diff");
     }
 
-    /// Ends it as a person does.
+    /// Quits as a user does.
     pub(crate) fn quit(mut self) {
-        // It may be gone before it can say that it has understood.
+        // It may exit before it responds.
         let _ = self.remote("--remote-send", "<Cmd>qall!<CR>");
-        let ended = eventually(PATIENCE, || self.child.try_wait().expect("wait for Neovim"));
-        assert!(ended.is_some(), "Neovim did not end");
+        let status = eventually(PATIENCE, || self.child.try_wait().expect("wait for Neovim"));
+        assert!(status.is_some(), "Neovim did not exit");
     }
 
-    /// Kills it without warning.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("kill Neovim");
         self.child.wait().expect("wait for Neovim");
@@ -122,7 +121,7 @@ impl Drop for Neovim<'_> {
     }
 }
 
-/// Notes what a test with Neovim has proven.
+/// Records what a test with Neovim proved.
 pub(crate) fn proves(capability: Capability) {
     alongside_e2e::proves("Neovim", &version(&editor("nvim")), capability);
 }

@@ -1,13 +1,15 @@
 //! The plugin in a real Vim 9, in a terminal.
 
+use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, eventually, plugin, proves, version};
+use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, alongside, eventually, plugin, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
 
-/// Types as a person does, and lets Vim say what it has in files of the sandbox.
+/// Types keys, and lets Vim write the value of expressions to a file.
 struct Vim<'a> {
     sandbox: &'a Sandbox,
     terminal: Terminal,
@@ -21,17 +23,19 @@ impl<'a> Vim<'a> {
             "set nocompatible encoding=utf-8 ttimeoutlen=5 runtimepath^={}\n",
             plugin("vim").display()
         );
-        std::fs::write(&settings, lines).expect("write Vim's settings");
+        fs::write(&settings, lines).expect("write Vim's settings");
         terminal.type_line(&format!(
             "vim -u '{}' -i NONE -n '{}'",
             settings.display(),
             file.display()
         ));
         let vim = Self { sandbox, terminal };
-        let there = eventually(PATIENCE, || (!discovery_files(sandbox).is_empty()).then_some(()));
-        if there.is_none() {
-            vim.terminal.fail("the companion never announced itself");
+        let is_announced = eventually(PATIENCE, || (!discovery_files(sandbox).is_empty()).then_some(()));
+        if is_announced.is_none() {
+            vim.terminal.fail("the companion never wrote its discovery file");
         }
+        // The companion is announced before the plugin subscribes to its notifications.
+        vim.wait_for("$QWEN_CODE_IDE_SERVER_PORT !=# ''");
         vim
     }
 
@@ -55,7 +59,7 @@ impl<'a> Vim<'a> {
                 "silent call writefile([{expression}], '{}')",
                 answer.display()
             ));
-            (std::fs::read_to_string(&answer).ok()?.trim() == "1").then_some(())
+            (fs::read_to_string(&answer).ok()?.trim() == "1").then_some(())
         });
         if reached.is_none() {
             self.terminal.fail(&format!("{expression} never became true"));
@@ -63,14 +67,14 @@ impl<'a> Vim<'a> {
     }
 
     fn show_review(&self) {
-        self.terminal.wait_for_text("AlongsideReview shows it", PATIENCE);
+        self.terminal.wait_for_text("review with :AlongsideReview", PATIENCE);
         self.run("AlongsideReview");
         self.wait_for("&buftype ==# 'acwrite' && &diff");
     }
 }
 
 #[tokio::test]
-async fn context_arrives_and_changes_are_edited_accepted_and_rejected_in_a_diff_split() {
+async fn context_arrives_and_changes_are_edited_accepted_and_rejected() {
     let sandbox = Sandbox::new();
     let base = "\u{feff}one\r\ntwo\r\nthree";
     let path = sandbox.write("a b.txt", "first\n🦀 second\n");
@@ -106,7 +110,7 @@ async fn context_arrives_and_changes_are_edited_accepted_and_rejected_in_a_diff_
 }
 
 #[tokio::test]
-async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
+async fn single_hunks_are_rejected_by_key_or_diffget() {
     let sandbox = Sandbox::new();
     let lines = |changed: &[usize]| -> String {
         let line = |number: usize| {
@@ -143,7 +147,7 @@ async fn single_hunks_are_rejected_by_a_key_or_by_the_usual_diff_command() {
 }
 
 #[tokio::test]
-async fn a_killed_companion_is_started_again_on_the_same_port_and_a_killed_vim_tells_the_agent() {
+async fn killed_companion_restarts_on_the_same_port_and_killed_vim_rejects() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "text\n");
     let vim = Vim::start(&sandbox, &path);
@@ -151,13 +155,13 @@ async fn a_killed_companion_is_started_again_on_the_same_port_and_a_killed_vim_t
     let before = announced(&sandbox, pid);
     let mut agent = Agent::connect(&before).await;
     let bridges = vim.terminal.processes();
-    let bridge = bridges.last().expect("the companion runs below Vim").to_string();
+    let bridge = bridges.last().expect("the companion is a child of Vim").to_string();
     let kill = |pid: &str| {
-        let killed = std::process::Command::new("kill").args(["-KILL", pid]).status();
+        let killed = Command::new("kill").args(["-KILL", pid]).status();
         assert!(killed.is_ok_and(|status| status.success()));
     };
     kill(&bridge);
-    vim.terminal.wait_for_text("was started again", PATIENCE);
+    vim.terminal.wait_for_text("was restarted", PATIENCE);
     assert_eq!(announced(&sandbox, pid), before);
     agent.reconnect().await;
     agent.sees(|file| file["path"] == json!(path)).await;
@@ -166,4 +170,105 @@ async fn a_killed_companion_is_started_again_on_the_same_port_and_a_killed_vim_t
     kill(&pid.to_string());
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
     wait_for_no_announcement(&sandbox);
+}
+
+#[tokio::test]
+async fn selection_stays_on_the_command_line() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "some text\n");
+    let vim = Vim::start(&sandbox, &path);
+    let companion = announced(&sandbox, vim.pid());
+    let mut agent = Agent::connect(&companion).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    vim.terminal.type_text("vee:");
+    agent.sees(|file| file["selectedText"] == "some text").await;
+    vim.terminal.wait_for_text(":'<,'>", PATIENCE);
+    let mut newcomer = Agent::connect(&companion).await;
+    newcomer.sees(|file| file["selectedText"] == "some text").await;
+}
+
+#[tokio::test]
+async fn edits_and_decisions_from_elsewhere_are_shown() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\n2\n3\n4\n5\nsix\n");
+    let vim = Vim::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, vim.pid())).await;
+    agent.propose(&path, "ONE\n2\n3\n4\n5\nSIX\n").await;
+    vim.show_review();
+    let better = sandbox.path("better");
+    fs::write(&better, "ONE\n2\n3\n4\n5\nBETTER\n").expect("write");
+    diff(
+        &sandbox,
+        &["edit", "a.txt", "--content-file", &better.to_string_lossy()],
+    );
+    vim.wait_for("getline(1, '$') ==# ['ONE', '2', '3', '4', '5', 'BETTER']");
+    // The file changes under the review.
+    fs::write(&path, "one\n2\n3\nfresh\n4\n5\nsix\n").expect("write");
+    vim.wait_for("getline(1, '$') ==# ['ONE', '2', '3', 'fresh', '4', '5', 'BETTER']");
+    vim.wait_for("getbufline(winbufnr(1), 1, '$') ==# ['one', '2', '3', 'fresh', '4', '5', 'six']");
+    // An edit here is accepted elsewhere.
+    vim.terminal.type_text("ggIMY ");
+    vim.wait_for("getline(1) ==# 'MY ONE'");
+    let shared = eventually(PATIENCE, || {
+        diff(&sandbox, &["show", "a.txt"]).contains("MY ONE").then_some(())
+    });
+    assert!(shared.is_some(), "the edit never reached the companion");
+    diff(&sandbox, &["accept", "a.txt"]);
+    let decision = agent.decision().await;
+    assert_eq!(decision["params"]["content"], "MY ONE\n2\n3\nfresh\n4\n5\nBETTER\n");
+    vim.wait_for("tabpagenr('$') == 1");
+    vim.wait_for("execute('messages') =~# 'a.txt: accepted'");
+}
+
+#[tokio::test]
+async fn revision_replaces_the_open_draft_and_conflicts_are_reported() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\ntwo\n");
+    let vim = Vim::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, vim.pid())).await;
+    agent.propose(&path, "ONE\ntwo\n").await;
+    vim.show_review();
+    agent.propose(&path, "first\ntwo\n").await;
+    vim.wait_for("getline(1) ==# 'first'");
+    vim.wait_for("execute('messages') =~# 'the agent revised its change to a.txt'");
+    fs::write(&path, "1\ntwo\n").expect("write");
+    vim.wait_for("getbufline(winbufnr(1), 1) ==# ['1']");
+    vim.wait_for("execute('messages') =~# 'the file changed in the same place'");
+    vim.run("AlongsideReject");
+    assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+}
+
+#[test]
+fn own_tests_pass() {
+    let sandbox = Sandbox::new();
+    let report = sandbox.path("report");
+    let status = Command::new("vim")
+        .args(["--not-a-term", "-u", "NONE", "-i", "NONE", "-n", "-N", "--cmd"])
+        .arg(format!("set runtimepath^={}", plugin("vim").display()))
+        .args(["-S", "test/run.vim"])
+        .env_clear()
+        .envs(sandbox.environment())
+        .envs([("TERM", "dumb"), ("REPORT", &report.to_string_lossy())])
+        .current_dir(plugin("vim"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("run Vim");
+    let report = fs::read_to_string(report).unwrap_or_default();
+    assert!(status.success() && report.contains("all passed"), "{status}: {report}");
+}
+
+/// Runs `alongside diff`, as a user in another terminal.
+fn diff(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let output = Command::new(alongside())
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(sandbox.workspace())
+        .arg("diff")
+        .args(arguments)
+        .output()
+        .expect("run alongside");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

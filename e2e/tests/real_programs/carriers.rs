@@ -3,11 +3,11 @@
 use std::fs;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Prompt, Sandbox, alongside, eventually, for_both_command_lines,
+    Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Prompt, Sandbox, alongside, eventually, for_both_agents,
 };
 use serde_json::json;
 
-for_both_command_lines!(run_connects_to_our_companion_and_not_to_another_one_that_comes_first);
+for_both_agents!(run_connects_to_our_companion_and_not_to_another_one_that_comes_first);
 fn run_connects_to_our_companion_and_not_to_another_one_that_comes_first(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
@@ -23,7 +23,7 @@ fn run_connects_to_our_companion_and_not_to_another_one_that_comes_first(cli: Cl
     drop(other);
 }
 
-for_both_command_lines!(run_brings_a_companion_where_there_is_none_and_takes_it_away_again);
+for_both_agents!(run_brings_a_companion_where_there_is_none_and_takes_it_away_again);
 fn run_brings_a_companion_where_there_is_none_and_takes_it_away_again(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
@@ -36,7 +36,7 @@ fn run_brings_a_companion_where_there_is_none_and_takes_it_away_again(cli: Cli) 
     assert_eq!(files(), 0, "the companion has left files behind");
 }
 
-for_both_command_lines!(the_companion_is_reached_through_standard_input_and_output);
+for_both_agents!(the_companion_is_reached_through_standard_input_and_output);
 fn the_companion_is_reached_through_standard_input_and_output(cli: Cli) {
     let sandbox = Sandbox::new();
     let file = sandbox.write("open.txt", "text\n");

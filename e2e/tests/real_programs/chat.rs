@@ -3,9 +3,7 @@
 use std::fs;
 
 use alongside_core::Secret;
-use alongside_e2e::{
-    Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_command_lines,
-};
+use alongside_e2e::{Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents};
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::chat::{AgentCommand, AgentEvent};
 use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Empty, Method, requests};
@@ -84,7 +82,7 @@ fn a_child_answers_and_is_there_again_after_a_crash(cli: Cli) {
     let both = ["one", "two"].map(|prompt| (prompt.to_owned(), "OK.".to_owned()));
     assert_eq!(turns(&state(&sandbox, &companion)), both);
 }
-for_both_command_lines!(a_child_answers_and_is_there_again_after_a_crash);
+for_both_agents!(a_child_answers_and_is_there_again_after_a_crash);
 
 fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
@@ -117,7 +115,7 @@ fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
     });
     assert_eq!(fs::read_to_string(&file).expect("the file"), "two, edited\n");
 }
-for_both_command_lines!(what_a_child_writes_is_reviewed_and_asked_about_once);
+for_both_agents!(what_a_child_writes_is_reviewed_and_asked_about_once);
 
 const TOKEN: &str = "the token of the daemon";
 

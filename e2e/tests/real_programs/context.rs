@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Sandbox, eventually, for_both_command_lines};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Sandbox, eventually, for_both_agents};
 
-for_both_command_lines!(the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected);
+for_both_agents!(the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected);
 fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: Cli) {
     let sandbox = Sandbox::new();
     let first = sandbox.write("first.txt", "one\ntwo\nthree\n");
@@ -77,7 +77,7 @@ fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: 
     );
     assert!(news.contains("another"), "the new selection is missing: {news}");
 
-    let told = model.told_since(0);
+    let told = model.received_since(0);
     assert!(!told.contains("opensesame"), "a secret has leaked");
     assert!(!told.contains(".env\""), "the name of a secret file has leaked");
     let shown = companion.json(&["context", "show"]).to_string();

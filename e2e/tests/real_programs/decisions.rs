@@ -4,10 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, never_during,
+    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
 };
 
-for_both_command_lines!(every_way_to_decide_leaves_just_what_was_decided);
+for_both_agents!(every_way_to_decide_leaves_just_what_was_decided);
 fn every_way_to_decide_leaves_just_what_was_decided(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, Launch, Outcome, PATIENCE, Sandbox, eventually, for_both_command_lines,
+    Agent, Cli, Companion, FakeModel, Launch, Outcome, PATIENCE, Sandbox, eventually, for_both_agents,
 };
 use serde_json::{Value, json};
 
-for_both_command_lines!(a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so);
+for_both_agents!(a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so);
 fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
@@ -37,7 +37,7 @@ fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
     );
 }
 
-for_both_command_lines!(a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so);
+for_both_agents!(a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so);
 fn a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so(cli: Cli) {
     let sandbox = Sandbox::new();
     let elsewhere = sandbox.path("elsewhere");
@@ -57,7 +57,7 @@ fn a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so(cli: C
     assert!(companion.agents().is_empty());
 }
 
-for_both_command_lines!(the_doctor_foretells_what_the_command_line_will_do);
+for_both_agents!(the_doctor_foretells_what_the_command_line_will_do);
 /// Every state of affairs that we know to matter is set up with files and variables; the doctor says what will happen, and
 /// then it happens.
 fn the_doctor_foretells_what_the_command_line_will_do(cli: Cli) {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Sandbox, eventually, for_both_command_lines};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Sandbox, eventually, for_both_agents};
 
-for_both_command_lines!(the_companion_is_found_from_a_plain_terminal);
+for_both_agents!(the_companion_is_found_from_a_plain_terminal);
 fn the_companion_is_found_from_a_plain_terminal(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
@@ -15,7 +15,7 @@ fn the_companion_is_found_from_a_plain_terminal(cli: Cli) {
     companion.wait_for_agents(1, PATIENCE);
 }
 
-for_both_command_lines!(the_companion_is_found_from_deep_inside_the_second_folder_of_a_workspace);
+for_both_agents!(the_companion_is_found_from_deep_inside_the_second_folder_of_a_workspace);
 fn the_companion_is_found_from_deep_inside_the_second_folder_of_a_workspace(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, for_both_command_lines};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, for_both_agents};
 
-for_both_command_lines!(a_command_line_that_ends_is_forgotten_with_its_open_change);
+for_both_agents!(a_command_line_that_ends_is_forgotten_with_its_open_change);
 fn a_command_line_that_ends_is_forgotten_with_its_open_change(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();

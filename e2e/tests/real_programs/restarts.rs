@@ -4,10 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines, never_during,
+    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
 };
 
-for_both_command_lines!(a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection);
+for_both_agents!(a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection);
 fn a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
@@ -33,7 +33,41 @@ fn a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection(cli:
     accept_another_change(&sandbox, &companion, &agent);
 }
 
-for_both_command_lines!(a_change_survives_the_sudden_death_of_the_companion);
+for_both_agents!(agent_between_two_streams_gets_the_rejection_of_a_clean_stop);
+fn agent_between_two_streams_gets_the_rejection_of_a_clean_stop(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let mut companion = Companion::start(&sandbox);
+    let agent = Agent::start(&sandbox, cli, &model);
+    agent.wait_until_connected();
+
+    let path = propose(&sandbox, &companion, &agent, "rejected.txt", "unwanted");
+    companion.end_stream();
+    companion.terminate();
+    agent.wait_until_idle();
+    assert!(!path.exists(), "a rejected change was written");
+}
+
+for_both_agents!(decision_undelivered_by_a_clean_stop_arrives_after_the_restart);
+fn decision_undelivered_by_a_clean_stop_arrives_after_the_restart(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let mut companion = Companion::start(&sandbox);
+    let agent = Agent::start(&sandbox, cli, &model);
+    agent.wait_until_connected();
+
+    let path = propose(&sandbox, &companion, &agent, "accepted.txt", "from the model");
+    agent.terminal.freeze();
+    companion.end_stream();
+    companion.json(&["diff", "accept", &path.to_string_lossy()]);
+    companion.terminate();
+    companion.restart();
+    agent.terminal.thaw();
+    wait_for_content(&agent, &path, "from the model");
+    companion.wait_for_agents(1, PATIENCE);
+}
+
+for_both_agents!(a_change_survives_the_sudden_death_of_the_companion);
 fn a_change_survives_the_sudden_death_of_the_companion(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command};
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Sandbox, eventually, for_both_command_lines};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Sandbox, eventually, for_both_agents};
 use serde_json::Value;
 
 /// A process that stands for an editor.
@@ -31,7 +31,7 @@ impl Drop for Editor {
     }
 }
 
-for_both_command_lines!(a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is_killed);
+for_both_agents!(a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is_killed);
 fn a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is_killed(cli: Cli) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "text\n");

@@ -8,13 +8,13 @@
 (require 'ert)
 
 (defmacro alongside-tests--with-both-parsers (&rest body)
-  "Run BODY with the built-in JSON, if there is one, and with that in Lisp."
+  "Run BODY with the built-in JSON parser, if there is one, and with the Lisp one."
   `(progn
      ,@body
      (cl-letf (((symbol-function 'json-available-p) #'ignore))
        ,@body)))
 
-(ert-deftest alongside-bridge-messages-are-one-line-of-utf-8 ()
+(ert-deftest alongside-bridge-message-is-one-line-of-utf-8 ()
   (alongside-tests--with-both-parsers
    (let* ((text "\ufeffa\r\nü🦀\0\"\\")
           (line (alongside-bridge--encode
@@ -31,43 +31,43 @@
    (should (equal '(:a nil :b nil :c nil :d t)
                   (alongside-bridge--decode "{\"a\":null,\"b\":false,\"c\":[],\"d\":true}")))))
 
-(defmacro alongside-tests--hearing (heard &rest body)
-  "Run BODY with what notifications said in HEARD, the last one first."
+(defmacro alongside-tests--receiving (received &rest body)
+  "Run BODY with the words of notifications in RECEIVED, the last one first."
   (declare (indent 1))
-  `(let* (,heard
+  `(let* (,received
           (alongside-bridge--process 'me)
           (alongside-bridge--pieces nil)
           (alongside-bridge--lines nil)
           (alongside-bridge--handlers
-           `(("said" . ,(lambda (parameters) (push (plist-get parameters :word) ,heard)))
+           `(("word" . ,(lambda (parameters) (push (plist-get parameters :word) ,received)))
              ("again" . ,(lambda (parameters)
                            (alongside-bridge--filter
-                            'me "{\"method\":\"said\",\"params\":{\"word\":\"nested\"}}\n")
-                           (push (plist-get parameters :word) ,heard)))
+                            'me "{\"method\":\"word\",\"params\":{\"word\":\"nested\"}}\n")
+                           (push (plist-get parameters :word) ,received)))
              ("wrong" . ,(lambda (_) (error "Something is wrong"))))))
      ,@body))
 
-(ert-deftest alongside-bridge-lines-may-come-in-any-pieces ()
-  (let ((all "{\"method\":\"said\",\"params\":{\"word\":\"one\"}}\n\n{\"method\":\"said\",\"params\":{\"word\":\"two\"}}\n"))
+(ert-deftest alongside-bridge-lines-may-arrive-in-any-pieces ()
+  (let ((all "{\"method\":\"word\",\"params\":{\"word\":\"one\"}}\n\n{\"method\":\"word\",\"params\":{\"word\":\"two\"}}\n"))
     (dotimes (cut (length all))
       (let (words)
-        (alongside-tests--hearing heard
+        (alongside-tests--receiving received
           (alongside-bridge--filter 'me (substring all 0 cut))
           (alongside-bridge--filter 'me (substring all cut))
-          (setq words heard))
+          (setq words received))
         (should (equal '("two" "one") words))))))
 
-(ert-deftest alongside-bridge-order-stays-and-one-bad-message-is-only-one ()
+(ert-deftest alongside-bridge-error-in-a-message-does-not-affect-the-next ()
   (let ((inhibit-message t) words)
-    (alongside-tests--hearing heard
+    (alongside-tests--receiving received
       (alongside-bridge--filter
        'me (concat "{\"method\":\"again\",\"params\":{\"word\":\"first\"}}\n"
                    "{\"method\":\"wrong\"}\nno json\n"
-                   "{\"method\":\"said\",\"params\":{\"word\":\"last\"}}\n"))
-      (setq words heard))
+                   "{\"method\":\"word\",\"params\":{\"word\":\"last\"}}\n"))
+      (setq words received))
     (should (equal '("first" "last" "nested") (reverse words)))))
 
-(ert-deftest alongside-bridge-variables-come-and-go-and-others-stay ()
+(ert-deftest alongside-bridge-variables-are-set-and-removed ()
   (let ((process-environment (list "OTHER=1" "AN=old")))
     (cl-letf (((default-value 'process-environment) process-environment)
               (alongside-bridge-variables nil))
@@ -81,7 +81,7 @@
       (should (equal '("OTHER=1" "AN=old") (default-value 'process-environment))))))
 
 (defmacro alongside-tests--with-program (lines words &rest body)
-  "Run BODY after a companion that is a script of LINES has made us say WORDS."
+  "Run BODY after a companion that is a script of LINES led to the message WORDS."
   (declare (indent 2))
   `(let* ((script (make-temp-file "alongside" nil nil (concat "#!/bin/sh\n" ,lines "\n")))
           (alongside-command script)
@@ -91,47 +91,59 @@
      (unwind-protect
          (progn
            (alongside-bridge-start)
-           (while (not (or (alongside-tests--said-p ,words) (time-less-p limit nil)))
+           (while (not (or (alongside-tests--shown-p ,words) (time-less-p limit nil)))
              (accept-process-output nil 0.05))
-           (should (alongside-tests--said-p ,words))
+           (should (alongside-tests--shown-p ,words))
            (should-not (alongside-bridge-running-p))
            ,@body)
        (delete-file script))))
 
-(defun alongside-tests--said-p (words)
-  "Return non-nil if WORDS were said."
+(defun alongside-tests--shown-p (words)
+  "Return non-nil if WORDS were shown."
   (with-current-buffer (messages-buffer)
     (string-search words (buffer-string))))
 
-(ert-deftest alongside-bridge-that-keeps-dying-is-left-alone-after-a-while ()
+(ert-deftest alongside-bridge-that-keeps-crashing-is-not-restarted ()
   (let ((count (make-temp-file "alongside")))
     (unwind-protect
         (alongside-tests--with-program
             (format "echo >> %s; echo broken >&2; exit 3" count)
-            "keeps ending (code 3)"
+            "keeps crashing (exit code 3)"
           (should (string-search "broken" (alongside-bridge-errors)))
           (should (equal 6 (with-temp-buffer
                              (insert-file-contents count)
                              (count-lines (point-min) (point-max))))))
       (delete-file count))))
 
-(ert-deftest alongside-bridge-that-ends-well-is-left-at-that ()
-  (alongside-tests--with-program "exit 0" "the companion was ended"
+(ert-deftest alongside-bridge-keeps-only-the-end-of-stderr ()
+  (alongside-tests--with-program
+      "head -c 100000 /dev/zero | tr '\\0' a >&2; echo the end >&2; exit 0"
+      "the companion was stopped"
+    (while (and (time-less-p nil limit)
+                (not (string-suffix-p "the end" (alongside-bridge-errors))))
+      (accept-process-output nil 0.05))
+    (should (string-suffix-p "the end" (alongside-bridge-errors)))
+    (should (<= (length (alongside-bridge-errors)) alongside-bridge--max-error-chars))
+    (should (<= (with-current-buffer " *alongside errors*" (buffer-size))
+                alongside-bridge--max-error-chars))))
+
+(ert-deftest alongside-bridge-that-exits-with-0-is-not-restarted ()
+  (alongside-tests--with-program "exit 0" "the companion was stopped"
     (should-not alongside-bridge--restarts)))
 
-(ert-deftest alongside-bridge-that-is-not-installed-is-said-and-no-error ()
+(ert-deftest alongside-bridge-missing-program-is-a-message ()
   (let ((alongside-command "/nowhere/alongside")
         (inhibit-message t))
     (alongside-bridge-start)
     (should-not (alongside-bridge-running-p))
-    (should (alongside-tests--said-p "there is no program"))
+    (should (alongside-tests--shown-p "cannot find the program"))
     (save-window-excursion
       (alongside-doctor)
-      (should (string-search "is not on the path; install alongside" (buffer-string)))
+      (should (string-search "is not on your PATH; install alongside" (buffer-string)))
       (kill-buffer))
     (should-error (alongside-bridge-ask "status") :type 'user-error)))
 
-(ert-deftest alongside-bridge-home-is-no-workspace-of-its-own-accord ()
+(ert-deftest alongside-bridge-home-is-not-a-default-workspace ()
   (let* ((home (file-name-as-directory (make-temp-file "alongside" t)))
          (process-environment (cons (concat "HOME=" home) process-environment))
          (command-line-default-directory home)
@@ -141,7 +153,7 @@
           (clrhash alongside-bridge--projects)
           (make-directory (expand-file-name ".git" home))
           (make-directory (expand-file-name ".git" project) t)
-          ;; There is nothing else.
+          ;; Unless there is nothing else.
           (should (equal (list (directory-file-name home)) (alongside-bridge-folders)))
           (with-temp-buffer
             (setq buffer-file-name (expand-file-name "a.txt" project))

@@ -1,9 +1,9 @@
-;;; check.el --- Does what `alongside bridge --check' asks for  -*- lexical-binding: t; -*-
+;;; check.el --- Run the steps of `alongside bridge --check'  -*- lexical-binding: t; -*-
 
 ;;; Commentary:
 
-;; Run without a screen, with `alongside-command' leading to the pretend
-;; companion.  Everything goes through the plugin's own code.
+;; Runs in batch mode, with `alongside-command' set to the fake companion.
+;; Everything goes through the plugin's own code.
 
 ;;; Code:
 
@@ -15,12 +15,12 @@
   (insert "not saved")
   (add-hook 'alongside-changed-hook
             (lambda ()
-              (dolist (review (alongside-review-waiting))
+              (dolist (review (alongside-review-pending))
                 (let ((id (plist-get review :id))
                       (name (file-name-nondirectory (plist-get review :path))))
                   (unless (memq id decided)
                     (push id decided)
-                    ;; Not from within the message that told of it.
+                    ;; Not from within the notification.
                     (run-at-time
                      0.5 nil
                      (lambda ()
@@ -41,7 +41,7 @@
                              (alongside-accept))
                          (alongside-reject)))))))))
   (alongside-start)
-  ;; It ends with the companion.
+  ;; Exits with the companion.
   (while (alongside-bridge-running-p)
     (accept-process-output nil 0.1)))
 

@@ -1,4 +1,4 @@
-;;; context-tests.el --- What counts as selected  -*- lexical-binding: t; -*-
+;;; context-tests.el --- Selections and buffers  -*- lexical-binding: t; -*-
 
 ;;; Code:
 
@@ -17,7 +17,7 @@
      (goto-char (point-min))
      ,@body))
 
-(ert-deftest alongside-context-the-active-region-is-selected-and-nothing-else ()
+(ert-deftest alongside-context-only-the-active-region-is-selected ()
   (alongside-tests--in-text
    (should-not (alongside-context--selection))
    (push-mark (point) t t)
@@ -27,7 +27,7 @@
    (deactivate-mark)
    (should-not (alongside-context--selection))))
 
-(ert-deftest alongside-context-a-rectangle-is-selected-as-one ()
+(ert-deftest alongside-context-rectangle-is-selected ()
   (alongside-tests--in-text
    (goto-char 2)
    (push-mark (point) t t)
@@ -35,7 +35,7 @@
    (goto-char 12)
    (should (equal-including-properties "ne\nwo\nhr" (alongside-context--selection)))))
 
-(ert-deftest alongside-context-evil-selects-what-the-cursor-is-on ()
+(ert-deftest alongside-context-evil-selection-includes-the-cursor ()
   (alongside-tests--in-text
    (let ((evil-state 'visual) (range '(1 4 inclusive :expanded t)))
      (cl-letf (((symbol-function 'evil-visual-range) (lambda () range)))
@@ -43,15 +43,47 @@
        (setq range '(2 12 block :expanded t))
        (should (equal "ne\nwo\nhr" (alongside-context--selection)))))))
 
-(ert-deftest alongside-context-a-huge-selection-is-cut ()
-  (with-temp-buffer
-    (transient-mark-mode 1)
-    (insert (make-string 100000 ?a))
-    (push-mark (point-min) t t)
-    (should (equal alongside-context--most-selected
-                   (length (alongside-context--selection))))))
+(defmacro alongside-tests--with-messages (messages &rest body)
+  "Run BODY with the messages to the user in MESSAGES."
+  (declare (indent 1))
+  `(let* (,messages)
+     (cl-letf (((symbol-function 'alongside-message)
+                (lambda (&rest arguments)
+                  (push (apply #'format-message arguments) ,messages))))
+       ,@body)))
 
-(ert-deftest alongside-context-only-files-of-this-machine-have-a-path ()
+(ert-deftest alongside-context-selection-over-the-limit-is-cut-and-reported-once ()
+  (let ((alongside-context--warned-of-selection nil))
+    (alongside-tests--with-messages messages
+      (with-temp-buffer
+        (transient-mark-mode 1)
+        (insert "a" (make-string 100000 ?ü))
+        (push-mark (point-min) t t)
+        (dotimes (_ 2)
+          (should (equal (concat "a" (make-string 8191 ?ü))
+                         (alongside-context--selection)))))
+      (should (equal '("the selection is longer than 16 KiB; agents see its first 16 KiB")
+                     messages)))))
+
+(ert-deftest alongside-context-buffer-over-the-limit-is-reported-once-and-not-sent ()
+  (let (sent)
+    (alongside-tests--with-messages messages
+      (cl-letf (((symbol-function 'alongside-bridge-notify)
+                 (lambda (&rest message) (push message sent))))
+        (with-temp-buffer
+          (setq alongside-context--path "/tmp/large.txt")
+          (insert "small")
+          (alongside-context--report-unsaved (current-buffer))
+          (should (equal '(("context/buffer" :path "/tmp/large.txt" :text "small")) sent))
+          (dotimes (_ 2)
+            (insert (make-string alongside-context--max-buffer-bytes ?a))
+            (alongside-context--report-unsaved (current-buffer)))
+          (should (equal '("context/buffer" :path "/tmp/large.txt") (car sent)))
+          (should (= 2 (length sent)))))
+      (should (= 1 (length messages)))
+      (should (string-prefix-p "/tmp/large.txt is larger than 8 MiB" (car messages))))))
+
+(ert-deftest alongside-context-remote-files-have-no-path ()
   (with-temp-buffer
     (should-not (alongside-context--path-of (current-buffer)))
     (rename-buffer "a name")

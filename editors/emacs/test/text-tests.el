@@ -1,4 +1,4 @@
-;;; text-tests.el --- Texts go back byte for byte  -*- lexical-binding: t; -*-
+;;; text-tests.el --- Texts survive byte for byte  -*- lexical-binding: t; -*-
 
 ;;; Code:
 
@@ -14,12 +14,12 @@
     (with-temp-buffer
       (alongside-text-put (current-buffer) text)
       (should (equal text (alongside-text-of (current-buffer))))
-      ;; Over another text, too.
+      ;; Also over another text.
       (alongside-text-put (current-buffer) "something\r\nelse\r\n")
       (alongside-text-put (current-buffer) text)
       (should (equal text (alongside-text-of (current-buffer)))))))
 
-(ert-deftest alongside-text-of-a-visited-file-is-what-is-in-it ()
+(ert-deftest alongside-text-of-a-visited-file-is-its-content ()
   (dolist (bytes '("a\r\nb\r\n" "\357\273\277a\r\nb" "\303\274\n" "a\nb" "a\r\nb\n" ""))
     (let ((file (make-temp-file "alongside" nil nil bytes))
           (coding-system-for-write 'no-conversion))
@@ -33,20 +33,27 @@
               (kill-buffer buffer)))
         (delete-file file)))))
 
-(ert-deftest alongside-text-that-is-no-utf-8-is-no-text ()
+(ert-deftest alongside-text-invalid-utf-8-is-nil ()
   (should-not (alongside-text-join "ü" 'latin-1-unix))
   (should-not (alongside-text-join (string (unibyte-char-to-multibyte #xff)) 'utf-8-unix))
   (should-not (alongside-text-join (string #xd800) 'utf-8-unix))
   (should (equal "u" (alongside-text-join "u" 'latin-1-unix))))
 
-(ert-deftest alongside-text-carriage-returns-are-hidden-only-if-every-line-has-one ()
+(ert-deftest alongside-text-carriage-returns-are-hidden-if-every-line-has-one ()
   (should (equal '("a\nb" . utf-8-dos) (alongside-text-split "a\r\nb")))
   (should (equal '("a\r\nb\n" . utf-8-unix) (alongside-text-split "a\r\nb\n")))
   (should (equal '("\na\r\n" . utf-8-unix) (alongside-text-split "\na\r\n"))))
 
-(ert-deftest alongside-text-units-are-those-of-utf-16 ()
+(ert-deftest alongside-text-units-are-utf-16 ()
   (should (equal 0 (alongside-text-units "")))
   (should (equal 5 (alongside-text-units "aü🦀x"))))
+
+(ert-deftest alongside-text-truncate-keeps-whole-characters ()
+  (should (equal "abc" (alongside-text-truncate "abc" 3)))
+  (should (equal "ab" (alongside-text-truncate "abc" 2)))
+  (should (equal "aü" (alongside-text-truncate "aüü" 4)))
+  (should (equal "" (alongside-text-truncate "🦀" 3)))
+  (should (equal "🦀" (alongside-text-truncate "🦀🦀" 7))))
 
 (provide 'text-tests)
 ;;; text-tests.el ends here

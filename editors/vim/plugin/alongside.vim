@@ -1,5 +1,5 @@
-" Puts terminal coding agents alongside Vim 9: commands, and the start. See :help alongside.
-if exists('g:loaded_alongside') || v:version < 900 || !has('channel') || !has('job') || !has('diff')
+" Puts terminal coding agents alongside Vim 9. See :help alongside.
+if exists('g:loaded_alongside') || v:version < 900 || !has('channel') || !has('job') || !has('diff') || !has('timers')
   finish
 endif
 let g:loaded_alongside = 1
@@ -9,7 +9,13 @@ command! AlongsideStop call alongside#Stop()
 command! AlongsideReview call alongside#Review()
 command! -bang AlongsideAccept call alongside#Accept(<bang>0)
 command! AlongsideReject call alongside#Reject()
+command! AlongsideLog call alongside#Log()
 
 if get(g:, 'alongside_autostart', 1)
-  autocmd VimEnter * ++once call alongside#Start()
+  " Loaded late, by :packadd or a plugin manager.
+  if v:vim_did_enter
+    call alongside#Start()
+  else
+    autocmd VimEnter * ++once call alongside#Start()
+  endif
 endif

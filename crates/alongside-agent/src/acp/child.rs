@@ -25,7 +25,6 @@ const MAX_STDERR_LINES: usize = 20;
 const MAX_STDERR_LINE_BYTES: usize = 1024;
 const MAX_STDERR_LINE_CHARS: usize = 300;
 
-/// How to start an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentProcess {
     pub program: PathBuf,
@@ -35,7 +34,6 @@ pub struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Any program that speaks ACP.
     pub fn new(program: impl Into<PathBuf>, arguments: &[&str]) -> Self {
         Self {
             program: program.into(),

@@ -121,7 +121,7 @@ impl AcpConnection {
 
     /// Responds to a request of the agent. If the agent has exited, the reader of its stdout reports that.
     pub(super) fn reply(&self, id: &RequestId, result: Result<Value, RpcError>) {
-        let _ = self.sender.respond(id, result.as_ref());
+        let _ = self.sender.respond(id, result);
     }
 
     fn handle(self: &Arc<Self>, message: Message<'_>) {

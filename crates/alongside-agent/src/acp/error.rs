@@ -8,21 +8,13 @@ use serde_json::Value;
 
 use crate::conversation::{list_of, text_of};
 
-/// The code with which an agent says that somebody has to log in.
+/// ACP's code.
 const AUTHENTICATION_REQUIRED: i64 = -32000;
 
-/// Why an agent did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum AcpError {
-    /// The program could not be started.
     #[error("cannot start {program}: {source}")]
-    Start {
-        /// What was started.
-        program: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The program ended.
+    Start { program: String, source: io::Error },
     #[error("the agent exited ({status}){}", stderr_tail.as_ref().map(|line| format!(": {line}")).unwrap_or_default())]
     Exited {
         /// As far as known.
@@ -30,44 +22,27 @@ pub enum AcpError {
         /// The last line of its stderr.
         stderr_tail: Option<String>,
     },
-    /// There was no answer in time.
     #[error("the agent did not answer {method} within {limit:?}")]
-    Timeout {
-        /// What was asked.
-        method: &'static str,
-        /// How long was waited.
-        limit: Duration,
-    },
-    /// Another version of the protocol.
+    Timeout { method: &'static str, limit: Duration },
     #[error("the agent uses protocol version {0}, but only version 1 is supported")]
     Version(Value),
-    /// Somebody has to log in first.
     #[error("the agent requires you to log in first; it offers {}", methods.join(", "))]
     AuthenticationRequired {
-        /// The ways of logging in, by name.
+        /// The names of the login methods.
         methods: Vec<String>,
     },
-    /// The agent answered with an error.
     #[error("{message} (code {code})")]
-    Rpc {
-        /// Its code.
-        code: i64,
-        /// What it says.
-        message: String,
-    },
-    /// The agent answered something else than the protocol says.
+    Rpc { code: i64, message: String },
     #[error("the agent violated the protocol: {0}")]
     NotAcp(&'static str),
-    /// The agent leaves what it is sent unread.
     #[error("the agent has stopped reading its stdin")]
     NotReading,
-    /// Too many prompts wait.
     #[error("{0} prompts are already queued")]
     QueueFull(usize),
 }
 
 impl AcpError {
-    /// What a person can do about it, if anything.
+    /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Start { program, .. } => Some(format!("Is {program} installed and on your PATH?")),

@@ -1,61 +1,62 @@
-//! Files that are read and written for an agent.
+//! Files that are read and written for a local agent.
 //!
-//! An agent that is our child asks us for files of the workspace: reading gives what a person sees, with changes
-//! that are not saved, and writing goes through a [`ReviewGate`].
+//! The agent requests files of the workspace from us. Reading returns what the user sees, with unsaved changes, and writing goes through a
+//! [`ReviewGate`]. All file access runs on blocking threads, on [`MAX_CONCURRENT_IO`] of them at most; further requests wait.
 
-use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
+use alongside_core::SessionId;
 use alongside_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::conversation::text_of;
 
-/// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The code with which the protocol says that something is not there.
+/// Files of the largest size take this many times their memory, and no disk gets faster with more.
+const MAX_CONCURRENT_IO: usize = 4;
+
+static FILE_IO: Semaphore = Semaphore::const_new(MAX_CONCURRENT_IO);
+
+/// ACP's code for a missing resource.
 const MISSING: i64 = -32002;
 
-/// Something that an agent wants to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProposedWrite {
-    /// The session of the agent.
-    pub session_id: String,
-    /// The file.
+    pub session_id: SessionId,
     pub path: PathBuf,
-    /// What it holds now; `None` if it does not exist.
+    /// The current text; `None` if the file does not exist.
     pub base: Option<String>,
-    /// What it shall hold.
+    /// The proposed text.
     pub text: String,
 }
 
-/// What becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteDecision {
-    /// It is written, as proposed or as somebody changed it.
+    /// Write this text: the proposed one, or as edited by the user.
     Write(String),
-    /// It is not written.
     Refuse {
-        /// What the agent is told.
+        /// Sent to the agent.
         reason: String,
     },
 }
 
-/// What stands between an agent and the files of a person.
+/// Decides what a local agent reads and writes.
 pub trait ReviewGate: Send + Sync {
-    /// The text of a file as a person sees it, if it differs from the disk.
+    /// The text of a file as the user sees it, if it differs from the disk.
     fn unsaved_text(&self, path: &Path) -> Option<String> {
         let _ = path;
         None
     }
 
-    /// Decides about a change. The turn goes on when this does; if the turn is cancelled this is dropped.
+    /// Decides about a write. The turn waits for this; if the turn is cancelled, the future is dropped.
     fn review(&self, write: ProposedWrite) -> BoxFuture<'static, WriteDecision>;
 }
 
-/// Lets everything through, for people who have chosen so, and where the agent asks for permission itself.
+/// Allows every write: for users who chose that, and for agents that ask for permission before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowWrites;
 
@@ -65,7 +66,7 @@ impl ReviewGate for AllowWrites {
     }
 }
 
-/// What goes back to the agent instead of a result.
+/// The error response to the agent.
 #[derive(Debug)]
 pub(super) struct FileError(RpcError);
 
@@ -82,7 +83,7 @@ impl FileError {
         Self(RpcError::new(code, message.to_owned()).with_data(json!({"errorKind": kind})))
     }
 
-    /// The words count: programs recognise a missing file by them.
+    /// Agents recognize a missing file by this message.
     fn missing(path: &Path) -> Self {
         Self::new(
             MISSING,
@@ -99,12 +100,27 @@ impl FileError {
     }
 }
 
+/// Runs file access on a blocking thread.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+) -> Result<T, FileError> {
+    // The semaphore is never closed, and a task fails only if the runtime shuts down.
+    let _permit = FILE_IO.acquire().await;
+    let result = tokio::task::spawn_blocking(work).await;
+    result.unwrap_or_else(|error| Err(FileError::new(INTERNAL_ERROR, &error.to_string(), "io_error")))
+}
+
 /// `fs/read_text_file`.
 pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
-    let path = path_of(workspace, params).await?;
-    let text = match gate.unsaved_text(&path) {
-        Some(text) => text,
-        None => text_on_disk(&path).await?.ok_or_else(|| FileError::missing(&path))?,
+    let path = requested_path(workspace, params).await?;
+    let text = if let Some(text) = gate.unsaved_text(&path) {
+        text
+    } else {
+        let text = {
+            let path = path.clone();
+            blocking(move || text_on_disk(&path)).await?
+        };
+        text.ok_or_else(|| FileError::missing(&path))?
     };
     let number = |name: &str| {
         let number = params.get(name).and_then(Value::as_u64)?;
@@ -122,12 +138,16 @@ pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value
 
 /// `fs/write_text_file`.
 pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
-    let path = path_of(workspace, params).await?;
+    let path = requested_path(workspace, params).await?;
     let text = text_of(params, "content");
     let text = text.ok_or_else(|| FileError::new(INVALID_PARAMS, "missing content", "parse_error"))?;
+    let base = {
+        let path = path.clone();
+        blocking(move || text_on_disk(&path)).await?
+    };
     let proposed = ProposedWrite {
-        session_id: text_of(params, "sessionId").unwrap_or_default().to_owned(),
-        base: text_on_disk(&path).await?,
+        session_id: SessionId::new(text_of(params, "sessionId").unwrap_or_default()),
+        base,
         path: path.clone(),
         text: text.to_owned(),
     };
@@ -135,64 +155,66 @@ pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Valu
         WriteDecision::Write(text) => text,
         WriteDecision::Refuse { reason } => return Err(FileError::new(-32000, &reason, "refused")),
     };
-    let failed = |error: io::Error| FileError::from_system(&path, &error);
-    if let Some(directory) = path.parent() {
-        tokio::fs::create_dir_all(directory).await.map_err(failed)?;
-    }
-    // In place, so that permissions, links and watchers stay as they are.
-    tokio::fs::write(&path, text).await.map_err(failed)?;
+    blocking(move || {
+        let write = || {
+            if let Some(directory) = path.parent() {
+                fs::create_dir_all(directory)?;
+            }
+            // In place, so that permissions, symlinks and watchers stay as they are.
+            fs::write(&path, text)
+        };
+        write().map_err(|error| FileError::from_system(&path, &error))
+    })
+    .await?;
     Ok(json!({}))
 }
 
-async fn text_on_disk(path: &Path) -> Result<Option<String>, FileError> {
+fn text_on_disk(path: &Path) -> Result<Option<String>, FileError> {
     let failed = |error: io::Error| FileError::from_system(path, &error);
-    match tokio::fs::metadata(path).await {
-        Ok(metadata) if metadata.len() > MAX_FILE_BYTES => Err(FileError::new(
-            INTERNAL_ERROR,
-            &format!("{} is too large", path.display()),
-            "file_too_large",
-        )),
+    let refused = |what: &str, kind: &str| {
+        let message = format!("{} is {what}", path.display());
+        FileError::new(INTERNAL_ERROR, &message, kind)
+    };
+    match fs::metadata(path) {
+        // Opening a pipe waits for its other end.
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Err(refused("not a file", "not_a_file")),
+        Ok(metadata) if metadata.len() > MAX_FILE_BYTES => Err(refused("too large", "file_too_large")),
         Ok(_) => {
-            let bytes = tokio::fs::read(path).await.map_err(failed)?;
-            let text = String::from_utf8(bytes);
-            text.map(Some).map_err(|_| {
-                FileError::new(
-                    INTERNAL_ERROR,
-                    &format!("{} is not a text file", path.display()),
-                    "binary_file",
-                )
-            })
+            let text = String::from_utf8(fs::read(path).map_err(failed)?);
+            text.map(Some).map_err(|_| refused("not a text file", "binary_file"))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(error)),
     }
 }
 
-/// The file that is meant, if it is in the workspace. For others an agent has its own ways, and its own rules.
-async fn path_of(workspace: &Path, params: &Value) -> Result<PathBuf, FileError> {
-    let path = Path::new(text_of(params, "path").unwrap_or_default());
-    let outside = || {
+/// The requested file, if it is in the workspace. An agent accesses other files itself, by its own rules.
+async fn requested_path(workspace: &Path, params: &Value) -> Result<PathBuf, FileError> {
+    let path = PathBuf::from(text_of(params, "path").unwrap_or_default());
+    let workspace = workspace.to_owned();
+    blocking(move || {
+        if is_in_workspace(&workspace, &path) {
+            return Ok(path);
+        }
         let message = format!("{} is not in the workspace", path.display());
-        FileError::new(INVALID_PARAMS, &message, "path_outside_workspace")
-    };
-    let has_steps_up = path.components().any(|part| part == Component::ParentDir);
-    if !path.is_absolute() || has_steps_up {
-        return Err(outside());
+        Err(FileError::new(INVALID_PARAMS, &message, "path_outside_workspace"))
+    })
+    .await
+}
+
+fn is_in_workspace(workspace: &Path, path: &Path) -> bool {
+    if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+        return false;
     }
-    let root = tokio::fs::canonicalize(workspace)
-        .await
-        .unwrap_or_else(|_| workspace.to_owned());
-    // The file may not exist yet: what counts is where the part of its path leads that does.
+    let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    // The file may not exist yet: the existing part of its path decides.
     let mut existing = path;
     loop {
-        match tokio::fs::canonicalize(existing).await {
-            Ok(real) if real.starts_with(&root) => return Ok(path.to_owned()),
-            Ok(_) => return Err(outside()),
-            Err(_) => match existing.parent() {
-                // A link that leads nowhere leads somewhere once it is written through.
-                Some(parent) if tokio::fs::symlink_metadata(existing).await.is_err() => existing = parent,
-                _ => return Err(outside()),
-            },
+        match (existing.canonicalize(), existing.parent()) {
+            (Ok(real), _) => return real.starts_with(&root),
+            // Writing through a dangling symlink would create its target, wherever that is.
+            (Err(_), Some(parent)) if existing.symlink_metadata().is_err() => existing = parent,
+            (Err(_), _) => return false,
         }
     }
 }
@@ -203,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes something else than what was proposed, or refuses, and remembers what it was asked.
+    /// Decides as told, and records the proposed writes.
     struct Gate {
         decision: WriteDecision,
         asked: Mutex<Vec<ProposedWrite>>,
@@ -232,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_is_what_the_review_decided() {
+    async fn text_from_the_review_is_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/a.txt");
         let params = json!({"sessionId": "s", "path": path, "content": "proposed"});
@@ -246,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_review_refuses_is_not_written() {
+    async fn refused_write_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.txt");
         let gate = gate(WriteDecision::Refuse {
@@ -258,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reading_gives_what_a_person_sees_and_the_lines_that_are_asked_for() {
+    async fn reading_returns_unsaved_text_and_requested_lines() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.txt");
         std::fs::write(&path, "1\r\n2\n3").unwrap();
@@ -280,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_outside_the_workspace_are_not_ours_to_give() {
+    async fn file_outside_the_workspace_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = directory.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
@@ -299,7 +321,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_link_does_not_lead_out_of_the_workspace() {
+    async fn symlink_out_of_the_workspace_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = directory.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
@@ -310,5 +332,18 @@ mod tests {
             let error = write(&workspace, &AllowWrites, &params).await.unwrap_err();
             assert_eq!(kind(error), "path_outside_workspace", "{name}");
         }
+    }
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn pipe_is_refused_instead_of_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let params = json!({"path": path, "content": "x"});
+        let error = read(directory.path(), &AllowWrites, &params).await.unwrap_err();
+        assert_eq!(kind(error), "not_a_file");
+        let error = write(directory.path(), &AllowWrites, &params).await.unwrap_err();
+        assert_eq!(kind(error), "not_a_file");
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn read_messages(
             Ok(message) => handle(message),
             // Programs under Node print all sorts of things.
             Err(error) => {
-                tracing::debug!(%error, bytes = line.len(), "ignoring a line from the agent that is not a message")
+                tracing::debug!(%error, bytes = line.len(), "ignoring a line from the agent that is not a message");
             }
         }
     }
@@ -40,14 +40,17 @@ pub(super) async fn read_messages(
 
 #[cfg(test)]
 mod tests {
+    use alongside_protocol::chat::AgentEvent;
+    use futures_util::FutureExt;
+
     use super::*;
-    use crate::events::event_channel;
+    use crate::events::{MAX_QUEUED_EVENTS, event_channel};
 
     async fn read(text: &str) -> Vec<String> {
         let mut messages = Vec::new();
         let (events, _receiver) = event_channel();
         read_messages(text.as_bytes(), &events, |message| {
-            messages.push(format!("{message:?}"))
+            messages.push(format!("{message:?}"));
         })
         .await;
         messages
@@ -73,5 +76,20 @@ mod tests {
     #[tokio::test]
     async fn cut_off_message_is_ignored() {
         assert_eq!(read("{\"method\":\"n\"}\n{\"method\":\"n\"}").await.len(), 1);
+    }
+    #[test]
+    fn full_event_queue_stops_reading() {
+        let (events, mut receiver) = event_channel();
+        let text = "{\"method\":\"n\"}\n".repeat(2 * MAX_QUEUED_EVENTS);
+        let mut handled = 0;
+        let mut reading = Box::pin(read_messages(text.as_bytes(), &events, |_| {
+            handled += 1;
+            events.send(AgentEvent::Reconnected, None);
+        }));
+        assert!(reading.as_mut().now_or_never().is_none());
+        assert!(receiver.try_recv().is_some());
+        assert!(reading.as_mut().now_or_never().is_none());
+        drop(reading);
+        assert_eq!(handled, MAX_QUEUED_EVENTS + 1);
     }
 }

@@ -1,8 +1,7 @@
-//! What an agent and a person say to each other, whichever way it travels.
+//! Reading conversations, whatever their transport.
 //!
-//! The daemon and an ACP child describe a conversation in the same JSON: updates of a session, calls of tools, requests for
-//! permission. These are read here, once, and leniently: agents are ahead of their specification, and an update
-//! that is not understood is kept with its name instead of being dropped.
+//! The daemon and ACP agents describe a conversation in the same JSON: session updates, tool calls, permission requests. It is read here
+//! once, and leniently: agents are ahead of their specification, and an unknown update is kept with its name instead of being dropped.
 
 mod permission;
 mod tool;
@@ -20,17 +19,17 @@ pub use update::{SessionUpdate, read_models, read_modes};
 
 use serde_json::Value;
 
-/// A text field, if it is there and is a text.
+/// A string field.
 pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name).and_then(Value::as_str)
 }
 
-/// A text field as an owned text; empty if it is missing.
+/// A string field; empty if it is missing.
 pub(crate) fn owned_text(value: &Value, name: &str) -> String {
     text_of(value, name).unwrap_or_default().to_owned()
 }
 
-/// The entries of a list field; none if it is missing.
+/// The entries of a list field; empty if it is missing.
 pub(crate) fn list_of<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

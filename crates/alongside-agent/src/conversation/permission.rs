@@ -7,32 +7,28 @@ use super::{
     ToolCallPatch, ToolCards, list_of, owned_text, text_of,
 };
 
-/// What is said to the agent, after a decision has been checked against the request.
+/// The response to a permission request, after the decision was checked against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vote {
     /// An offered option that is not a plain "no".
     Selected {
-        /// Its id.
         option_id: String,
-        /// The answers, if it was a question.
+        /// For questions.
         answers: Answers,
     },
-    /// An offered option that says "no, this time". The daemon takes it as cancelled.
-    Rejected {
-        /// Its id.
-        option_id: String,
-    },
-    /// Nothing was chosen, or something that was never offered.
+    /// An offered option that means "no, this time". The daemon treats it as cancelled.
+    Rejected { option_id: String },
+    /// No option, or an unknown one.
     Cancelled,
 }
 
 /// Reads a request with its `toolCall` and `options`, as the daemon and ACP agents send it.
 ///
-/// `None` if something is missing that it takes to answer.
+/// `None` if it cannot be responded to.
 pub fn read_permission_request(request_id: &str, prompt_id: Option<&str>, data: &Value) -> Option<PermissionRequest> {
     let raw_call = data.get("toolCall").filter(|call| call.is_object())?;
     let options = data.get("options")?.as_array()?;
-    // A call without an id can be asked about all the same; it just has no card.
+    // A request without a call id is valid; it just has no card.
     let patch = ToolCallPatch::read(raw_call).or_else(|| {
         let mut named = raw_call.clone();
         named["toolCallId"] = json!(request_id);
@@ -100,7 +96,6 @@ impl Vote {
         }
     }
 
-    /// The body of a vote for the daemon.
     pub fn to_daemon(&self) -> Value {
         match self {
             Self::Selected { option_id, answers } => {
@@ -116,7 +111,7 @@ impl Vote {
         }
     }
 
-    /// The answer for an ACP agent, for which "cancelled" means that the whole turn was.
+    /// The response to an ACP agent, for which "cancelled" means that the whole turn was.
     pub fn to_acp(&self) -> Value {
         match self {
             Self::Selected { .. } => self.to_daemon(),
@@ -139,7 +134,7 @@ fn read_option(value: &Value) -> Option<PermissionOption> {
 fn is_plain_no(option: &PermissionOption) -> bool {
     match option.kind {
         OptionKind::RejectOnce => true,
-        // "Never" is more than "no": it has to arrive as it is.
+        // "Never" is more than "no": it must be sent as it is.
         OptionKind::RejectAlways => false,
         _ => {
             let id = option.option_id.as_str();
@@ -162,7 +157,7 @@ fn read_question(index: usize, value: &Value) -> Question {
     }
 }
 
-/// The questions of a call that asks. Its kind is no help: the daemon says `think`.
+/// The questions of a tool call, if it asks any. Its kind does not help: the daemon sends `think`.
 fn questions_of(call: &Value) -> Vec<Question> {
     let meta = call.get("_meta").unwrap_or(&Value::Null);
     let asks = text_of(meta, "qwenInteractionKind") == Some("user_question")

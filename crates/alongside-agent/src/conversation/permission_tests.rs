@@ -1,4 +1,4 @@
-//! What a person may answer, and what that means.
+//! Permission requests, decisions and votes.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn question(call: &Value) -> Option<PermissionRequest> {
 }
 
 #[test]
-fn an_offered_option_is_what_is_sent() {
+fn offered_option_is_sent() {
     let vote = Vote::new(&edit(), &PermissionDecision::select("proceed_once"));
     assert_eq!(
         vote.to_daemon(),
@@ -34,7 +34,7 @@ fn an_offered_option_is_what_is_sent() {
 }
 
 #[test]
-fn no_preference_a_refusal_or_a_stale_option_is_cancelled() {
+fn missing_or_stale_option_is_cancelled() {
     let cancelled = json!({"outcome": {"outcome": "cancelled"}});
     for id in ["", "cancel", "reject_once", "reject", "reject_always", "gone"] {
         let vote = Vote::new(&edit(), &PermissionDecision::select(id));
@@ -48,7 +48,7 @@ fn no_preference_a_refusal_or_a_stale_option_is_cancelled() {
 }
 
 #[test]
-fn a_handler_that_fails_has_decided_nothing() {
+fn failed_preference_cancels() {
     assert_eq!(
         PermissionDecision::from_preference(Err("broken")),
         PermissionDecision::Cancel
@@ -58,13 +58,13 @@ fn a_handler_that_fails_has_decided_nothing() {
 }
 
 #[test]
-fn never_is_more_than_no_and_arrives_as_it_is() {
+fn reject_always_is_sent_as_it_is() {
     let vote = Vote::new(&edit(), &PermissionDecision::select("never"));
     assert_eq!(vote.to_daemon()["outcome"]["optionId"], "never");
 }
 
 #[test]
-fn an_acp_agent_hears_no_as_the_option_it_offered() {
+fn rejection_reaches_an_acp_agent_as_its_option() {
     let vote = Vote::new(&edit(), &PermissionDecision::select("cancel"));
     assert_eq!(
         vote.to_acp(),
@@ -75,7 +75,7 @@ fn an_acp_agent_hears_no_as_the_option_it_offered() {
 }
 
 #[test]
-fn questions_are_recognised_by_what_the_daemon_really_sends() {
+fn questions_are_recognized_in_real_requests() {
     let questions = json!([{"question": "Which color?", "header": "Color", "multiSelect": false,
         "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}]}]);
     let input = json!({"questions": questions});
@@ -92,7 +92,7 @@ fn questions_are_recognised_by_what_the_daemon_really_sends() {
 }
 
 #[test]
-fn a_request_that_is_no_question_is_not_shown_as_one() {
+fn ordinary_request_has_no_questions() {
     let input = json!({"questions": [{"question": "?"}]});
     let call = json!({"toolCallId": "c", "kind": "edit", "rawInput": input, "_meta": {"toolName": "write_file"}});
     let request = question(&call).unwrap();
@@ -126,7 +126,7 @@ fn answers_travel_beside_the_outcome() {
 }
 
 #[test]
-fn a_request_without_what_it_takes_to_answer_is_none() {
+fn incomplete_permission_request_is_dropped() {
     for data in [
         json!({"options": []}),
         json!({"toolCall": "x", "options": []}),
@@ -139,7 +139,7 @@ fn a_request_without_what_it_takes_to_answer_is_none() {
 }
 
 #[test]
-fn an_open_request_is_found_in_the_status_of_a_session() {
+fn open_request_is_read_from_session_status() {
     let permission = json!({"requestId": "r", "kind": "permission", "action": {"type": "edit", "title": "Writing to a",
         "content": [{"type": "diff", "path": "/w/a", "oldText": "", "newText": "x"}], "locations": [{"path": "/w/a"}],
         "input": {"file_path": "/w/a"}}, "options": [{"optionId": "proceed_once", "label": "Allow", "kind": "allow_once"}]});

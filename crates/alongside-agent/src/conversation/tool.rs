@@ -1,7 +1,7 @@
-//! Calls of tools, put together from all that is said about them.
+//! Tool calls, assembled from partial updates.
 //!
-//! An agent tells about a call in pieces: a first sighting with nothing but a name, the request for permission with the
-//! arguments and the difference, and updates with the outcome. A card shows all of it.
+//! An agent reports a call in pieces: first only a name, then a permission request with the arguments and the diff, then updates with the
+//! outcome. A card shows all of it.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,42 +11,33 @@ use alongside_protocol::chat::{ContentBlock, Location, ToolCall, ToolContent, To
 
 use super::{list_of, owned_text, text_of};
 
-/// One thing that was said about a call. What it does not mention stays as it was.
+/// An update of a call. Missing fields stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolCallPatch {
-    /// Which call.
     pub id: String,
-    /// See [`ToolCall::title`].
     pub title: Option<String>,
-    /// See [`ToolCall::kind`].
     pub kind: Option<String>,
-    /// See [`ToolCall::status`].
     pub status: Option<ToolStatus>,
-    /// See [`ToolCall::tool_name`].
     pub tool_name: Option<String>,
-    /// See [`ToolCall::input`].
     pub input: Option<Value>,
-    /// See [`ToolCall::output`].
     pub output: Option<Value>,
-    /// See [`ToolCall::locations`].
     pub locations: Vec<Location>,
-    /// See [`ToolCall::content`].
     pub content: Vec<ToolContent>,
 }
 
-/// All calls of a session.
+/// The tool calls of a session.
 #[derive(Debug, Default)]
 pub struct ToolCards {
     calls: HashMap<String, ToolCall>,
-    /// Their ids, the oldest first.
+    /// Ids, oldest first.
     order: VecDeque<String>,
 }
 
-/// How many cards are kept. One that was forgotten begins anew with the next thing that is said about its call.
-const MOST_CARDS: usize = 512;
+/// Cards that are kept. A dropped card starts over with the next update of its call.
+const MAX_CARDS: usize = 512;
 
 impl ToolCards {
-    /// Takes what was said and gives the whole card.
+    /// Applies an update and returns the whole card.
     pub fn apply(&mut self, patch: ToolCallPatch) -> ToolCall {
         if !self.calls.contains_key(&patch.id) {
             self.make_room();
@@ -60,20 +51,18 @@ impl ToolCards {
         call.clone()
     }
 
-    /// Whether there is a card of a call.
     pub fn knows(&self, id: &str) -> bool {
         self.calls.contains_key(id)
     }
 
-    /// Forgets all calls.
     pub fn clear(&mut self) {
         self.calls.clear();
         self.order.clear();
     }
 
-    /// Forgets the oldest call that has ended, if there are many; failing that, the oldest.
+    /// At the limit, drops the oldest ended call, or the oldest one.
     fn make_room(&mut self) {
-        if self.order.len() < MOST_CARDS {
+        if self.order.len() < MAX_CARDS {
             return;
         }
         let has_ended = |id: &String| {
@@ -116,10 +105,10 @@ impl ToolCallPatch {
         }
     }
 
-    /// Reads a call in the protocol's JSON; `None` without its id.
+    /// `None` without an id.
     pub fn read(value: &Value) -> Option<Self> {
         let text = |name: &str| text_of(value, name).map(str::to_owned);
-        // An empty object or list is what an agent sends when it does not know yet: it must not wipe out what is known.
+        // Agents send an empty object or list before they know more: it must not erase what is known.
         let known = |name: &str| value.get(name).filter(|value| !is_empty(value)).cloned();
         Some(Self {
             id: text("toolCallId")?,
@@ -175,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_is_put_together_from_the_sighting_the_request_and_the_outcome() {
+    fn card_combines_call_request_and_outcome() {
         let mut cards = ToolCards::default();
         let diff = json!({"type": "diff", "path": "/w/a", "oldText": "", "newText": "x"});
         let said = [
@@ -200,23 +189,23 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_have_ended_are_forgotten_before_those_that_go_on() {
+    fn ended_calls_are_dropped_first() {
         let mut cards = ToolCards::default();
         let said = |id: String, status: &str| {
             ToolCallPatch::read(&json!({"toolCallId": id, "title": "first", "status": status})).unwrap()
         };
         cards.apply(said("going on".to_owned(), "in_progress"));
-        for number in 0..2 * MOST_CARDS {
+        for number in 0..2 * MAX_CARDS {
             cards.apply(said(number.to_string(), "completed"));
         }
-        assert_eq!((cards.calls.len(), cards.order.len()), (MOST_CARDS, MOST_CARDS));
-        assert!(cards.knows("going on") && !cards.knows("0") && cards.knows(&(2 * MOST_CARDS - 1).to_string()));
+        assert_eq!((cards.calls.len(), cards.order.len()), (MAX_CARDS, MAX_CARDS));
+        assert!(cards.knows("going on") && !cards.knows("0") && cards.knows(&(2 * MAX_CARDS - 1).to_string()));
         cards.clear();
         assert!(!cards.knows("going on"));
     }
 
     #[test]
-    fn a_status_that_is_not_known_keeps_its_name() {
+    fn unknown_status_keeps_its_name() {
         let patch = ToolCallPatch::read(&json!({"toolCallId": "c", "status": "paused"})).unwrap();
         assert_eq!(patch.status.unwrap().as_str(), "paused");
         assert_eq!(ToolCallPatch::read(&json!({"status": "paused"})), None);

@@ -1,4 +1,4 @@
-//! Updates of a session: `session/update` of an ACP agent, `session_update` of the daemon.
+//! Session updates: `session/update` of an ACP agent, `session_update` of the daemon.
 
 use serde_json::Value;
 
@@ -7,55 +7,45 @@ use super::{
     owned_text, text_of,
 };
 
-/// One update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionUpdate {
-    /// A piece of what a person said.
+    /// A chunk of a user message.
     UserMessage(ContentBlock),
-    /// A piece of what the agent says.
+    /// A chunk of the agent's answer.
     AgentMessage {
-        /// The piece; it may be empty.
+        /// May be empty.
         content: ContentBlock,
-        /// What the answer has cost so far, usually with the last piece.
+        /// So far; usually with the last chunk.
         usage: Option<TokenUsage>,
     },
-    /// A piece of what the agent thinks.
     AgentThought(ContentBlock),
-    /// Something about a call of a tool.
     ToolCall(ToolCallPatch),
-    /// The whole plan, as it is now.
+    /// The whole plan.
     Plan(Vec<PlanEntry>),
-    /// How full the context is.
+    /// In tokens.
     ContextUsage {
-        /// Tokens in use.
         used: u64,
-        /// Tokens that fit.
         size: u64,
     },
-    /// What may be typed after a slash.
     Commands {
-        /// The commands.
         commands: Vec<SlashCommand>,
-        /// The names of the skills, where an agent has them.
+        /// The names of the agent's skills.
         skills: Vec<String>,
     },
-    /// The mode is another one.
     Mode(String),
-    /// The session has a title.
     Title(String),
-    /// The settings of the session changed: the modes and models are to be read anew.
+    /// The session's options changed: read the modes and models again.
     ConfigOptions(Value),
-    /// An update that this program does not know, or that lacks what it needs.
+    /// Unknown or incomplete.
     Unknown {
-        /// What it calls itself.
         name: String,
-        /// All of it.
+        /// The whole update.
         data: Value,
     },
 }
 
 impl SessionUpdate {
-    /// Reads an update, whether it comes wrapped in `{sessionId, update}` or by itself.
+    /// Reads an update, with or without its `{sessionId, update}` wrapper.
     pub fn read(data: &Value) -> Self {
         let update = data.get("update").filter(|update| update.is_object()).unwrap_or(data);
         let name = text_of(update, "sessionUpdate").unwrap_or_default();
@@ -132,9 +122,9 @@ fn read_token_usage(value: &Value) -> TokenUsage {
     }
 }
 
-/// Reads the models from the state of a session; `None` if it says nothing about them.
+/// Reads the models from a session's state; `None` if it has none.
 ///
-/// Agents list them under `models`; newer ones as a choice among their `configOptions`.
+/// Agents list them under `models`; newer ones as one of their `configOptions`.
 pub fn read_models(state: &Value) -> Option<Models> {
     if let Some(models) = state.get("models").filter(|models| models.is_object()) {
         let model = |value: &Value| {
@@ -165,7 +155,7 @@ pub fn read_models(state: &Value) -> Option<Models> {
     })
 }
 
-/// Reads the modes from the state of a session; `None` if it says nothing about them.
+/// Reads the modes from a session's state; `None` if it has none.
 pub fn read_modes(state: &Value) -> Option<Modes> {
     if let Some(modes) = state.get("modes").filter(|modes| modes.is_object()) {
         let mode = |value: &Value| {
@@ -213,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_is_read_whether_it_comes_wrapped_or_by_itself() {
+    fn update_is_read_with_or_without_wrapper() {
         let flat = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi"}});
         let expected = SessionUpdate::AgentMessage {
             content: "Hi".into(),
@@ -227,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_that_is_not_known_or_not_whole_keeps_its_name() {
+    fn unknown_or_incomplete_update_keeps_its_name() {
         for (update, expected) in [
             (json!({"sessionUpdate": "hologram"}), "hologram"),
             (json!({"sessionUpdate": "agent_message_chunk"}), "agent_message_chunk"),
@@ -244,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn models_and_modes_are_found_in_either_place() {
+    fn models_and_modes_are_read_from_both_places() {
         let old = json!({
             "models": {"currentModelId": "a", "availableModels": [{"modelId": "a", "name": "A", "_meta": {"contextLimit": 9}}]},
             "modes": {"currentModeId": "auto", "availableModes": [{"id": "auto", "name": "Auto"}]},

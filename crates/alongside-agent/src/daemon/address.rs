@@ -1,22 +1,22 @@
 //! Where a daemon may be: on this machine, and nowhere else.
 //!
-//! A daemon reads files and runs commands for whoever talks to it, and its token travels in a header. So there is one
-//! rule, and one function that applies it: [`DaemonAddress::parse`].
+//! A daemon reads files and runs commands for its clients, and the token travels in a header. So there is one rule, and one function
+//! that applies it: [`DaemonAddress::parse`].
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// The port of `qwen serve` unless it is told another one.
-pub const USUAL_PORT: u16 = 4170;
+/// The default port of `qwen serve`.
+pub const DEFAULT_PORT: u16 = 4170;
 
-/// The address of a daemon that obeys the rule: http or https, on the loopback, without credentials.
+/// A valid address: http or https, on a loopback interface, without credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DaemonAddress {
     secure: bool,
     host: Host,
     port: u16,
-    /// What comes before every path, without a slash at its end.
+    /// Precedes every path. Has no slash at its end.
     prefix: String,
 }
 
@@ -26,31 +26,27 @@ enum Host {
     Address(IpAddr),
 }
 
-/// Why an address is refused. The texts name the host at most: whatever else is in the address may be a secret.
+/// Why an address is refused. The messages quote the host at most: anything else in the address may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Neither `http:` nor `https:`.
     #[error("the daemon URL must use http or https")]
     Scheme,
-    /// A user name or a password in the address.
     #[error("the daemon URL must not contain credentials: set the token in its own setting")]
     Credentials,
-    /// A host that is not this machine.
     #[error("the daemon URL must use a loopback address, not {host}")]
     NotLoopback {
-        /// The host as it was written.
+        /// As written.
         host: String,
     },
-    /// A port that is none.
     #[error("the daemon URL's port must be from 1 to 65535")]
     Port,
-    /// A query, a fragment, or characters that no address has.
+    /// Also for characters that a URL cannot contain.
     #[error("the daemon URL must not have a query or fragment")]
     Extra,
 }
 
 impl DaemonAddress {
-    /// Takes an address, or says why not.
+    /// Checks and normalizes an address.
     ///
     /// ```
     /// use alongside_agent::daemon::DaemonAddress;
@@ -67,7 +63,7 @@ impl DaemonAddress {
             "https" => true,
             _ => return Err(AddressError::Scheme),
         };
-        // Some readers take a backslash for a slash: what they take for the host must not be another one than ours.
+        // Some parsers treat a backslash as a slash, and would find another host here.
         let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.contains('@') {
@@ -95,17 +91,16 @@ impl DaemonAddress {
         })
     }
 
-    /// Whether the daemon is spoken to over TLS.
+    /// Whether this is https.
     pub fn is_secure(&self) -> bool {
         self.secure
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The host as a resolver takes it.
+    /// The host for a resolver: without brackets.
     pub(crate) fn host(&self) -> String {
         match self.host {
             Host::Localhost => "localhost".to_owned(),
@@ -113,7 +108,7 @@ impl DaemonAddress {
         }
     }
 
-    /// What goes into the `Host` header. The daemon insists on the port.
+    /// For the `Host` header. The daemon requires the port.
     pub(crate) fn authority(&self) -> String {
         match self.host {
             Host::Address(IpAddr::V6(address)) => format!("[{address}]:{}", self.port),
@@ -121,19 +116,19 @@ impl DaemonAddress {
         }
     }
 
-    /// A path of the daemon as it goes into a request.
+    /// The request target of a daemon path.
     pub(crate) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
 }
 
 impl Default for DaemonAddress {
-    /// Where `qwen serve` listens when it is not told otherwise.
+    /// Where `qwen serve` listens by default.
     fn default() -> Self {
         Self {
             secure: false,
             host: Host::Address(IpAddr::from([127, 0, 0, 1])),
-            port: USUAL_PORT,
+            port: DEFAULT_PORT,
             prefix: String::new(),
         }
     }
@@ -148,7 +143,7 @@ impl Host {
             Some(rest) => IpAddr::V6(Ipv6Addr::from_str(rest.strip_suffix(']')?).ok()?),
             None => IpAddr::V4(host.parse().ok()?),
         };
-        // `::ffff:127.0.0.1` is the same machine written in another way.
+        // `::ffff:127.0.0.1` is the loopback, too.
         let address = address.to_canonical();
         address.is_loopback().then_some(Self::Address(address))
     }
@@ -199,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_this_machine_is_accepted() {
+    fn loopback_address_is_accepted_in_every_spelling() {
         for (text, expected) in [
             ("http://127.0.0.1:4170", "http://127.0.0.1:4170/"),
             ("HTTP://127.8.9.10:1/", "http://127.8.9.10:1/"),
@@ -233,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_refused_and_not_repeated() {
+    fn credentials_are_refused_and_not_quoted() {
         for text in [
             "http://user:secret@127.0.0.1:4170",
             "http://secret@localhost",
@@ -247,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_machine_is_refused_by_name() {
+    fn other_host_is_refused_by_name() {
         for host in [
             "example.com",
             "10.0.0.1",
@@ -273,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_another_host_is_refused() {
+    fn disguised_host_is_refused() {
         assert_eq!(
             DaemonAddress::parse("http://127.0.0.1\\@example.com"),
             Err(AddressError::Extra)

@@ -1,4 +1,4 @@
-//! The routes of a daemon.
+//! The daemon's routes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,36 +10,30 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::address::DaemonAddress;
-use super::answers::{
+use super::error::DaemonError;
+use super::responses::{
     Capabilities, FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionPage, SessionStatus,
     TranscriptPage, read_events,
 };
-use super::error::DaemonError;
 use super::transport::{Call, Transport, encoded};
 use crate::conversation::{ContentBlock, Vote};
 use alongside_core::Secret;
 use alongside_protocol::chat::PreflightCell;
 
-/// How long a request may take. Until its runtime is up a daemon lets requests wait instead of refusing them, and a
-/// session that is created for nobody stays: so this is generous.
-pub const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Generous: a starting daemon holds requests instead of refusing them, and a session created for a request that timed out remains.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many sessions are asked for at once.
 const PAGE: usize = 50;
 
-/// How many files are asked for at once.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 
-/// A side of the daemon's machine: see [`DaemonClient::diagnostics`].
+/// See [`DaemonClient::diagnostics`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diagnostics {
-    /// The variables of its environment that matter.
+    /// Environment variables.
     Environment,
-    /// Where models come from.
     Providers,
-    /// The MCP servers.
     McpServers,
-    /// The skills.
     Skills,
 }
 
@@ -54,20 +48,19 @@ impl Diagnostics {
     }
 }
 
-/// How a client talks to its daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// How long a request may take. Streams have no limit.
+    /// For a request. Event streams have no limit.
     pub timeout: Duration,
-    /// For https: the certificates that are trusted, in place of those that the system trusts. The daemon shows one of them, or one that
-    /// was signed with one of them.
+    /// For https: a file with the trusted certificates, instead of the system's. The daemon must present one of them, or one signed by one
+    /// of them.
     pub ca_file: Option<PathBuf>,
 }
 
 impl Default for ClientSettings {
     fn default() -> Self {
         Self {
-            timeout: USUAL_TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
             ca_file: None,
         }
     }
@@ -75,8 +68,7 @@ impl Default for ClientSettings {
 
 /// A client of one daemon. Clones share its connections.
 ///
-/// Where a method takes a `client`, it is the [`SessionHandle::client_id`] that the daemon has issued for the session; without one
-/// the daemon acts all the same, for nobody in particular.
+/// The `client` parameter of a method is the [`SessionHandle::client_id`] that the daemon issued for the session. It is optional.
 #[derive(Clone)]
 pub struct DaemonClient {
     pub(super) transport: Arc<Transport>,
@@ -92,12 +84,11 @@ impl fmt::Debug for DaemonClient {
 }
 
 impl DaemonClient {
-    /// A client that connects when it has something to say.
+    /// Connects with the first request.
     pub fn new(address: DaemonAddress, token: Option<Secret>) -> Result<Self, DaemonError> {
         Self::with_settings(address, token, &ClientSettings::default())
     }
 
-    /// The same with some things different from usual.
     pub fn with_settings(
         address: DaemonAddress,
         token: Option<Secret>,
@@ -107,12 +98,11 @@ impl DaemonClient {
         Ok(Self { transport })
     }
 
-    /// Where the daemon is.
     pub fn address(&self) -> &DaemonAddress {
         self.transport.address()
     }
 
-    /// Whether the daemon is up. This needs no token, unless the daemon was told to insist on it.
+    /// Checks that the daemon is up. This needs no token, unless the daemon was started with `--require-auth`.
     pub async fn health(&self) -> Result<(), DaemonError> {
         let answer: Value = self.transport.json(Call::get("/health")).await?;
         if answer.get("status").and_then(Value::as_str) == Some("ok") {
@@ -124,7 +114,6 @@ impl DaemonClient {
         }
     }
 
-    /// What the daemon can do.
     pub async fn capabilities(&self) -> Result<Capabilities, DaemonError> {
         let capabilities: Capabilities = self.transport.json(Call::get("/capabilities")).await?;
         if capabilities.v == json!(1) {
@@ -134,7 +123,7 @@ impl DaemonClient {
         }
     }
 
-    /// Begins a session, or enters the one that the directory has. See [`NewSession::session_scope`].
+    /// Creates a session, or attaches to the workspace's shared one. See [`NewSession::session_scope`].
     pub async fn create_or_attach(
         &self,
         session: &NewSession,
@@ -144,7 +133,7 @@ impl DaemonClient {
         self.transport.json(Call::post("/session", body).client(client)).await
     }
 
-    /// Opens a session with its history, whether it is live or only remembered.
+    /// Opens a live or stored session, with its history.
     pub async fn load(
         &self,
         session: &str,
@@ -154,7 +143,7 @@ impl DaemonClient {
         self.restore(session, "load", cwd, client).await
     }
 
-    /// Opens a session without its history. An id that the daemon has forgotten is replaced by a new one.
+    /// Opens a session without its history. The daemon replaces a client id that it has forgotten.
     pub async fn resume(
         &self,
         session: &str,
@@ -177,7 +166,7 @@ impl DaemonClient {
             .await
     }
 
-    /// The sessions of a directory, live and remembered. `cursor` is [`SessionPage::next_cursor`] of the page before.
+    /// The live and stored sessions of a workspace. `cursor` is [`SessionPage::next_cursor`] of the previous page.
     pub async fn list(&self, workspace: &str, cursor: Option<&str>) -> Result<SessionPage, DaemonError> {
         let query = cursor
             .map(|cursor| format!("&cursor={}", encoded(cursor)))
@@ -186,19 +175,19 @@ impl DaemonClient {
         self.transport.json(Call::get(path)).await
     }
 
-    /// Closes a session for everyone. One that is not live is closed.
+    /// Closes a session for all clients. Succeeds if it is not live.
     pub async fn close(&self, session: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::new(Method::DELETE, format!("/session/{}", encoded(session)));
         forgive_gone(self.transport.json::<Value>(call.client(client)).await)
     }
 
-    /// Leaves a session without closing it.
+    /// Leaves a session; it stays live.
     pub async fn detach(&self, session: &str, client: &str) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "detach"), json!({}));
         forgive_gone(self.transport.json::<Value>(call.client(Some(client))).await)
     }
 
-    /// Says something. The answer comes as events.
+    /// Sends a prompt. The answer arrives as events.
     pub async fn prompt(
         &self,
         session: &str,
@@ -210,15 +199,15 @@ impl DaemonClient {
         self.transport.json(call.client(client)).await
     }
 
-    /// Cancels the turn that is going on, if any. Its end comes as an event.
+    /// Cancels the running turn, if any. Its end arrives as an event.
     pub async fn cancel(&self, session: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "cancel"), json!({}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
-    /// Answers a request for permission. `false` if it does not wait any more.
+    /// Responds to a permission request. `false` if it is no longer open.
     ///
-    /// This is the route of the session: the older one without it does not find requests in any but the first directory.
+    /// Uses the session's route: the older one without a session finds only requests of the first workspace.
     pub async fn respond_to_permission(
         &self,
         session: &str,
@@ -233,13 +222,13 @@ impl DaemonClient {
             .await;
         match answer {
             Ok(_) => Ok(true),
-            // A session that is gone is something else, and says so.
+            // A missing session has another code.
             Err(error) if error.status() == Some(404) && !error.is_session_gone() => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Switches the model. The answer holds parts of a key, so it is not given away.
+    /// Switches the model. The response contains parts of a key, so it is dropped.
     pub async fn set_model(&self, session: &str, model: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "model"), json!({"modelId": model}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
@@ -251,7 +240,7 @@ impl DaemonClient {
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
-    /// How a session is, and what waits for an answer in it.
+    /// The status of a session, with its open permission requests.
     pub async fn status(&self, session: &str) -> Result<SessionStatus, DaemonError> {
         self.transport.json(Call::get(of_session(session, "status"))).await
     }
@@ -262,13 +251,13 @@ impl DaemonClient {
         Ok(context.get_mut("state").map(Value::take).unwrap_or_default())
     }
 
-    /// Says that we are still here.
+    /// Tells the daemon that this client is still there.
     pub async fn heartbeat(&self, session: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "heartbeat"), json!({}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
-    /// The prompts that run or wait.
+    /// The running and the queued prompts.
     pub async fn pending_prompts(&self, session: &str) -> Result<Vec<PendingPrompt>, DaemonError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -283,7 +272,7 @@ impl DaemonClient {
         Ok(answer.pending_prompts)
     }
 
-    /// Takes a prompt out of the queue. `false` if it does not wait any more.
+    /// Removes a prompt from the queue. `false` if it is not queued.
     pub async fn remove_pending_prompt(
         &self,
         session: &str,
@@ -302,14 +291,14 @@ impl DaemonClient {
         }
     }
 
-    /// What became of a turn: its `state`, `stopReason`, `resultText` or `error`.
+    /// The result of a turn: its `state`, `stopReason`, `resultText` or `error`.
     pub async fn turn(&self, session: &str, prompt: &str) -> Result<Value, DaemonError> {
         self.transport
             .json(Call::get(of_session(session, &format!("turns/{}", encoded(prompt)))))
             .await
     }
 
-    /// A page of the recorded conversation. `cursor` is [`TranscriptPage::next_cursor`] of the page before.
+    /// A page of the recorded conversation. `cursor` is [`TranscriptPage::next_cursor`] of the previous page.
     pub async fn transcript(
         &self,
         session: &str,
@@ -331,7 +320,6 @@ impl DaemonClient {
         })
     }
 
-    /// Gives a session a name.
     pub async fn rename(&self, session: &str, name: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call {
             body: Some(json!({"displayName": name})),
@@ -340,7 +328,7 @@ impl DaemonClient {
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
-    /// Reads a file of a workspace on the daemon's machine; the first 256 KiB of it. Without a workspace it is the daemon's first one.
+    /// Reads the first 256 KiB of a file. Without a workspace, the daemon's first one is used.
     pub async fn read_file(&self, workspace: Option<&str>, path: &str) -> Result<FileText, DaemonError> {
         self.transport
             .json(Call::get(format!(
@@ -351,9 +339,9 @@ impl DaemonClient {
             .await
     }
 
-    /// The files of a workspace that match a pattern, a thousand at most, as paths from its directory. Ignored ones are not among them.
+    /// Finds at most 1,000 files that match a pattern, as paths relative to the workspace. Ignored files are not found.
     ///
-    /// Without a workspace it is the daemon's first one. Only a daemon with several knows the route of any other.
+    /// Without a workspace, the daemon's first one is used. Only a daemon with several workspaces has the other route.
     pub async fn find_files(&self, workspace: Option<&str>, pattern: &str) -> Result<Vec<String>, DaemonError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -363,7 +351,7 @@ impl DaemonClient {
         let answer: Answer = self
             .transport
             .json(Call::get(format!(
-                "{}/glob?maxResults={MOST_FILES}&pattern={}",
+                "{}/glob?maxResults={MAX_FILES}&pattern={}",
                 of_workspace(workspace),
                 encoded(pattern)
             )))
@@ -371,7 +359,7 @@ impl DaemonClient {
         Ok(answer.matches)
     }
 
-    /// What the daemon found out about the machine it runs on.
+    /// The daemon's checks of its own machine.
     pub async fn preflight(&self) -> Result<Vec<PreflightCell>, DaemonError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -382,17 +370,16 @@ impl DaemonClient {
         Ok(answer.cells)
     }
 
-    /// What the daemon says about one side of its machine, in its own words. It names variables and never tells their values.
+    /// The daemon's own report. It lists the names of environment variables, never their values.
     pub async fn diagnostics(&self, of: Diagnostics) -> Result<Value, DaemonError> {
         self.transport.json(Call::get(of.path())).await
     }
 
-    /// How the daemon is, in its own words.
     pub async fn daemon_status(&self) -> Result<Value, DaemonError> {
         self.transport.json(Call::get("/daemon/status")).await
     }
 
-    /// Which run of the daemon this is, if it says so. A restart changes it.
+    /// The id of the daemon's process, if it has one. It changes with a restart.
     pub async fn run_id(&self) -> Result<Option<String>, DaemonError> {
         let status = self.daemon_status().await?;
         Ok(status
@@ -402,19 +389,17 @@ impl DaemonClient {
     }
 }
 
-/// The path of something that belongs to a session.
 pub(super) fn of_session(session: &str, rest: &str) -> String {
     format!("/session/{}/{rest}", encoded(session))
 }
 
-/// The path of something that belongs to a directory of the daemon.
 fn of_workspace(workspace: Option<&str>) -> String {
     workspace
         .map(|workspace| format!("/workspaces/{}", encoded(workspace)))
         .unwrap_or_default()
 }
 
-/// What shall be gone may be gone already.
+/// Deleting what does not exist is a success.
 fn forgive_gone(answer: Result<Value, DaemonError>) -> Result<(), DaemonError> {
     match answer {
         Err(error) if error.status() != Some(404) => Err(error),

@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::address::DaemonAddress;
-use super::answers::SessionPage;
 use super::event_task::EventTask;
 use super::open::{self, OpenedSession};
+use super::responses::SessionPage;
 use super::session::DaemonSessionClient;
 use super::session_state::SessionState;
 use crate::connection::{AgentConnection, OpenSession};

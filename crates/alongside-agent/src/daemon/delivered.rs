@@ -2,8 +2,8 @@
 
 use alongside_protocol::chat::AgentEvent;
 
-use super::answers::PendingPrompt;
 use super::event::{DaemonEvent, EventKind};
+use super::responses::PendingPrompt;
 use crate::conversation::translator::{patch_of, remove_entry};
 use crate::conversation::{PermissionRequest, SessionUpdate, ToolCallPatch, Translator};
 use crate::position::Delivered;

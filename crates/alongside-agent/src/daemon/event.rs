@@ -1,139 +1,162 @@
-//! The events of a daemon, typed.
+//! The daemon's events, typed.
 //!
-//! Everything is read from the JSON in an event's data, as the daemon's own clients do. Data that breaks the envelope's rules
-//! is no event; an event whose name is not known, or whose data lacks what its name promises, is kept as
-//! [`EventKind::Unknown`] with its name.
+//! Everything is read from the JSON in an event's data, as the daemon's own clients do. An invalid envelope is an error. An event with
+//! an unknown name or with missing fields is kept as [`EventKind::Unknown`] with its name.
 
 use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
 use crate::conversation::{PermissionRequest, SessionUpdate, owned_text, read_permission_request, text_of};
 
-/// The largest id that JavaScript can count to.
-const LARGEST_ID: u64 = (1 << 53) - 1;
+/// JavaScript's largest safe integer.
+const MAX_EVENT_ID: u64 = (1 << 53) - 1;
 
-/// One event of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DaemonEvent {
-    /// Its place in the order of the session. Those that concern only this stream have none.
+    /// Increases within the session. Events that concern only this stream have none.
     pub id: Option<u64>,
-    /// The turn that it belongs to.
+    /// The turn.
     pub prompt_id: Option<String>,
     /// The client whose request caused it.
     pub originator: Option<String>,
     /// When the daemon sent it, in milliseconds since 1970.
     pub timestamp: Option<u64>,
-    /// What happened.
     pub kind: EventKind,
 }
 
-/// What happened. The fields are those of the daemon.
+/// The fields are the daemon's.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     missing_docs,
     reason = "the fields are the daemon's own and are described with the daemon"
 )]
 pub enum EventKind {
-    /// The conversation went on.
     SessionUpdate(SessionUpdate),
-    /// A turn ended.
-    TurnComplete { stop_reason: String },
-    /// A turn failed.
-    TurnError { message: String, code: Option<ErrorCode> },
-    /// Somebody asked to cancel. The turn has not ended yet.
-    PromptCancelled { reason: Option<String> },
-    /// A prompt waits its turn.
-    PendingPromptAdded { prompt_id: String, text: String },
-    /// A prompt that waited begins.
-    PendingPromptStarted { prompt_id: String, text: String },
-    /// A prompt waits no more; it may have been removed.
-    PendingPromptCompleted { prompt_id: String, state: String },
-    /// The agent needs a person.
+    TurnComplete {
+        stop_reason: String,
+    },
+    TurnError {
+        message: String,
+        code: Option<ErrorCode>,
+    },
+    /// A client asked to cancel. The turn has not ended yet.
+    PromptCancelled {
+        reason: Option<String>,
+    },
+    PendingPromptAdded {
+        prompt_id: String,
+        text: String,
+    },
+    PendingPromptStarted {
+        prompt_id: String,
+        text: String,
+    },
+    /// The prompt left the queue; it may have been removed.
+    PendingPromptCompleted {
+        prompt_id: String,
+        state: String,
+    },
     PermissionRequest(Box<PermissionRequest>),
-    /// Somebody answered, or nobody needs to any more. The option is `None` if it was cancelled.
+    /// The option is `None` if the request was cancelled.
     PermissionResolved {
         request_id: String,
         option_id: Option<String>,
         voter: Option<String>,
     },
-    /// Somebody answered what had been answered.
+    /// A client responded to a resolved request.
     PermissionAlreadyResolved {
         request_id: String,
         option_id: Option<String>,
     },
-    /// One of several votes that it takes.
+    /// More votes are needed.
     PermissionPartialVote {
         request_id: String,
         received: u64,
         needed: u64,
     },
-    /// Somebody voted who may not.
+    /// The client may not vote.
     PermissionForbidden {
         request_id: String,
         client_id: Option<String>,
         reason: String,
     },
-    /// Another model is in use.
-    ModelSwitched { model_id: String },
-    /// Another model was wanted and is not in use.
-    ModelSwitchFailed { model_id: String, error: String },
-    /// Another approval mode is in force.
-    ApprovalModeChanged { mode: String },
-    /// The session is called something else.
-    SessionMetadataUpdated { display_name: Option<String> },
-    /// The state of the session as this stream begins.
+    ModelSwitched {
+        model_id: String,
+    },
+    ModelSwitchFailed {
+        model_id: String,
+        error: String,
+    },
+    ApprovalModeChanged {
+        mode: String,
+    },
+    SessionMetadataUpdated {
+        display_name: Option<String>,
+    },
+    /// Sent at the start of a stream.
     SessionSnapshot {
         model_id: Option<String>,
         mode: Option<String>,
         recording_degraded: bool,
     },
-    /// The agent died. Nothing follows.
-    SessionDied { session_id: Option<String>, reason: String },
-    /// Somebody closed the session. Nothing follows.
+    /// The agent exited. Nothing follows.
+    SessionDied {
+        session_id: Option<String>,
+        reason: String,
+    },
+    /// A client closed the session. Nothing follows.
     SessionClosed {
         session_id: Option<String>,
         reason: String,
         closed_by: Option<String>,
     },
-    /// What is said is not recorded any more.
+    /// The session is no longer recorded.
     RecordingDegraded,
-    /// All that was missed has been sent again.
-    ReplayComplete { replayed: u64 },
-    /// What was missed cannot be sent again.
-    StateResyncRequired { reason: String },
-    /// A loaded history does not begin at its beginning.
-    HistoryTruncated { truncated_events: u64 },
-    /// We read too slowly.
+    /// All missed events were sent again.
+    ReplayComplete {
+        replayed: u64,
+    },
+    /// The missed events are no longer available.
+    StateResyncRequired {
+        reason: String,
+    },
+    /// The start of a loaded history is missing.
+    HistoryTruncated {
+        truncated_events: u64,
+    },
+    /// The client reads too slowly.
     SlowClientWarning,
-    /// We read too slowly for too long.
-    ClientEvicted { reason: String },
-    /// The daemon cannot go on with this stream.
-    StreamError { error: String },
-    /// Something to say next.
-    FollowupSuggestion { suggestion: String },
-    /// Something that this program has no use for, or does not know, or that lacks what it needs.
-    Unknown { name: String, data: Value },
+    /// The client read too slowly for too long.
+    ClientEvicted {
+        reason: String,
+    },
+    StreamError {
+        error: String,
+    },
+    FollowupSuggestion {
+        suggestion: String,
+    },
+    /// Not used here, unknown, or incomplete.
+    Unknown {
+        name: String,
+        data: Value,
+    },
 }
 
-/// Why data is no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// Not JSON, or not an object: most likely a part of one.
+    /// Most likely cut off.
     #[error("the data is not a JSON object")]
     NotJson,
-    /// Another version of the envelope.
     #[error("the envelope is not version 1")]
     Version,
-    /// No name.
     #[error("the event has no type")]
     Type,
-    /// An id that is no whole number from 1 on.
     #[error("the id is not a positive integer")]
     Id,
 }
 
 impl DaemonEvent {
-    /// Reads the data of an event.
     pub fn parse(data: &str) -> Result<Self, EventError> {
         match serde_json::from_str(data) {
             Ok(Value::Object(envelope)) => Self::read(envelope),
@@ -141,7 +164,7 @@ impl DaemonEvent {
         }
     }
 
-    /// Reads an envelope, as it comes in an event's data, in a loaded session or in a transcript.
+    /// Reads an envelope: an event's data, or an entry of a history or a transcript.
     pub fn read(mut envelope: Map<String, Value>) -> Result<Self, EventError> {
         if envelope.get("v").and_then(Value::as_u64) != Some(1) {
             return Err(EventError::Version);
@@ -153,7 +176,7 @@ impl DaemonEvent {
             None => None,
             Some(id) => Some(
                 id.as_u64()
-                    .filter(|id| (1..=LARGEST_ID).contains(id))
+                    .filter(|id| (1..=MAX_EVENT_ID).contains(id))
                     .ok_or(EventError::Id)?,
             ),
         };
@@ -174,7 +197,7 @@ impl DaemonEvent {
         })
     }
 
-    /// Whether nothing follows it in its session.
+    /// Whether this is the last event of its session.
     pub fn is_terminal(&self) -> bool {
         matches!(
             self.kind,
@@ -184,7 +207,7 @@ impl DaemonEvent {
 }
 
 impl EventKind {
-    /// Reads what a name promises; `None` if it does not keep it.
+    /// `None` if a required field is missing.
     fn read(name: &str, prompt_id: Option<&str>, data: &Value) -> Option<Self> {
         let text = |name: &str| text_of(data, name).map(str::to_owned);
         let number = |name: &str| data.get(name).and_then(Value::as_u64);
@@ -255,7 +278,7 @@ impl EventKind {
         })
     }
 
-    /// The events about the session as a whole, and about the stream itself.
+    /// Events about the session as a whole and about the stream.
     fn read_about_stream(name: &str, data: &Value) -> Option<Self> {
         let text = |name: &str| text_of(data, name).map(str::to_owned);
         let number = |name: &str| data.get(name).and_then(Value::as_u64);
@@ -314,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_rules_of_the_envelope_is_no_event() {
+    fn invalid_envelope_is_an_error() {
         for (data, error) in [
             (r#"{"v":1,"type":"x""#, EventError::NotJson),
             ("[1]", EventError::NotJson),
@@ -333,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_not_known_or_not_whole_keeps_its_name_and_data() {
+    fn unknown_or_incomplete_event_keeps_name_and_data() {
         for (name, data) in [
             ("hologram_projected", json!({"beam": 1})),
             (
@@ -352,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_a_failed_turn_may_be_a_name_a_number_or_absent() {
+    fn turn_error_code_may_be_string_number_or_absent() {
         let code = |data: Value| match kind("turn_error", &data) {
             EventKind::TurnError { code, .. } => code.map(|code| code.to_string()),
             other => panic!("{other:?}"),
@@ -366,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_of_an_event_is_in_the_envelope_or_in_the_data() {
+    fn prompt_id_is_read_from_envelope_or_data() {
         let outer = r#"{"v":1,"type":"turn_complete","promptId":"p","data":{"stopReason":"end_turn"}}"#;
         let inner = r#"{"v":1,"type":"turn_complete","data":{"stopReason":"end_turn","promptId":"p"}}"#;
         for text in [outer, inner] {
@@ -375,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_request_has_no_option() {
+    fn cancelled_request_has_no_option() {
         let resolved =
             |outcome: Value| match kind("permission_resolved", &json!({"requestId": "r", "outcome": outcome})) {
                 EventKind::PermissionResolved { option_id, .. } => option_id,

@@ -21,7 +21,6 @@
 //! ```
 
 mod address;
-mod answers;
 mod backoff;
 mod client;
 mod connection;
@@ -30,6 +29,7 @@ mod error;
 mod event;
 mod event_task;
 mod open;
+mod responses;
 mod session;
 mod session_state;
 mod stream;
@@ -37,16 +37,16 @@ mod tls;
 mod translate;
 mod transport;
 
-pub use address::{AddressError, DaemonAddress, USUAL_PORT};
-pub use answers::{
+pub use address::{AddressError, DEFAULT_PORT, DaemonAddress};
+pub use backoff::Backoff;
+pub use client::{ClientSettings, DEFAULT_TIMEOUT, DaemonClient, Diagnostics};
+pub(crate) use connection::DaemonConnection;
+pub use connection::DaemonOptions;
+pub use error::{DaemonError, ErrorCode, ErrorResponse};
+pub use event::{DaemonEvent, EventError, EventKind};
+pub use responses::{
     Capabilities, FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionPage, SessionScope,
     SessionStatus, TranscriptPage, Workspace,
 };
-pub use backoff::Backoff;
-pub use client::{ClientSettings, DaemonClient, Diagnostics, USUAL_TIMEOUT};
-pub(crate) use connection::DaemonConnection;
-pub use connection::DaemonOptions;
-pub use error::{DaemonError, ErrorCode, Refusal};
-pub use event::{DaemonEvent, EventError, EventKind};
 pub use session::{Cursor, DaemonSessionClient};
 pub use stream::{EventStream, StreamItem};

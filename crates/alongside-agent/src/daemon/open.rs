@@ -3,11 +3,11 @@
 use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
 use serde_json::Value;
 
-use super::answers::{Capabilities, NewSession, PendingPrompt, SessionHandle, SessionScope};
 use super::client::{ClientSettings, DaemonClient};
 use super::connection::DaemonOptions;
 use super::error::DaemonError;
 use super::event::DaemonEvent;
+use super::responses::{Capabilities, NewSession, PendingPrompt, SessionHandle, SessionScope};
 use super::session::DaemonSessionClient;
 use crate::connection::OpenSession;
 use crate::conversation::{PermissionRequest, read_models, read_modes};
@@ -168,12 +168,12 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// The same error for a mismatch that the daemon found.
 fn mismatch(error: DaemonError) -> DaemonError {
-    let Some(refusal) = error.refusal().filter(|_| error.has_code("workspace_mismatch")) else {
+    let Some(response) = error.response().filter(|_| error.has_code("workspace_mismatch")) else {
         return error;
     };
     DaemonError::WorkspaceMismatch {
-        wanted: refusal.detail("requestedWorkspace").unwrap_or_default().to_owned(),
-        offered: refusal
+        wanted: response.detail("requestedWorkspace").unwrap_or_default().to_owned(),
+        offered: response
             .detail("boundWorkspace")
             .map(str::to_owned)
             .into_iter()

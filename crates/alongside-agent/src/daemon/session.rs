@@ -1,4 +1,4 @@
-//! One session of a daemon.
+//! A client for one session of a daemon.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::answers::{
-    FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage,
-};
 use super::client::DaemonClient;
 use super::error::DaemonError;
+use super::responses::{
+    FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionStatus, TranscriptPage,
+};
 use super::stream::EventStream;
 use crate::conversation::{ContentBlock, TurnEnd, Vote};
 
-/// How many ends of turns are remembered for those who ask a little late.
+/// Remembered for callers of [`DaemonSessionClient::turn_end`] that come late.
 const MAX_TURN_ENDS: usize = 256;
 
-/// How far somebody has read the events of a session.
+/// How far the events of a session were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cursor {
-    /// The last event that was handled; 0 is before the first, `None` is "from now on".
+    /// The last handled event; 0 is before the first, `None` means from now on.
     pub last_event_id: Option<u64>,
-    /// The life of the session that the id counts in. Without it a daemon that was restarted cannot know that the id is old.
+    /// The epoch of the id. A restarted daemon needs it to recognize an old id.
     pub epoch: Option<String>,
 }
 
-/// A session that we are in. Clones are the same session.
+/// A session that we attached to. Clones are the same session.
 #[derive(Clone)]
 pub struct DaemonSessionClient {
     client: DaemonClient,
@@ -43,7 +43,7 @@ struct Shared {
     session_id: SessionId,
     workspace: String,
     cursor: Mutex<SessionCursor>,
-    /// Not in the daemon's first directory.
+    /// Not in the daemon's first workspace.
     elsewhere: AtomicBool,
     subscribed: AtomicBool,
     renewal: tokio::sync::Mutex<()>,
@@ -51,7 +51,7 @@ struct Shared {
     ended: Notify,
 }
 
-/// Who we are in the session, and how far we have read. Both change when the daemon is restarted.
+/// Our client id, and how far we have read. Both change when the daemon is restarted.
 struct SessionCursor {
     client_id: Option<String>,
     cursor: Cursor,
@@ -60,7 +60,7 @@ struct SessionCursor {
 #[derive(Default)]
 struct TurnEnds {
     recent: VecDeque<(String, TurnEnd)>,
-    /// Why no more will come.
+    /// Why no more turns will end.
     closed: Option<String>,
 }
 
@@ -75,16 +75,16 @@ impl fmt::Debug for DaemonSessionClient {
 }
 
 impl DaemonSessionClient {
-    /// Begins a session, or enters the one that the directory has. The events of a new one are read from the first on, those
-    /// of the other from now on.
+    /// Creates a session, or attaches to the workspace's shared one. Events of a new session are read from the first one, those of a
+    /// shared one from now on.
     pub async fn create_or_attach(client: &DaemonClient, session: &NewSession) -> Result<Self, DaemonError> {
         let mut handle = client.create_or_attach(session, None).await?;
-        // What the request itself causes, such as a model that could not be switched to, happens before anyone listens.
+        // The request itself causes events, such as a failed model switch, before the stream is open.
         let from_first = !handle.attached || session.model_service_id.is_some() || session.approval_mode.is_some();
         if from_first {
             handle.last_event_id = Some(0);
         } else if handle.last_event_id.is_none() {
-            // "From now on" is no place to come back to after a cut, so the place is asked for.
+            // Resuming after a lost connection needs an id, so ask for the current one.
             let resumed = client
                 .resume(handle.session_id.as_str(), None, handle.client_id.as_deref())
                 .await;
@@ -100,7 +100,6 @@ impl DaemonSessionClient {
         Ok(Self::from_handle(client, &handle))
     }
 
-    /// Opens a session with its history.
     pub async fn load(
         client: &DaemonClient,
         session: &str,
@@ -113,14 +112,13 @@ impl DaemonSessionClient {
         Ok((this, handle))
     }
 
-    /// Opens a session without its history.
     pub async fn resume(client: &DaemonClient, session: &str, cwd: Option<&str>) -> Result<Self, DaemonError> {
         let mut handle = client.resume(session, cwd, None).await?;
         handle.last_event_id.get_or_insert(0);
         Ok(Self::from_handle(client, &handle))
     }
 
-    /// A client for a session that was opened by other means.
+    /// A client for a session that is open already.
     pub fn from_handle(client: &DaemonClient, handle: &SessionHandle) -> Self {
         let cursor = Cursor {
             last_event_id: handle.last_event_id,
@@ -144,7 +142,6 @@ impl DaemonSessionClient {
         }
     }
 
-    /// The daemon.
     pub fn client(&self) -> &DaemonClient {
         &self.client
     }
@@ -157,27 +154,27 @@ impl DaemonSessionClient {
         self.shared.session_id.as_str()
     }
 
-    /// The directory that it works in, on the daemon's machine.
+    /// The working directory, on the daemon's machine.
     pub fn workspace(&self) -> &str {
         &self.shared.workspace
     }
 
-    /// Who we are in the session. The daemon may issue another id after a restart.
+    /// Our id in the session. The daemon may issue another one after a restart.
     pub fn client_id(&self) -> Option<String> {
         self.shared.cursor.lock().client_id.clone()
     }
 
-    /// How far the events have been handled.
+    /// How far events were handled.
     pub fn cursor(&self) -> Cursor {
         self.shared.cursor.lock().cursor.clone()
     }
 
-    /// Goes on reading from another place, for a conversation that was read before.
+    /// Continues reading elsewhere, for a conversation that was read before.
     pub fn set_cursor(&self, cursor: Cursor) {
         self.shared.cursor.lock().cursor = cursor;
     }
 
-    /// The events from the cursor on. There is one stream at a time.
+    /// The events after the cursor. There is one stream at a time.
     pub fn events(&self) -> Result<EventStream, DaemonError> {
         if self.shared.subscribed.swap(true, Ordering::AcqRel) {
             return Err(DaemonError::AlreadySubscribed);
@@ -185,17 +182,17 @@ impl DaemonSessionClient {
         Ok(EventStream::new(self.clone()))
     }
 
-    /// Says something. Its end is [`DaemonSessionClient::turn_end`].
+    /// Sends a prompt. Wait for [`DaemonSessionClient::turn_end`].
     pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<PromptReceipt, DaemonError> {
         self.with_identity(|client| async move { self.client.prompt(self.id(), blocks, client.as_deref()).await })
             .await
     }
 
-    /// Waits until a turn has ended. Somebody has to read the events meanwhile.
+    /// Waits until a turn has ended. The event stream must be read in the meantime.
     pub async fn turn_end(&self, prompt: &str) -> Result<TurnEnd, DaemonError> {
         loop {
             let mut changed = std::pin::pin!(self.shared.ended.notified());
-            // Enabled before looking, so that an end between the look and the wait is not missed.
+            // Register before checking, so an end between the check and the wait is not missed.
             changed.as_mut().enable();
             {
                 let ends = self.shared.turn_ends.lock();
@@ -210,19 +207,17 @@ impl DaemonSessionClient {
         }
     }
 
-    /// Cancels the turn that is going on, if any.
+    /// Cancels the running turn, if any.
     pub async fn cancel(&self) -> Result<(), DaemonError> {
         self.with_identity(|client| async move { self.client.cancel(self.id(), client.as_deref()).await })
             .await
     }
 
-    /// Switches the model.
     pub async fn set_model(&self, model: &str) -> Result<(), DaemonError> {
         self.with_identity(|client| async move { self.client.set_model(self.id(), model, client.as_deref()).await })
             .await
     }
 
-    /// Switches the approval mode.
     pub async fn set_approval_mode(&self, mode: &str) -> Result<(), DaemonError> {
         self.with_identity(
             |client| async move { self.client.set_approval_mode(self.id(), mode, client.as_deref()).await },
@@ -230,7 +225,7 @@ impl DaemonSessionClient {
         .await
     }
 
-    /// Answers a request for permission. `false` if it does not wait any more.
+    /// Responds to a permission request. `false` if it is no longer open.
     pub async fn respond_to_permission(&self, request: &str, vote: &Vote) -> Result<bool, DaemonError> {
         self.with_identity(|client| async move {
             self.client
@@ -240,18 +235,17 @@ impl DaemonSessionClient {
         .await
     }
 
-    /// Says that we are still here.
     pub async fn heartbeat(&self) -> Result<(), DaemonError> {
         self.with_identity(|client| async move { self.client.heartbeat(self.id(), client.as_deref()).await })
             .await
     }
 
-    /// The prompts that run or wait.
+    /// The running and the queued prompts.
     pub async fn pending_prompts(&self) -> Result<Vec<PendingPrompt>, DaemonError> {
         self.client.pending_prompts(self.id()).await
     }
 
-    /// Takes a prompt out of the queue.
+    /// `false` if the prompt is not queued.
     pub async fn remove_pending_prompt(&self, prompt: &str) -> Result<bool, DaemonError> {
         self.with_identity(|client| async move {
             self.client
@@ -261,48 +255,44 @@ impl DaemonSessionClient {
         .await
     }
 
-    /// How the session is.
     pub async fn status(&self) -> Result<SessionStatus, DaemonError> {
         self.client.status(self.id()).await
     }
 
-    /// The modes and models.
     pub async fn context(&self) -> Result<Value, DaemonError> {
         self.client.context(self.id()).await
     }
 
-    /// A page of the recorded conversation.
     pub async fn transcript(&self, cursor: Option<&str>, limit: u32) -> Result<TranscriptPage, DaemonError> {
         self.client.transcript(self.id(), cursor, limit).await
     }
 
-    /// The files of the session's directory that match a pattern: see [`DaemonClient::find_files`].
+    /// See [`DaemonClient::find_files`].
     pub async fn find_files(&self, pattern: &str) -> Result<Vec<String>, DaemonError> {
         self.client.find_files(self.other_workspace(), pattern).await
     }
 
-    /// Reads a file of the session's directory: see [`DaemonClient::read_file`].
+    /// See [`DaemonClient::read_file`].
     pub async fn read_file(&self, path: &str) -> Result<FileText, DaemonError> {
         self.client.read_file(self.other_workspace(), path).await
     }
 
-    /// Says whether the session works in the daemon's first directory. Until then it is taken to do so.
+    /// Whether the session is in the daemon's first workspace. The default is yes.
     pub fn set_in_first_workspace(&self, is_first: bool) {
         self.shared.elsewhere.store(!is_first, Ordering::Relaxed);
     }
 
-    /// The session's directory, if it is not the daemon's first one.
+    /// The workspace, if it is not the daemon's first one.
     fn other_workspace(&self) -> Option<&str> {
         self.shared.elsewhere.load(Ordering::Relaxed).then(|| self.workspace())
     }
 
-    /// Gives the session a name.
     pub async fn rename(&self, name: &str) -> Result<(), DaemonError> {
         self.with_identity(|client| async move { self.client.rename(self.id(), name, client.as_deref()).await })
             .await
     }
 
-    /// Leaves the session without closing it.
+    /// Leaves the session; it stays live.
     pub async fn detach(&self) -> Result<(), DaemonError> {
         match self.client_id() {
             Some(client_id) => self.client.detach(self.id(), &client_id).await,
@@ -310,13 +300,13 @@ impl DaemonSessionClient {
         }
     }
 
-    /// Closes the session for everyone.
+    /// Closes the session for all clients.
     pub async fn close(&self) -> Result<(), DaemonError> {
         self.client.close(self.id(), self.client_id().as_deref()).await
     }
 
-    /// Acts as who we are; if the daemon has forgotten us, gets to know it again and tries once more. The daemon checks this
-    /// before anything else, so that nothing happens twice.
+    /// Sends a request with our client id. If the daemon has forgotten it, gets another one and tries again: the daemon checks the id
+    /// first, so nothing happens twice.
     async fn with_identity<T, F>(&self, act: impl Fn(Option<String>) -> F) -> Result<T, DaemonError>
     where
         F: Future<Output = Result<T, DaemonError>>,
@@ -331,7 +321,7 @@ impl DaemonSessionClient {
         }
     }
 
-    /// Gets another id from the daemon, unless somebody has done so since `forgotten` was used.
+    /// Gets another id from the daemon, unless another task has done so since `forgotten` was used.
     pub(super) async fn renew_identity(&self, forgotten: Option<&str>) -> Result<(), DaemonError> {
         let _alone = self.shared.renewal.lock().await;
         if self.client_id().as_deref() == forgotten {
@@ -359,7 +349,7 @@ impl DaemonSessionClient {
         self.shared.ended.notify_waiters();
     }
 
-    /// The stream has ended; whoever waits for a turn waits in vain.
+    /// The stream has ended, so no more turns will: fails those who wait for one.
     pub(super) fn unsubscribe(&self, reason: &str) {
         self.shared.turn_ends.lock().closed = Some(reason.to_owned());
         self.shared.ended.notify_waiters();

@@ -1,9 +1,8 @@
-//! The events of a session, in order, each once, whatever happens to the connection.
+//! The events of a session, in order and each once, whatever happens to the connection.
 //!
-//! The stream keeps how far it has read: an id and the epoch that it counts in. When a connection is cut, even in the middle of
-//! an event, it asks for everything after that id; what comes twice is dropped; what is missing although the daemon has sent
-//! something later is asked for again. When the daemon cannot send what was missed (its ring has wrapped, or it has been
-//! restarted) the session is loaded, and the reader is told to begin anew from the loaded history.
+//! The stream knows how far it has read: an event id and its epoch. When the connection is lost, even in the middle of an event, it
+//! requests everything after that id. Duplicates are dropped, and gaps are requested again. When the daemon no longer has the missed
+//! events (its ring has wrapped, or it was restarted), the session is loaded, and the reader starts over with its history.
 
 mod opening;
 
@@ -22,50 +21,46 @@ use super::event::{DaemonEvent, EventKind};
 use super::session::{Cursor, DaemonSessionClient};
 use crate::conversation::TurnEnd;
 
-/// The longest event that is read; the daemon's own client has the same limit.
+/// The daemon's own client has the same limit.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The daemon says something every 15 seconds. After this long its connection is taken for dead.
+/// The daemon sends something every 15 seconds. After this long, the connection counts as lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Events that wait for one before them. More than this cannot be a mere change of order.
+/// Events held until an earlier one arrives. More than this is a gap, not a change of order.
 const MAX_OUT_OF_ORDER_EVENTS: usize = 4096;
 
-/// What a reader of events gets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamItem {
-    /// The next event.
     Event(Box<DaemonEvent>),
-    /// What was missed is lost as such: forget all events so far, this is what there is instead.
+    /// The missed events are lost: forget all events so far, this history replaces them.
     Rebuilt {
-        /// The daemon's word for why.
+        /// The daemon's code.
         reason: String,
-        /// The conversation up to now, shorter than it happened.
+        /// The conversation so far, compacted.
         history: Vec<DaemonEvent>,
     },
-    /// The connection is cut. The stream tries again by itself.
+    /// The connection was lost. The stream reconnects automatically.
     Interrupted {
-        /// What happened.
         reason: String,
-        /// When it tries.
         retry_in: Duration,
     },
-    /// The connection is up, for the first time or again.
+    /// Connected, or reconnected.
     Connected,
 }
 
-/// The stream. Dropping it ends it; [`EventStream::next`] may be dropped and called again.
+/// Dropping [`EventStream::next`] loses nothing.
 pub struct EventStream {
     session: DaemonSessionClient,
-    /// What is ready to be given, and how far everything is handled once that is.
+    /// Items to return, each with the cursor that applies once it is handled.
     ready: VecDeque<(StreamItem, Option<Cursor>)>,
-    /// How far everything is handled when the reader comes for more.
+    /// The cursor of the returned item. It applies when the reader comes for more.
     given: Option<Cursor>,
-    /// How far events have been taken from the wire.
+    /// How far events were received.
     position: Cursor,
     phase: Phase,
     backoff: Backoff,
-    /// Which run of the daemon the session was live in.
+    /// The daemon process that the session was live in.
     run: Option<String>,
     why_connect: &'static str,
     previous_stream: Option<String>,
@@ -75,29 +70,28 @@ enum Phase {
     Connect,
     Wait(Instant),
     Open(Box<Live>),
-    /// The events that are missed cannot be had: the session is to be loaded. The connection stays good.
+    /// The missed events are lost: load the session. The connection stays usable.
     Resync(Option<Box<Live>>, String),
     Ended,
 }
 
-/// An open connection.
 struct Live {
     chunks: BodyChunks,
     reader: SseReader,
     epoch: Option<String>,
-    /// What was missed is still being sent.
+    /// Missed events are being replayed.
     replaying: bool,
-    /// The ids count in another epoch than ours, and the daemon has not said so yet.
+    /// The ids are of another epoch than ours, and the daemon has not reported that yet.
     strange_epoch: bool,
-    /// Events that came before their turn.
+    /// Out-of-order events.
     held: BTreeMap<u64, DaemonEvent>,
 }
 
-/// What to do after an event was looked at.
+/// What to do after an event.
 enum Step {
     GoOn,
     Resync(String),
-    /// Something is missing: ask for it.
+    /// An event is missing: request it.
     Gap,
     End(String),
 }
@@ -127,10 +121,9 @@ impl EventStream {
         }
     }
 
-    /// The next thing. What was given before counts as handled now.
+    /// The next item. The previous one counts as handled.
     ///
-    /// `None` comes after the session has died or was closed, and after an error; an error is one that trying again
-    /// does not mend.
+    /// `None` after the session has exited or was closed, and after an error. An error means that reconnecting does not help.
     pub async fn next(&mut self) -> Option<Result<StreamItem, DaemonError>> {
         self.commit();
         loop {
@@ -159,20 +152,20 @@ impl EventStream {
         }
     }
 
-    /// Says that what was given last is handled, without asking for more.
+    /// Marks the returned item as handled.
     pub fn commit(&mut self) {
         if let Some(cursor) = self.given.take() {
             self.session.set_cursor(cursor);
         }
     }
 
-    /// How far everything is handled once the item that was given last is.
+    /// The cursor once the returned item is handled.
     pub fn cursor(&self) -> Cursor {
         self.given.clone().unwrap_or_else(|| self.session.cursor())
     }
 
     async fn read(&mut self) {
-        // After a load there may be events left that came before it.
+        // A load may leave events that were received before it.
         self.take_events();
         if !self.ready.is_empty() {
             return;
@@ -200,7 +193,6 @@ impl EventStream {
         self.interrupted(why, None);
     }
 
-    /// Takes bytes from the wire.
     fn take(&mut self, bytes: &Bytes) -> Result<(), &'static str> {
         let Phase::Open(live) = &mut self.phase else {
             return Ok(());
@@ -221,7 +213,7 @@ impl EventStream {
         }
     }
 
-    /// Takes what is left when the events end in good order. `true` if there is something else to do now.
+    /// Handles the rest of a stream that was closed. `true` if that changed the phase.
     fn take_rest(&mut self) -> bool {
         let Phase::Open(live) = &mut self.phase else {
             return true;
@@ -263,7 +255,7 @@ impl EventStream {
                 EventKind::ReplayComplete { .. } => {
                     self.backoff.reset();
                     live.replaying = false;
-                    // The daemon has sent all it has: what is missing between does not exist.
+                    // The daemon has sent everything: what is missing does not exist.
                     for (_, held) in std::mem::take(&mut live.held) {
                         if let step @ Step::End(_) = self.deliver(held) {
                             return step;
@@ -302,7 +294,6 @@ impl EventStream {
         step
     }
 
-    /// Puts an event in the queue for the reader.
     fn deliver(&mut self, event: DaemonEvent) -> Step {
         self.session.remember_turn_ends(turn_end(&event));
         let mut cursor = None;
@@ -322,7 +313,7 @@ impl EventStream {
         step
     }
 
-    /// A request failed: wait and try again, unless that cannot help.
+    /// A request failed: schedule another attempt, unless that cannot help.
     fn failed(&mut self, error: DaemonError) -> Result<(), DaemonError> {
         let status = error.status().unwrap_or_default();
         if !error.is_transient() && status < 500 {
@@ -338,7 +329,7 @@ impl EventStream {
         let reason = reason.to_owned();
         self.ready
             .push_back((StreamItem::Interrupted { reason, retry_in }, None));
-        // A load that failed is tried again by way of a connection, which asks for the same place again.
+        // After a failed load, reconnecting requests the same position again.
         self.phase = Phase::Wait(Instant::now() + retry_in);
     }
 
@@ -354,7 +345,6 @@ impl Drop for EventStream {
     }
 }
 
-/// The end of a turn, if an event is one.
 fn turn_end(event: &DaemonEvent) -> Option<(String, TurnEnd)> {
     let prompt = event.prompt_id.clone()?;
     let end = match &event.kind {

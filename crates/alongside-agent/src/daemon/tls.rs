@@ -1,13 +1,13 @@
 //! TLS to a daemon on this machine.
 //!
-//! Such a daemon has a certificate that its owner made, so whom to trust is said in one of two ways:
+//! Such a daemon usually has a self-signed certificate, so trust is configured in one of two ways:
 //!
-//! - A file names certificates ([`super::ClientSettings::ca_file`]). Then nobody else is trusted: the daemon shows one of them, byte by byte,
-//!   or one that the owner of one of them has signed. The first case has its own rule, because the usual self-signed certificate says
-//!   that it is an authority, and as such it may not stand for a host.
-//! - Otherwise those are trusted that the system trusts, such as a local authority that was installed for development.
+//! - A file lists certificates ([`super::ClientSettings::ca_file`]). Then only these are trusted: the daemon presents exactly one of them,
+//!   or one signed by one of them. The first case has its own rule, because the usual self-signed certificate claims to be a CA, and
+//!   the standard rules do not accept a CA as a server certificate.
+//! - Otherwise the system's certificates are trusted, such as a local CA installed for development.
 //!
-//! Only TLS 1.3 is spoken: every Node that runs the daemon speaks it.
+//! Only TLS 1.3 is enabled: every version of Node that runs the daemon supports it.
 
 use std::io;
 use std::net::IpAddr;
@@ -29,10 +29,8 @@ use tokio_rustls::rustls::{
 use super::address::DaemonAddress;
 use super::error::DaemonError;
 
-/// The largest file with certificates that is read.
-const LARGEST_FILE: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// What is needed to speak TLS to one daemon.
 pub(super) struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
@@ -44,7 +42,7 @@ impl Tls {
         let named = ca_file.map(read_certificates).transpose()?.unwrap_or_default();
         let mut roots = RootCertStore::empty();
         if ca_file.is_some() {
-            // One that cannot be a root can still be shown as it is.
+            // A certificate that cannot be a root can still be presented as it is.
             roots.add_parsable_certificates(named.iter().cloned());
         } else {
             let system = rustls_native_certs::load_native_certs();
@@ -67,7 +65,7 @@ impl Tls {
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| DaemonError::Tls(error.to_string()))?
-            // It only ever trusts less than the usual one does, except for the certificate that a person has named.
+            // It trusts less than the default verifier, except for the certificates in the user's file.
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
@@ -87,16 +85,16 @@ impl Tls {
         connected.map_err(|error| {
             let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
             match tls {
-                Some(Error::InvalidCertificate(reason)) => DaemonError::Untrusted(self.words(reason)),
+                Some(Error::InvalidCertificate(reason)) => DaemonError::Untrusted(self.describe(reason)),
                 Some(Error::InvalidMessage(_)) => DaemonError::Tls("it does not speak TLS".to_owned()),
                 Some(other) => DaemonError::Tls(other.to_string()),
-                // It went away in the middle, as one that is restarted does.
+                // The connection was closed, as by a restart.
                 None => DaemonError::Lost(error.to_string()),
             }
         })
     }
 
-    fn words(&self, reason: &CertificateError) -> String {
+    fn describe(&self, reason: &CertificateError) -> String {
         match reason {
             CertificateError::UnknownIssuer => "it is not signed by a trusted authority".to_owned(),
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
@@ -106,14 +104,13 @@ impl Tls {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 format!("it is not valid for {}", self.name.to_str())
             }
-            // "CaUsedAsEndEntity" would tell nobody anything.
+            // "CaUsedAsEndEntity" is not helpful.
             CertificateError::Other(_) => "it is not a valid server certificate".to_owned(),
             other => other.to_string(),
         }
     }
 }
 
-/// The certificates of a file.
 fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DaemonError> {
     let unreadable = |source| DaemonError::CaFile {
         path: path.to_owned(),
@@ -121,7 +118,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Daemon
     };
     let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message.to_owned());
     let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > LARGEST_FILE {
+    if length > MAX_FILE_BYTES {
         return Err(unreadable(invalid("it is too large to be a certificate file")));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
@@ -133,12 +130,11 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Daemon
     Ok(found)
 }
 
-/// Decides whether the certificate that the daemon shows will do.
 #[derive(Debug)]
 struct Verifier {
-    /// Those that a person has named.
+    /// The certificates in the user's file.
     named: Vec<CertificateDer<'static>>,
-    /// Those that were signed by somebody who is trusted.
+    /// Accepts certificates signed by a trusted one.
     signed: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
@@ -152,7 +148,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // Who has its key is who a person meant: neither its names nor its dates say more than that.
+        // The user listed exactly this certificate, so its names and dates do not matter.
         if self.named.iter().any(|named| named == end_entity) {
             return Ok(ServerCertVerified::assertion());
         }

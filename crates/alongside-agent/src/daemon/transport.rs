@@ -16,17 +16,16 @@ use tokio::net::TcpStream;
 
 use super::address::DaemonAddress;
 use super::client::ClientSettings;
-use super::error::{DaemonError, Refusal};
+use super::error::{DaemonError, ErrorResponse};
 use super::tls::Tls;
 use alongside_core::Secret;
 
-/// How long connecting may take. The daemon is on this machine.
+/// Short, because the daemon is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest response that is read; a loaded session may be a dozen megabytes.
+/// A loaded session may have a dozen megabytes.
 const MAX_RESPONSE_BYTES: usize = 128 * 1024 * 1024;
 
-/// The longest error response that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 const CLIENT_ID: HeaderName = HeaderName::from_static("x-qwen-client-id");
@@ -47,7 +46,6 @@ struct Connector {
     tls: Option<Tls>,
 }
 
-/// One request.
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     /// Path and query, with everything in them encoded.
@@ -166,9 +164,9 @@ impl Transport {
             .and_then(|value| value.trim().parse().ok())
             .map(Duration::from_secs);
         let body = response.read(MAX_ERROR_BYTES).await.unwrap_or_default();
-        let mut refusal = Refusal::read(status.as_u16(), retry_after, &body);
-        refusal.message = self.without_token(&refusal.message);
-        Err(Box::new(refusal).into())
+        let mut response = ErrorResponse::read(status.as_u16(), retry_after, &body);
+        response.message = self.without_token(&response.message);
+        Err(Box::new(response).into())
     }
 
     fn request(&self, call: Call<'_>) -> Result<Request<Bytes>, DaemonError> {

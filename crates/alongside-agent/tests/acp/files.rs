@@ -50,7 +50,7 @@ async fn files_are_read_and_written_through_the_review() {
 }
 
 #[tokio::test]
-async fn a_review_that_waits_holds_up_nothing_and_ends_with_its_turn() {
+async fn pending_review_blocks_nothing_and_ends_with_its_turn() {
     let directory = tempfile::tempdir().unwrap();
     let options = AcpOptions {
         gate: Arc::new(Gate),
@@ -94,4 +94,22 @@ async fn files_are_found_for_a_mention() {
     assert_eq!(find("**/*main*").await.unwrap(), main);
     let error = find("a{b").await.unwrap_err();
     assert!(matches!(error, AgentError::Pattern(_)), "{error}");
+}
+
+#[tokio::test]
+async fn excess_file_request_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = AcpOptions {
+        gate: Arc::new(Gate),
+        ..options("", directory.path())
+    };
+    let (manager, mut events) = connect(options).await.unwrap();
+    // Every one of them waits for a review.
+    prompt(
+        &manager,
+        &format!("write-often 65 {}", directory.path().join("endless").display()),
+    )
+    .await;
+    let told = until(&mut events, is_end).await;
+    assert_eq!(said(&told), "64 \"too many file requests at once\"");
 }

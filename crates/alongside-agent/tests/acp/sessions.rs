@@ -10,7 +10,7 @@ use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentManager, AgentR
 use super::{connect, is_end, options, prompt, said, until};
 
 #[tokio::test]
-async fn the_agent_introduces_itself_with_its_models_and_modes() {
+async fn connecting_reports_agent_models_and_modes() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = AgentManager::new();
     let connected = manager
@@ -36,7 +36,7 @@ async fn the_agent_introduces_itself_with_its_models_and_modes() {
 }
 
 #[tokio::test]
-async fn an_old_session_is_opened_with_its_history() {
+async fn session_is_loaded_with_its_history() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     manager
@@ -68,7 +68,7 @@ async fn an_old_session_is_opened_with_its_history() {
 }
 
 #[tokio::test]
-async fn the_death_of_the_agent_is_told_with_its_last_words_and_a_way_back() {
+async fn agent_exit_is_reported_with_stderr_and_reopen() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     prompt(&manager, "die").await;
@@ -98,12 +98,12 @@ async fn the_death_of_the_agent_is_told_with_its_last_words_and_a_way_back() {
         "{reason}"
     );
     assert!(!manager.is_connected());
-    let nobody = manager
+    let disconnected = manager
         .execute(AgentCommand::Prompt {
             blocks: vec!["x".into()],
         })
         .await;
-    assert!(matches!(nobody, Err(AgentError::NotConnected)));
+    assert!(matches!(disconnected, Err(AgentError::NotConnected)));
     manager
         .execute(AgentCommand::LoadSession {
             session_id: session_id.clone(),
@@ -131,7 +131,7 @@ async fn agent_that_stops_reading_is_stopped() {
 }
 
 #[tokio::test]
-async fn an_agent_that_wants_a_login_gets_it_or_says_what_it_offers() {
+async fn login_is_performed_or_methods_are_listed() {
     let directory = tempfile::tempdir().unwrap();
     let error = connect(options("login", directory.path())).await.unwrap_err();
     assert_eq!(
@@ -146,7 +146,7 @@ async fn an_agent_that_wants_a_login_gets_it_or_says_what_it_offers() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_an_agent_is_refused_with_the_reason() {
+async fn unusable_agent_is_refused_with_reason() {
     let directory = tempfile::tempdir().unwrap();
     let mut nothing = options("", directory.path());
     nothing.process = AgentProcess::new("/no/such/program", &[]);
@@ -159,7 +159,7 @@ async fn what_cannot_be_an_agent_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn the_agent_ends_when_it_is_left() {
+async fn agent_exits_after_disconnect() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     prompt(&manager, "pid").await;
@@ -184,7 +184,7 @@ async fn the_agent_ends_when_it_is_left() {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_page_by_page() {
+async fn sessions_are_listed_in_pages() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, _events) = connect(options("", directory.path())).await.unwrap();
     let list = async |cursor: Option<&str>| {
@@ -207,7 +207,7 @@ async fn sessions_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_session_gets_a_name_from_an_agent_that_can_give_one() {
+async fn session_is_renamed_if_supported() {
     let directory = tempfile::tempdir().unwrap();
     let rename = |title: &str| AgentCommand::Rename {
         title: title.to_owned(),

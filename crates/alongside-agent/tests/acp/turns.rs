@@ -8,7 +8,7 @@ use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply};
 use super::{answer, completed, connect, end, is_approval, is_end, options, prompt, said, until};
 
 #[tokio::test]
-async fn a_prompt_is_answered_in_order_and_ends() {
+async fn answer_arrives_in_order_and_ends() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     let prompt_id = prompt(&manager, "count 500").await;
@@ -30,7 +30,7 @@ async fn a_prompt_is_answered_in_order_and_ends() {
 }
 
 #[tokio::test]
-async fn a_prompt_while_a_turn_goes_on_waits_and_can_be_taken_back() {
+async fn prompt_during_a_turn_is_queued_and_removable() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     prompt(&manager, "wait").await;
@@ -65,7 +65,7 @@ async fn a_prompt_while_a_turn_goes_on_waits_and_can_be_taken_back() {
 }
 
 #[tokio::test]
-async fn an_approval_is_answered_with_what_was_offered() {
+async fn permission_response_uses_an_offered_option() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     for (choice, heard) in [("yes", "selected yes"), ("no", "selected no"), ("stale", "cancelled")] {
@@ -83,7 +83,7 @@ async fn an_approval_is_answered_with_what_was_offered() {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_with_answers() {
+async fn question_response_contains_answers() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     prompt(&manager, "question").await;
@@ -102,7 +102,7 @@ async fn a_question_is_answered_with_answers() {
 }
 
 #[tokio::test]
-async fn cancelling_a_turn_cancels_its_approval() {
+async fn cancelling_a_turn_cancels_its_request() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     prompt(&manager, "ask").await;
@@ -123,7 +123,7 @@ async fn cancelling_a_turn_cancels_its_approval() {
 }
 
 #[tokio::test]
-async fn models_and_modes_are_switched_in_the_way_the_agent_knows() {
+async fn models_and_modes_are_switched_either_way() {
     let directory = tempfile::tempdir().unwrap();
     for how in ["", "config-options"] {
         let (manager, mut events) = connect(options(how, directory.path())).await.unwrap();
@@ -157,7 +157,7 @@ async fn models_and_modes_are_switched_in_the_way_the_agent_knows() {
 }
 
 #[tokio::test]
-async fn a_failed_turn_says_why() {
+async fn failed_turn_has_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     prompt(&manager, "fail").await;
@@ -170,7 +170,7 @@ async fn a_failed_turn_says_why() {
 }
 
 #[tokio::test]
-async fn a_model_and_a_mode_to_begin_with_are_switched_to() {
+async fn start_model_and_mode_are_applied() {
     let directory = tempfile::tempdir().unwrap();
     let options = AcpOptions {
         model: Some("b".to_owned()),
@@ -183,4 +183,15 @@ async fn a_model_and_a_mode_to_begin_with_are_switched_to() {
     assert!(told.contains(&AgentEvent::ModelChanged {
         model_id: "b".to_owned()
     }));
+}
+
+#[tokio::test]
+async fn excess_permission_request_is_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, "ask-often 65").await;
+    let told = until(&mut events, is_end).await;
+    assert_eq!(told.iter().filter(|event| is_approval(event)).count(), 64);
+    assert!(told.iter().any(|event| matches!(event, AgentEvent::Notice { .. })));
+    assert_eq!(said(&told), "64 \"cancelled\"");
 }

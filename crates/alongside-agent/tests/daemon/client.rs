@@ -38,12 +38,12 @@ async fn refusals_are_told_apart() {
     );
     let inner = json!({"error": "Internal error", "code": -32603, "data": {"details": "Model 'x' not found"}});
     let error = refused(Reply::json(500, &inner)).await;
-    assert_eq!(error.refusal().unwrap().code, Some(ErrorCode::Number(-32603)));
+    assert_eq!(error.response().unwrap().code, Some(ErrorCode::Number(-32603)));
     assert!(error.to_string().contains("Model 'x' not found"), "{error}");
 }
 
 #[tokio::test]
-async fn something_else_that_answers_is_not_taken_for_a_daemon() {
+async fn other_server_is_not_treated_as_a_daemon() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/capabilities", Reply::html(200));
     let error = daemon.client().capabilities().await.unwrap_err();
@@ -57,7 +57,7 @@ async fn something_else_that_answers_is_not_taken_for_a_daemon() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_with_the_address_and_what_to_do() {
+async fn unreachable_daemon_error_has_address_and_hint() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -73,7 +73,7 @@ async fn nobody_there_is_said_with_the_address_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_is_not_waited_for_forever() {
+async fn missing_response_times_out() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/health", Reply::json(200, &json!({"status": "ok"})).held());
     let address = DaemonAddress::parse(&daemon.url()).unwrap();
@@ -87,7 +87,7 @@ async fn an_answer_that_never_comes_is_not_waited_for_forever() {
 }
 
 #[tokio::test]
-async fn the_token_goes_into_its_header_and_nowhere_else() {
+async fn token_is_sent_only_in_its_header() {
     let daemon = FakeDaemon::start().await;
     let address = DaemonAddress::parse(&daemon.url()).unwrap();
     let client = DaemonClient::new(address.clone(), Secret::new("s3cret-token")).unwrap();
@@ -106,14 +106,14 @@ async fn the_token_goes_into_its_header_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn ids_are_encoded_so_that_they_stay_in_their_place() {
+async fn ids_are_percent_encoded_in_paths() {
     let daemon = FakeDaemon::start().await;
     daemon.client().heartbeat("../a b", None).await.unwrap();
     assert_eq!(daemon.requests("/heartbeat")[0].path, "/session/..%2Fa%20b/heartbeat");
 }
 
 #[tokio::test]
-async fn a_vote_is_in_time_too_late_or_for_a_session_that_is_gone() {
+async fn vote_result_depends_on_request_and_session() {
     let daemon = FakeDaemon::start().await;
     let client = daemon.client();
     assert!(
@@ -155,7 +155,7 @@ async fn a_vote_is_in_time_too_late_or_for_a_session_that_is_gone() {
 }
 
 #[tokio::test]
-async fn closing_what_is_closed_is_fine() {
+async fn closing_a_closed_session_succeeds() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("DELETE", Reply::json(404, &json!({"code": "session_not_found"})));
     daemon.client().close(SESSION, None).await.unwrap();
@@ -164,7 +164,7 @@ async fn closing_what_is_closed_is_fine() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_has_forgotten_us_is_asked_for_another_id_once_and_nothing_is_done_twice() {
+async fn forgotten_client_id_is_renewed_once() {
     let daemon = FakeDaemon::start().await;
     let session = daemon.session().await;
     let forgotten = json!({"error": "not registered", "code": "invalid_client_id"});
@@ -181,7 +181,7 @@ async fn a_daemon_that_has_forgotten_us_is_asked_for_another_id_once_and_nothing
 }
 
 #[tokio::test]
-async fn the_end_of_a_turn_can_be_waited_for_before_and_after_it_comes() {
+async fn turn_end_is_found_early_and_late() {
     let daemon = FakeDaemon::start().await;
     let session = daemon.session().await;
     let mut events = session.events().unwrap();
@@ -209,7 +209,7 @@ async fn the_end_of_a_turn_can_be_waited_for_before_and_after_it_comes() {
 }
 
 #[tokio::test]
-async fn a_new_session_says_what_it_wants() {
+async fn new_session_request_has_all_options() {
     let daemon = FakeDaemon::start().await;
     let wanted = NewSession {
         cwd: Some("/project".to_owned()),

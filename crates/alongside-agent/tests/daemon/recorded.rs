@@ -53,7 +53,7 @@ fn outline(told: &[AgentEvent]) -> Vec<String> {
 }
 
 #[test]
-fn every_recorded_event_is_known() {
+fn recorded_events_are_all_known() {
     for recorded in [
         PROMPT_AND_SWITCHES,
         QUEUE_AND_APPROVALS,
@@ -72,7 +72,7 @@ fn every_recorded_event_is_known() {
 }
 
 #[test]
-fn a_prompt_its_thoughts_and_its_answer_are_told_in_order() {
+fn prompt_thinking_and_answer_are_in_order() {
     let told = told(PROMPT_AND_SWITCHES, Some(PROMPTER));
     let first = told
         .iter()
@@ -102,7 +102,7 @@ fn a_prompt_its_thoughts_and_its_answer_are_told_in_order() {
 }
 
 #[test]
-fn switches_that_worked_and_that_failed_are_told() {
+fn switches_are_reported_with_failures() {
     let told = told(PROMPT_AND_SWITCHES, Some(PROMPTER));
     assert!(told.contains(&AgentEvent::ModeChanged {
         mode_id: "default".to_owned()
@@ -123,7 +123,7 @@ fn switches_that_worked_and_that_failed_are_told() {
 }
 
 #[test]
-fn a_cancel_that_was_asked_for_is_not_the_end_of_the_turn() {
+fn cancel_request_does_not_end_the_turn() {
     let told = told(PROMPT_AND_SWITCHES, Some(PROMPTER));
     let asked = told
         .iter()
@@ -133,7 +133,7 @@ fn a_cancel_that_was_asked_for_is_not_the_end_of_the_turn() {
 }
 
 #[test]
-fn approvals_open_and_close_and_one_of_them_is_a_question() {
+fn requests_and_question_open_and_close() {
     let told = told(QUEUE_AND_APPROVALS, Some(PROMPTER));
     let mut open = Vec::new();
     let mut questions = 0;
@@ -155,7 +155,7 @@ fn approvals_open_and_close_and_one_of_them_is_a_question() {
 }
 
 #[test]
-fn a_prompt_that_was_taken_out_of_the_queue_is_told() {
+fn removed_prompt_is_reported() {
     let told = told(QUEUE_AND_APPROVALS, Some(PROMPTER));
     let queued = told
         .iter()
@@ -170,7 +170,7 @@ fn a_prompt_that_was_taken_out_of_the_queue_is_told() {
 }
 
 #[test]
-fn the_card_of_a_change_has_its_difference() {
+fn edit_card_has_its_diff() {
     let told = told(QUEUE_AND_APPROVALS, Some(PROMPTER));
     let card = told.iter().rev().find_map(|event| match event {
         AgentEvent::ToolCall { call, .. }
@@ -186,7 +186,7 @@ fn the_card_of_a_change_has_its_difference() {
 }
 
 #[test]
-fn an_agent_that_was_killed_ends_its_turn_and_its_session() {
+fn killed_agent_ends_turn_and_session() {
     let events = events(AGENT_KILLED);
     assert!(events.last().unwrap().is_terminal());
     let told = told(AGENT_KILLED, None);
@@ -200,14 +200,14 @@ fn an_agent_that_was_killed_ends_its_turn_and_its_session() {
 }
 
 #[test]
-fn a_ring_that_has_wrapped_says_so_first() {
+fn wrapped_ring_is_reported_first() {
     let events = events(RING_EVICTED);
     assert!(matches!(&events[0].kind, EventKind::StateResyncRequired { reason } if reason == "ring_evicted"));
     assert!(matches!(events.last().unwrap().kind, EventKind::ReplayComplete { .. }));
 }
 
 #[test]
-fn a_plan_and_the_votes_of_several_are_told() {
+fn plan_and_partial_votes_are_reported() {
     let told = told(PLAN_AND_CONSENSUS, None);
     assert!(
         told.iter()
@@ -236,7 +236,7 @@ fn ends(told: &[AgentEvent]) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_is_closed_ends_its_turn_and_those_that_wait() {
+fn closed_session_ends_running_and_queued_turns() {
     let told = told(CLOSED_WITH_QUEUE, None);
     assert_eq!(ends(&told), ["cancelled", "-32602", "-32602", "-32602"]);
     assert!(matches!(
@@ -246,7 +246,7 @@ fn a_session_that_is_closed_ends_its_turn_and_those_that_wait() {
 }
 
 #[test]
-fn an_approval_is_decided_by_whom_the_daemon_lets_and_by_time() {
+fn request_is_resolved_by_policy_and_timeout() {
     const DESIGNATED: &str = "client_29c5cab8-5385-44f6-851a-b18a268aedec";
     const OTHER: &str = "client_558e73c6-a387-41e0-9bec-0f261c2bc5ae";
     let closed = |told: &[AgentEvent]| -> Vec<(Option<String>, bool)> {

@@ -51,7 +51,7 @@ fn conversation(events: Vec<AgentEvent>) -> Vec<AgentEvent> {
     events.into_iter().filter(|event| !beside(event)).collect()
 }
 
-/// Approvals that were both opened and closed. Whoever was not there need not hear of them.
+/// Without requests that were both opened and closed: a reader that missed both does not get them.
 fn without_settled_approvals(events: Vec<AgentEvent>) -> Vec<AgentEvent> {
     let id_of = |event: &AgentEvent| match event {
         AgentEvent::ApprovalOpened { request } => Some((true, request.request_id.clone())),
@@ -72,7 +72,7 @@ fn request(id: &str, call: &str) -> Value {
         "options": [{"optionId": "proceed_once", "name": "Allow", "kind": "allow_once"}]})
 }
 
-/// A turn of ours with everything in it, one of somebody else that waited, and an approval that stays open.
+/// A turn of ours with everything in it, a queued one of another client, and a request that stays open.
 fn publish_story(daemon: &FakeDaemon) {
     let publish = |name: &str, prompt: &str, by: &str, data: Value| {
         daemon.publish_envelope(
@@ -215,7 +215,7 @@ async fn whole_story() -> Vec<AgentEvent> {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_after_any_event_goes_on_with_the_next() {
+async fn reader_resumes_after_any_event() {
     let whole = whole_story().await;
     for stop in 0..whole.len() {
         let daemon = FakeDaemon::start().await;
@@ -233,7 +233,7 @@ async fn a_reader_that_stops_after_any_event_goes_on_with_the_next() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_in_the_middle_of_what_it_missed_misses_nothing() {
+async fn reader_resumes_within_missed_events() {
     let whole = whole_story().await;
     // Without the approval that was settled, which such a reader is not told of, and without the last two events.
     for stop in 0..whole.len() - 3 {
@@ -262,7 +262,7 @@ fn is_opened(event: &AgentEvent, id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_prompt_of_ours_is_told_once_although_its_echo_comes_after_the_restart() {
+async fn prompt_echo_after_restart_is_not_repeated() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = listening(&daemon).await;
     let prompt_id = connection.prompt(&[ContentBlock::text("do it")]).await.unwrap();
@@ -299,7 +299,7 @@ async fn a_prompt_of_ours_is_told_once_although_its_echo_comes_after_the_restart
 }
 
 #[tokio::test]
-async fn who_comes_back_is_who_they_were_and_may_answer() {
+async fn resumed_reader_keeps_its_client_id() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = listening(&daemon).await;
     publish_story(&daemon);
@@ -320,7 +320,7 @@ async fn who_comes_back_is_who_they_were_and_may_answer() {
 }
 
 #[tokio::test]
-async fn a_position_of_another_life_of_the_daemon_brings_the_history() {
+async fn position_of_another_epoch_loads_history() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = listening(&daemon).await;
     publish_story(&daemon);

@@ -29,7 +29,7 @@ fn event(id: u64) -> Value {
 }
 
 #[tokio::test]
-async fn a_cut_at_any_byte_loses_and_doubles_nothing() {
+async fn cut_at_any_byte_loses_and_repeats_nothing() {
     const EVENTS: u64 = 4;
     let wire = (1..=EVENTS).map(|id| frame(&event(id))).collect::<Vec<_>>().concat();
     let longest = wire.len() + 200;
@@ -56,7 +56,7 @@ async fn a_cut_at_any_byte_loses_and_doubles_nothing() {
 }
 
 #[tokio::test]
-async fn cuts_while_events_are_published_lose_and_double_nothing() {
+async fn cuts_while_publishing_lose_and_repeat_nothing() {
     let daemon = FakeDaemon::start().await;
     daemon.with(|state| state.cuts.extend((0..60).map(|cut| Some(700 + cut * 37))));
     let session = daemon.session().await;
@@ -73,7 +73,7 @@ async fn cuts_while_events_are_published_lose_and_double_nothing() {
 }
 
 #[tokio::test]
-async fn a_reconnect_names_the_last_whole_event_and_its_epoch() {
+async fn reconnect_sends_last_event_id_and_epoch() {
     let daemon = FakeDaemon::start().await;
     daemon.say("one");
     let first = "retry: 3000\n\n".len() + frame(&daemon.with(|state| state.ring[0].clone())).len();
@@ -91,7 +91,7 @@ async fn a_reconnect_names_the_last_whole_event_and_its_epoch() {
 }
 
 #[tokio::test]
-async fn the_cursor_moves_when_the_reader_comes_for_more() {
+async fn cursor_moves_with_the_next_read() {
     let daemon = FakeDaemon::start().await;
     daemon.say("one");
     daemon.say("two");
@@ -116,7 +116,7 @@ async fn the_cursor_moves_when_the_reader_comes_for_more() {
 }
 
 #[tokio::test]
-async fn events_that_come_twice_or_out_of_order_are_put_right() {
+async fn repeated_and_reordered_events_are_fixed() {
     let daemon = FakeDaemon::start().await;
     for _ in 1..=6 {
         daemon.say("x");
@@ -139,7 +139,7 @@ async fn events_that_come_twice_or_out_of_order_are_put_right() {
 }
 
 #[tokio::test]
-async fn an_id_that_the_daemon_does_not_have_is_not_waited_for() {
+async fn nonexistent_event_id_is_skipped() {
     let daemon = FakeDaemon::start().await;
     let complete = json!({"v": 1, "type": "replay_complete", "data": {}});
     let replay = format!("{}{}{}", frame(&event(1)), frame(&event(3)), frame(&complete));
@@ -151,7 +151,7 @@ async fn an_id_that_the_daemon_does_not_have_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_is_no_event_is_left_out() {
+async fn malformed_event_is_ignored() {
     let daemon = FakeDaemon::start().await;
     let odd = "data: {\"v\":1,\"type\":\"x\",\"id\":\ndata: }\n\ndata: [1]\n\ndata: {\"v\":2,\"type\":\"x\"}\n\n";
     let complete = json!({"v": 1, "type": "replay_complete", "data": {}});
@@ -164,7 +164,7 @@ async fn what_is_no_event_is_left_out() {
 }
 
 #[tokio::test]
-async fn when_the_ring_has_wrapped_the_session_is_loaded_and_goes_on() {
+async fn wrapped_ring_loads_the_session() {
     let daemon = FakeDaemon::start().await;
     daemon.with(|state| {
         state.first = 14;
@@ -187,7 +187,7 @@ async fn when_the_ring_has_wrapped_the_session_is_loaded_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_restarted_daemon_with_the_session_live_is_read_anew() {
+async fn restarted_daemon_with_live_session_is_reread() {
     let daemon = FakeDaemon::start().await;
     daemon.say("one");
     daemon.say("two");
@@ -209,7 +209,7 @@ async fn a_restarted_daemon_with_the_session_live_is_read_anew() {
 }
 
 #[tokio::test]
-async fn a_restarted_daemon_that_has_forgotten_the_session_loads_it_again() {
+async fn restarted_daemon_reloads_the_session() {
     let daemon = FakeDaemon::start().await;
     daemon.say("one");
     let session = daemon.session().await;
@@ -232,7 +232,7 @@ async fn a_restarted_daemon_that_has_forgotten_the_session_loads_it_again() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_closed_while_we_were_away_is_not_brought_back() {
+async fn session_closed_while_disconnected_stays_closed() {
     let daemon = FakeDaemon::start().await;
     let session = daemon.session().await;
     let mut events = session.events().unwrap();
@@ -250,7 +250,7 @@ async fn a_session_that_was_closed_while_we_were_away_is_not_brought_back() {
 }
 
 #[tokio::test]
-async fn the_stream_ends_with_the_death_of_its_own_session_only() {
+async fn stream_ends_only_with_its_own_session() {
     let daemon = FakeDaemon::start().await;
     daemon.publish("session_died", &json!({"sessionId": "another", "reason": "x"}));
     daemon.publish("session_died", &json!({"reason": "x"}));
@@ -267,7 +267,7 @@ async fn the_stream_ends_with_the_death_of_its_own_session_only() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_passes_is_waited_out() {
+async fn transient_error_is_retried() {
     let daemon = FakeDaemon::start().await;
     let limit =
         json!({"error": "EventBus subscriber limit reached (64)", "code": "subscriber_limit_exceeded", "limit": 64});
@@ -285,7 +285,7 @@ async fn a_refusal_that_passes_is_waited_out() {
 }
 
 #[tokio::test]
-async fn the_daemon_is_given_the_time_it_asks_for() {
+async fn requested_retry_delay_is_honored() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/events", Reply::html(503).with("Retry-After", "5"));
     let session = daemon.session().await;
@@ -297,7 +297,7 @@ async fn the_daemon_is_given_the_time_it_asks_for() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_stays_ends_the_stream() {
+async fn permanent_error_ends_the_stream() {
     for (status, body) in [
         (401, json!({"error": "Unauthorized"})),
         (400, json!({"code": "invalid_max_queued"})),
@@ -313,7 +313,7 @@ async fn a_refusal_that_stays_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn a_page_in_place_of_events_is_not_read_as_events() {
+async fn html_response_is_not_an_event_stream() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/events", Reply::html(200));
     let session = daemon.session().await;
@@ -323,7 +323,7 @@ async fn a_page_in_place_of_events_is_not_read_as_events() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_has_forgotten_who_we_are_is_told_again() {
+async fn forgotten_client_id_is_renewed_by_the_stream() {
     let daemon = FakeDaemon::start().await;
     let forgotten = json!({"error": "Client id is not registered", "code": "invalid_client_id"});
     daemon.reply("/events", Reply::json(400, &forgotten));
@@ -337,7 +337,7 @@ async fn a_daemon_that_has_forgotten_who_we_are_is_told_again() {
 }
 
 #[tokio::test]
-async fn there_is_one_stream_at_a_time() {
+async fn second_stream_is_refused() {
     let daemon = FakeDaemon::start().await;
     let session = daemon.session().await;
     let events = session.events().unwrap();
@@ -347,7 +347,7 @@ async fn there_is_one_stream_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_reader_that_gives_up_waiting_loses_nothing() {
+async fn cancelled_read_loses_nothing() {
     let daemon = FakeDaemon::start().await;
     let session = daemon.session().await;
     let mut events = session.events().unwrap();
@@ -368,7 +368,7 @@ async fn a_reader_that_gives_up_waiting_loses_nothing() {
 }
 
 #[tokio::test]
-async fn entering_a_live_session_asks_where_its_events_are() {
+async fn attaching_requests_the_event_position() {
     let daemon = FakeDaemon::start().await;
     daemon.say("before");
     daemon.with(|state| state.attached = true);
@@ -381,7 +381,7 @@ async fn entering_a_live_session_asks_where_its_events_are() {
 }
 
 #[tokio::test]
-async fn a_reader_so_slow_that_it_was_thrown_out_loses_nothing() {
+async fn evicted_slow_reader_loses_nothing() {
     let daemon = FakeDaemon::start().await;
     // The real daemon throws a slow reader out in the middle of an event, without a word.
     daemon.with(|state| state.cuts.push_back(Some(3_000_001)));

@@ -96,7 +96,7 @@ fn client(address: DaemonAddress, ca_file: Option<&Path>) -> Result<DaemonClient
 }
 
 #[tokio::test]
-async fn a_self_signed_certificate_that_was_named_will_do_whatever_it_says() {
+async fn listed_self_signed_certificate_is_accepted() {
     let files = Files::new();
     for names in [&["127.0.0.1", "localhost"][..], &["somewhere.else"]] {
         let certificate = self_signed(names);
@@ -108,7 +108,7 @@ async fn a_self_signed_certificate_that_was_named_will_do_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn events_and_cuts_are_the_same_with_tls() {
+async fn stream_over_tls_survives_cuts() {
     let certificate = signed(&["localhost"]);
     let daemon = daemon(&certificate).await;
     let file = Files::new();
@@ -132,7 +132,7 @@ async fn events_and_cuts_are_the_same_with_tls() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_trusts_is_refused_with_what_to_do() {
+async fn untrusted_certificate_is_refused_with_hint() {
     let daemon = daemon(&self_signed(&["127.0.0.1"])).await;
     let error = client(address(&daemon, "127.0.0.1"), None)
         .unwrap()
@@ -150,7 +150,7 @@ async fn a_certificate_that_nobody_trusts_is_refused_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_file_of_somebody_else_does_not_help() {
+async fn ca_file_with_other_certificate_is_refused() {
     let files = Files::new();
     let daemon = daemon(&signed(&["127.0.0.1"])).await;
     for other in [signed(&["127.0.0.1"]), self_signed(&["127.0.0.1"])] {
@@ -165,7 +165,7 @@ async fn a_file_of_somebody_else_does_not_help() {
 }
 
 #[tokio::test]
-async fn a_signed_certificate_must_be_for_the_host() {
+async fn signed_certificate_must_match_the_host() {
     let files = Files::new();
     let certificate = signed(&["localhost"]);
     let daemon = daemon(&certificate).await;
@@ -184,14 +184,14 @@ async fn a_signed_certificate_must_be_for_the_host() {
 }
 
 #[tokio::test]
-async fn https_to_a_daemon_without_it_is_said_as_such() {
+async fn https_to_an_http_daemon_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut hello = [0; 64];
         stream.read_exact(&mut hello).await.unwrap();
-        // This is what Node says to a greeting that is no HTTP.
+        // Node's response to a TLS handshake on an HTTP port.
         stream
             .write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
             .await
@@ -204,7 +204,7 @@ async fn https_to_a_daemon_without_it_is_said_as_such() {
 }
 
 #[test]
-fn a_file_without_a_certificate_is_refused_by_its_name() {
+fn ca_file_without_certificate_is_refused() {
     let files = Files::new();
     let https = DaemonAddress::parse("https://localhost:4170").unwrap();
     let empty = files.with("nothing here\n");
@@ -218,13 +218,13 @@ fn a_file_without_a_certificate_is_refused_by_its_name() {
             "{error}"
         );
     }
-    // Without TLS nobody needs the file.
+    // Without TLS the file is not read.
     let http = DaemonAddress::parse("http://localhost:4170").unwrap();
     client(http, Some(&empty)).unwrap();
 }
 
 #[tokio::test]
-async fn a_conversation_goes_over_tls_and_ends_when_the_certificate_is_another_one() {
+async fn conversation_over_tls_fails_after_certificate_change() {
     let files = Files::new();
     let certificate = self_signed(&["127.0.0.1"]);
     let daemon = daemon(&certificate).await;

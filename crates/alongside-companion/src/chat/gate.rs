@@ -105,7 +105,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         Ok(None) => return WriteDecision::Write(text.as_ref().to_owned()),
         Err(reason) => return refuse(reason),
     };
-    let session = core_session(&write.session_id);
+    let session = core_session(write.session_id.as_str());
     let decision = companion.chat.waiting.wait(&session, &path);
     if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
         return refuse(refusal.to_string());

@@ -1,6 +1,6 @@
 //! What survives the process: the chat's log, and where to resume in the agent's events.
 //!
-//! Each event is appended as a line before it is broadcast, with the position after it in the agent's stream. So at whatever moment the
+//! Each event is appended as a line, by the writer thread, before it is broadcast, with the position after it in the agent's stream. So at whatever moment the
 //! process ends, everything that was shown is in the file, and the rest is fetched again. A truncated last line is ignored. The file is
 //! rewritten, as short as the log, when it has grown to several times that.
 
@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::places::write_private;
+use crate::writer::Writer;
 use alongside_agent::Position;
 use alongside_protocol::chat::AgentEvent;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// How much longer than the log the file may grow.
@@ -36,19 +38,23 @@ pub(super) struct JournalContents {
 
 pub(super) struct Journal {
     path: PathBuf,
-    file: Option<File>,
-    /// The length of the file now, and after the last rewrite.
-    bytes: usize,
+    writer: Arc<Writer>,
+    /// Open after the first rewrite, until a write fails. Locked by the writer's thread only.
+    file: Arc<Mutex<Option<File>>>,
+    /// The length of the file after all queued writes, and after the last rewrite; `None` before the first one.
+    bytes: Option<usize>,
     fresh_bytes: usize,
 }
 
 impl Journal {
-    pub(super) fn open(path: PathBuf) -> (Self, JournalContents) {
+    /// Reads the journal. Blocks; everything else is written by `writer`.
+    pub(super) fn open(path: PathBuf, writer: Arc<Writer>) -> (Self, JournalContents) {
         let kept = read(&path);
         let journal = Self {
             path,
-            file: None,
-            bytes: 0,
+            writer,
+            file: Arc::default(),
+            bytes: None,
             fresh_bytes: 0,
         };
         (journal, kept)
@@ -56,24 +62,31 @@ impl Journal {
 
     /// Appends an event, with the position in the stream after it.
     pub(super) fn add(&mut self, event: &Arc<AgentEvent>, position: Option<&Position>) {
+        let Some(bytes) = &mut self.bytes else { return };
         let line = Line {
             agent: None,
             position: position.cloned(),
             event: Some(Arc::clone(event)),
         };
-        let Some(file) = &mut self.file else { return };
-        let written = text_of(&line).and_then(|text| {
-            self.bytes += text.len();
-            file.write_all(&text)
+        let text = match text_of(&line) {
+            Ok(text) => text,
+            Err(error) => return report(&error),
+        };
+        *bytes += text.len();
+        let file = Arc::clone(&self.file);
+        self.writer.append(move || {
+            let mut file = file.lock();
+            let written = file.as_mut().map_or(Ok(()), |file| file.write_all(&text));
+            if let Err(error) = written {
+                report(&error);
+                *file = None;
+            }
         });
-        if let Err(error) = written {
-            tracing::error!(%error, "cannot write the chat journal; the chat would not survive a crash");
-            self.file = None;
-        }
     }
 
     pub(super) fn is_long(&self) -> bool {
-        self.file.is_some() && self.bytes > self.fresh_bytes * 2 + COMPACT_AFTER_BYTES
+        self.bytes
+            .is_some_and(|bytes| bytes > self.fresh_bytes * 2 + COMPACT_AFTER_BYTES)
     }
 
     /// Rewrites the file atomically.
@@ -92,24 +105,23 @@ impl Journal {
             event: Some(Arc::clone(event)),
             ..Line::default()
         }));
-        let opened = lines
-            .map(|line| text_of(&line))
-            .collect::<io::Result<Vec<_>>>()
-            .and_then(|lines| {
-                let text = lines.concat();
-                self.bytes = text.len();
-                self.fresh_bytes = text.len();
-                write_private(&self.path, &text)?;
-                File::options().append(true).open(&self.path)
-            });
-        match opened {
-            Ok(file) => self.file = Some(file),
-            Err(error) => {
-                tracing::error!(%error, path = %self.path.display(), "cannot write the chat journal; the chat would not survive a crash");
-                self.file = None;
-            }
-        }
+        let lines: io::Result<Vec<_>> = lines.map(|line| text_of(&line)).collect();
+        let text = match lines {
+            Ok(lines) => lines.concat(),
+            Err(error) => return report(&error),
+        };
+        self.bytes = Some(text.len());
+        self.fresh_bytes = text.len();
+        let (path, file) = (self.path.clone(), Arc::clone(&self.file));
+        self.writer.append(move || {
+            let opened = write_private(&path, &text).and_then(|()| File::options().append(true).open(&path));
+            *file.lock() = opened.inspect_err(report).ok();
+        });
     }
+}
+
+fn report(error: &io::Error) {
+    tracing::error!(%error, "cannot write the chat journal; the chat would not survive a crash");
 }
 
 fn text_of(line: &Line) -> io::Result<Vec<u8>> {
@@ -141,6 +153,10 @@ mod tests {
 
     use super::*;
 
+    fn open(path: &Path) -> (Journal, JournalContents) {
+        Journal::open(path.to_owned(), Arc::new(Writer::start().unwrap()))
+    }
+
     fn event(number: u32) -> Arc<AgentEvent> {
         notice(number.to_string())
     }
@@ -154,7 +170,7 @@ mod tests {
     fn written_events_are_read_back_without_a_truncated_line() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("chat/log.jsonl");
-        let (mut journal, kept) = Journal::open(path.clone());
+        let (mut journal, kept) = open(&path);
         assert_eq!(kept, JournalContents::default());
         journal.rewrite(Some("qwen"), None, std::iter::once(&event(1)));
         let position: Position = serde_json::from_value(json!({"sessionId": "s"})).unwrap();
@@ -166,7 +182,7 @@ mod tests {
             position: Some(position),
             events: vec![event(1), event(2), event(3)],
         };
-        assert_eq!(Journal::open(path.clone()).1, whole);
+        assert_eq!(open(&path).1, whole);
         let text = fs::read(&path).unwrap();
         let two_lines = text
             .split_inclusive(|byte| *byte == b'\n')
@@ -175,7 +191,7 @@ mod tests {
             .sum::<usize>();
         for length in two_lines..text.len() {
             fs::write(&path, &text[..length]).unwrap();
-            assert_eq!(Journal::open(path.clone()).1.events.len(), 2, "cut at {length}");
+            assert_eq!(open(&path).1.events.len(), 2, "cut at {length}");
         }
     }
 
@@ -186,16 +202,17 @@ mod tests {
 
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log.jsonl");
-        let (mut journal, _) = Journal::open(path.clone());
+        let (mut journal, _) = open(&path);
         journal.rewrite(None, None, std::iter::empty());
         journal.add(&event(1), None);
+        drop(journal);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn grown_file_is_long_until_rewritten() {
         let scratch = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(scratch.path().join("log.jsonl"));
+        let (mut journal, _) = open(&scratch.path().join("log.jsonl"));
         journal.rewrite(None, None, std::iter::empty());
         let large = notice("x".repeat(COMPACT_AFTER_BYTES));
         assert!(!journal.is_long());

@@ -15,6 +15,8 @@ impl Companion {
             return;
         };
         while let Some(event) = events.recv().await {
+            // A slow disk slows the agent down instead of filling the queue.
+            self.chat.writer.ready().await;
             self.chat.take(event.clone(), events.position());
             match &event {
                 AgentEvent::Connected(session) => self.chat_entered(session),

@@ -27,6 +27,7 @@ use tokio::sync::{Notify, broadcast};
 
 use super::store::key;
 use crate::places::{Places, write_private};
+use crate::writer::Writer;
 use agents::Choice;
 use gate::Waiting;
 use record::State;
@@ -51,17 +52,19 @@ pub(crate) struct Chat {
     pub(super) waiting: Waiting,
     /// Where the choice about writes is saved.
     choice_file: PathBuf,
+    /// Writes the journal, and broadcasts what is in it.
+    pub(super) writer: Arc<Writer>,
     /// Keeps prompts in order.
     prompts: tokio::sync::Mutex<()>,
 }
 
 impl Chat {
     /// Restores the chat of the previous companion in this slot, or starts a new one.
-    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str) -> Self {
+    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str, writer: Arc<Writer>) -> Self {
         let (manager, events) = AgentManager::new();
         let choice_file = places.chat().join(format!("{:016x}.json", key("", workspace)));
         let journal = places.chat().join(format!("{slot}.jsonl"));
-        let state = State::restore(journal, saved_choice(&choice_file));
+        let state = State::restore(journal, saved_choice(&choice_file), Arc::clone(&writer));
         Self {
             manager,
             events: Mutex::new(Some(events)),
@@ -70,6 +73,7 @@ impl Chat {
             superseded: Notify::new(),
             waiting: Waiting::default(),
             choice_file,
+            writer,
             prompts: tokio::sync::Mutex::default(),
         }
     }
@@ -131,6 +135,7 @@ impl Chat {
             () = superseded => Err(self::superseded()),
         };
         if let Err(error) = &connected {
+            self.writer.ready().await;
             self.failed(attempt, error);
         }
         connected
@@ -162,10 +167,13 @@ impl Chat {
             .map_err(|error| request_error(&error))
     }
 
-    pub(super) fn set_writes(&self, writes: ChatWrites) -> Result<(), RequestError> {
-        let kept = serde_json::to_vec(&ChatWritesChoice { writes })
-            .map_err(Into::into)
-            .and_then(|text| write_private(&self.choice_file, &text));
+    pub(super) async fn set_writes(&self, writes: ChatWrites) -> Result<(), RequestError> {
+        let file = self.choice_file.clone();
+        let saving = tokio::task::spawn_blocking(move || {
+            let text = serde_json::to_vec(&ChatWritesChoice { writes })?;
+            write_private(&file, &text)
+        });
+        let kept = saving.await.unwrap_or_else(|error| Err(error.into()));
         if let Err(error) = kept {
             return Err(RequestError::new(
                 ErrorKind::Failed,
@@ -188,6 +196,15 @@ impl Chat {
         self.change(State::end);
     }
 
+    /// Broadcasts after everything that was journaled before. Call it with the state locked, to keep the order.
+    fn broadcast(&self, notification: Notification) {
+        let notifications = self.notifications.clone();
+        self.writer.append(move || {
+            // Fails only while no front end is connected.
+            let _ = notifications.send(notification.into());
+        });
+    }
+
     /// Changes the state and broadcasts it if front ends can see the difference.
     fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state.lock();
@@ -195,8 +212,7 @@ impl Chat {
         let result = change(&mut state);
         let after = state.changed();
         if after != before {
-            // With the lock held, to keep the order. Fails only while no front end is connected.
-            let _ = self.notifications.send(Notification::ChatChanged(after).into());
+            self.broadcast(Notification::ChatChanged(after));
         }
         result
     }

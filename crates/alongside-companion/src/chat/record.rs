@@ -13,6 +13,7 @@ use super::journal::Journal;
 use super::log::{Log, Scope, is_larger_than};
 use super::merge::merge;
 use super::resume::Resume;
+use crate::writer::Writer;
 
 /// A larger event is not broadcast; front ends fetch it.
 const MAX_NOTIFICATION_BYTES: usize = 1024 * 1024;
@@ -67,8 +68,8 @@ pub(super) struct LocalAgent {
 
 impl State {
     /// Restores the chat from its journal.
-    pub(super) fn restore(path: PathBuf, writes: ChatWrites) -> Self {
-        let (mut journal, kept) = Journal::open(path);
+    pub(super) fn restore(path: PathBuf, writes: ChatWrites, writer: Arc<Writer>) -> Self {
+        let (mut journal, kept) = Journal::open(path, writer);
         let mut log = Log::default();
         for event in kept.events {
             log.push(event);
@@ -262,7 +263,7 @@ impl Chat {
         state.position = position.cloned();
         for event in start.into_iter().chain(merged).chain([AgentEvent::HistoryEnd]) {
             let notification = state.push(Arc::new(event));
-            let _ = self.notifications.send(notification.into());
+            self.broadcast(notification);
         }
         // All at once: half of it would be neither what was shown nor what the daemon has.
         state.rewrite();
@@ -287,8 +288,7 @@ impl Chat {
         if state.journal.is_long() {
             state.rewrite();
         }
-        // With the lock held, to keep the order. Fails only while no front end is connected.
-        let _ = self.notifications.send(notification.into());
+        self.broadcast(notification);
     }
 }
 

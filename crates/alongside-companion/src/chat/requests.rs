@@ -15,9 +15,12 @@ use crate::Companion;
 use crate::settings::Settings;
 
 impl Companion {
-    pub(crate) fn chat_state(&self) -> ChatState {
+    pub(crate) async fn chat_state(&self) -> ChatState {
         let choices = agents::choices(&self.settings.lock(), environment);
-        self.chat.state(choices.iter().map(Choice::describe).collect())
+        let state = self.chat.state(choices.iter().map(Choice::describe).collect());
+        // A front end must find again after a crash what it was shown.
+        self.chat.writer.log_written().await;
+        state
     }
 
     /// Runs a command. Starting or opening a session also works without a connection: the selected agent is connected again, by

@@ -264,6 +264,6 @@ impl Client {
     }
 }
 
-fn unsendable(error: serde_json::Error) -> ClientError {
+fn unsendable(error: impl std::fmt::Display) -> ClientError {
     ClientError::Unsendable(error.to_string())
 }

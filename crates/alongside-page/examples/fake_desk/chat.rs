@@ -64,7 +64,7 @@ impl Chat {
             "chat/command" => self.command(&params["command"]),
             "dev/chat" => {
                 for event in params["events"].as_array().into_iter().flatten() {
-                    self.tell(event.clone());
+                    self.emit(event.clone());
                 }
                 Ok(json!({}))
             }
@@ -89,8 +89,8 @@ impl Chat {
         })
     }
 
-    pub(crate) fn tell(&self, event: Value) {
-        self.0.lock().tell(event);
+    pub(crate) fn emit(&self, event: Value) {
+        self.0.lock().emit(event);
     }
 
     fn connect(&self, agent: &str) -> Value {
@@ -102,7 +102,7 @@ impl Chat {
         state.events.clear();
         state.changed();
         for event in scripts::connected(agent == "daemon") {
-            state.tell(event);
+            state.emit(event);
         }
         state.phase = "connected";
         state.changed();
@@ -112,7 +112,7 @@ impl Chat {
     fn end(&self, kind: &str, reason: &str) -> Value {
         let mut state = self.0.lock();
         state.running = None;
-        state.tell(json!({"type": "disconnected", "kind": kind, "reason": reason, "reopen": "session-1"}));
+        state.emit(json!({"type": "disconnected", "kind": kind, "reason": reason, "reopen": "session-1"}));
         state.phase = "ended";
         state.changed();
         json!({})
@@ -126,44 +126,44 @@ impl Chat {
                 let mut state = self.0.lock();
                 state.cancelled = true;
                 let prompt = state.running.clone();
-                state.tell(json!({"type": "cancelRequested", "promptId": prompt}));
+                state.emit(json!({"type": "cancelRequested", "promptId": prompt}));
                 Ok(json!({"type": "done"}))
             }
             "answer" => {
                 let option = command["decision"]["optionId"].clone();
-                self.tell(
+                self.emit(
                     json!({"type": "approvalClosed", "requestId": text("requestId"), "optionId": option, "own": true}),
                 );
                 if let Some(answers) = command["decision"]["answers"].as_object() {
-                    let said = answers
+                    let given_answers = answers
                         .values()
                         .filter_map(Value::as_str)
                         .collect::<Vec<_>>()
                         .join("; ");
-                    self.tell(scripts::words(&format!("You answered: {said}\n\n")));
+                    self.emit(scripts::words(&format!("You answered: {given_answers}\n\n")));
                 }
                 let status = if option == "cancel" { "failed" } else { "completed" };
-                self.tell(json!({"type": "toolCall", "promptId": null, "call": scripts::edit_call(status)}));
+                self.emit(json!({"type": "toolCall", "promptId": null, "call": scripts::edit_call(status)}));
                 self.finish("end_turn");
                 Ok(json!({"type": "done"}))
             }
             "removeQueued" => {
                 let mut state = self.0.lock();
                 state.queue.retain(|(id, _)| *id != text("promptId"));
-                state.tell(json!({"type": "promptUnqueued", "promptId": text("promptId"), "removed": true}));
+                state.emit(json!({"type": "promptUnqueued", "promptId": text("promptId"), "removed": true}));
                 Ok(json!({"type": "done"}))
             }
             "setModel" if text("modelId") == "broken" => Err(("agent", "This model does not answer.".to_owned())),
             "setModel" => {
-                self.tell(json!({"type": "modelChanged", "modelId": text("modelId")}));
+                self.emit(json!({"type": "modelChanged", "modelId": text("modelId")}));
                 Ok(json!({"type": "done"}))
             }
             "setMode" => {
-                self.tell(json!({"type": "modeChanged", "modeId": text("modeId")}));
+                self.emit(json!({"type": "modeChanged", "modeId": text("modeId")}));
                 Ok(json!({"type": "done"}))
             }
             "rename" => {
-                self.tell(json!({"type": "title", "title": text("title")}));
+                self.emit(json!({"type": "title", "title": text("title")}));
                 Ok(json!({"type": "done"}))
             }
             "listSessions" => Ok(scripts::sessions(command["cursor"].as_str())),
@@ -180,14 +180,14 @@ impl Chat {
         let mut state = self.0.lock();
         let id = format!("prompt-{}", state.next_prompt);
         state.next_prompt += 1;
-        state.tell(json!({"type": "promptAccepted", "promptId": id, "text": text}));
+        state.emit(json!({"type": "promptAccepted", "promptId": id, "text": text}));
         if state.running.is_some() {
             state.queue.push((id.clone(), text.to_owned()));
-            state.tell(json!({"type": "promptQueued", "promptId": id, "text": text}));
+            state.emit(json!({"type": "promptQueued", "promptId": id, "text": text}));
         } else {
             state.running = Some(id.clone());
             state.cancelled = false;
-            state.tell(json!({"type": "turnStarted", "promptId": id}));
+            state.emit(json!({"type": "turnStarted", "promptId": id}));
             let chat = self.clone();
             let text = text.to_owned();
             tokio::spawn(async move { chat.play(&text).await });
@@ -203,7 +203,7 @@ impl Chat {
                 self.finish("cancelled");
                 return;
             }
-            self.tell(event);
+            self.emit(event);
         }
         if !waits {
             self.finish("end_turn");
@@ -213,22 +213,22 @@ impl Chat {
     fn finish(&self, reason: &str) {
         let mut state = self.0.lock();
         let Some(id) = state.running.take() else { return };
-        state.tell(json!({"type": "turnEnded", "promptId": id, "end": {"outcome": "completed", "stopReason": reason}}));
+        state.emit(json!({"type": "turnEnded", "promptId": id, "end": {"outcome": "completed", "stopReason": reason}}));
         if state.queue.is_empty() {
             return;
         }
         let (next, text) = state.queue.remove(0);
         state.running = Some(next.clone());
         state.cancelled = false;
-        state.tell(json!({"type": "promptUnqueued", "promptId": next, "removed": false}));
-        state.tell(json!({"type": "turnStarted", "promptId": next}));
+        state.emit(json!({"type": "promptUnqueued", "promptId": next, "removed": false}));
+        state.emit(json!({"type": "turnStarted", "promptId": next}));
         let chat = self.clone();
         tokio::spawn(async move { chat.play(&text).await });
     }
 }
 
 impl State {
-    fn tell(&mut self, event: Value) {
+    fn emit(&mut self, event: Value) {
         self.sequence += 1;
         let params = json!({"epoch": self.epoch.to_string(), "sequence": self.sequence, "event": event});
         self.events.push(event);

@@ -156,10 +156,7 @@ impl Desk {
             ));
         }
         if accept && review.conflicts() > 0 {
-            return Err((
-                "conflicts",
-                "Parts of this change are in conflict; decide them first.".to_owned(),
-            ));
+            return Err(("conflicts", "Some hunks conflict; resolve them first.".to_owned()));
         }
         if accept && review.draft.is_empty() && params["evenIfEmpty"] != true {
             let text =

@@ -20,7 +20,7 @@ pub(crate) struct Review {
     notes: Vec<String>,
     hunks: Vec<Hunk>,
     /// How many of them front ends have received.
-    told: usize,
+    sent: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ impl Review {
             base: sample.base,
             proposal: sample.proposal,
             notes: sample.notes,
-            told: hunks.len(),
+            sent: hunks.len(),
             hunks,
         }
     }
@@ -156,7 +156,7 @@ impl Review {
 
     fn edited(&mut self, changes: &Value) -> Value {
         self.version += 1;
-        let removed = std::mem::replace(&mut self.told, self.hunks.len());
+        let removed = std::mem::replace(&mut self.sent, self.hunks.len());
         let hunks = json!({"at": 0, "removed": removed, "now": self.hunks_json(), "shift": 0});
         json!({"review": self.id, "version": self.version, "changes": changes, "hunks": hunks})
     }

@@ -81,10 +81,10 @@ fn approval() -> Value {
 
 fn question() -> Value {
     json!({"type": "approvalOpened", "request": {"requestId": "ask-2", "promptId": null,
-        "toolCall": {"id": "call-ask", "title": "Asks two things", "kind": "think", "status": "pending", "toolName": "ask_user_question",
+        "toolCall": {"id": "call-ask", "title": "Asks two questions", "kind": "think", "status": "pending", "toolName": "ask_user_question",
             "input": null, "output": null, "locations": [], "content": []},
         "questions": [
-            {"answerKey": "0", "question": "Which wait shall it begin with?", "header": "Wait", "multiple": false,
+            {"answerKey": "0", "question": "Which wait should it start with?", "header": "Wait", "multiple": false,
                 "choices": [{"label": "100 ms", "description": "as it is now"}, {"label": "250 ms", "description": "kinder to the server"}]},
             {"answerKey": "1", "question": "What shall be written to the log?", "header": "Log", "multiple": true,
                 "choices": [{"label": "each attempt", "description": ""}, {"label": "the outcome", "description": ""}]}],
@@ -103,7 +103,7 @@ pub(crate) fn turn(prompt: &str) -> (Vec<Value>, u64, bool) {
             15,
             true,
         ),
-        "question" => (vec![words("Two things are not clear.\n"), question()], 15, true),
+        "question" => (vec![words("Two points are not clear.\n"), question()], 15, true),
         "hostile" => (pieces(HOSTILE), 2, false),
         "huge" => {
             let code = "    let number = compute(12); // and so on\n".repeat(40_000);
@@ -131,7 +131,7 @@ pub(crate) fn turn(prompt: &str) -> (Vec<Value>, u64, bool) {
         ),
         _ => {
             let mut events = vec![
-                thought("The person wants a deadline. I look at the policy first, "),
+                thought("The user wants a deadline. I look at the policy first, "),
                 thought("then at what calls it."),
                 json!({"type": "plan", "entries": [
                     {"content": "Look at the policy", "priority": "high", "status": "completed"},

@@ -1,7 +1,7 @@
-//! `alongside lsp`: the companion of one editor, which speaks the language server protocol on standard input and output.
+//! `alongside lsp`: the companion of one editor, as a language server over stdio.
 //!
-//! It is `bridge` with another carrier. Who the editor is and which folders it has comes with its first message, so that
-//! the companion starts then and not before.
+//! It is `bridge` with another transport. The first message says which editor it is and which folders it has open, so the companion
+//! starts only then.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
-use alongside_lsp::{Client, Ending, Greeting, Scratch, Wire};
+use alongside_lsp::{Client, Connection, PendingInitialize, Scratch, SessionEnd};
 use anyhow::{Context, Result};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::io::BufReader;
@@ -21,8 +21,8 @@ use crate::signals::ShutdownSignals;
 use alongside_companion::places::Places;
 use alongside_companion::{Options, RunningCompanion};
 
-/// How long a file must not have changed to count as written.
-const QUIET: Duration = Duration::from_millis(80);
+/// How long a file must stay unchanged to be treated as saved.
+const SETTLE_DELAY: Duration = Duration::from_millis(80);
 
 pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
@@ -31,52 +31,52 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
             .output()
             .news("This is a language server and must be started by an editor; see `alongside lsp --help`.");
     }
-    let mut wire = Wire::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
-    let greeting = tokio::select! {
-        greeting = alongside_lsp::greet(&mut wire) => greeting,
+    let mut connection = Connection::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
+    let initialize = tokio::select! {
+        initialize = alongside_lsp::wait_for_initialize(&mut connection) => initialize,
         () = signals.received() => None,
     };
-    let Some(mut greeting) = greeting else {
+    let Some(mut initialize) = initialize else {
         return Ok(ExitCode::SUCCESS);
     };
-    let (running, scratch) = match start(common, lsp, &mut greeting).await {
+    let (running, scratch) = match start(common, lsp, &mut initialize).await {
         Ok(started) => started,
         Err(error) => {
-            alongside_lsp::refuse(wire, greeting, &format!("{error:#}")).await;
+            alongside_lsp::refuse(connection, initialize, &format!("{error:#}")).await;
             return Err(error);
         }
     };
     let (changes, written) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let _watcher = watch(&scratch, &written);
     let settling = tokio::spawn(settle(written, changes.clone()));
-    // A task of its own, so that the editor hears of the end too.
-    let desk = running.companion().clone();
-    let mut conversation = tokio::spawn(alongside_lsp::serve(desk, wire, greeting, scratch, changes));
-    let ending = tokio::select! {
+    // In its own task, so that the editor is notified of the shutdown too.
+    let backend = running.companion().clone();
+    let mut session = tokio::spawn(alongside_lsp::serve(backend, connection, initialize, scratch, changes));
+    let end = tokio::select! {
         () = signals.received() => None,
         () = running.stop_requested() => None,
-        ended = &mut conversation => Some(ended.unwrap_or(Ending::Abrupt)),
+        end = &mut session => Some(end.unwrap_or(SessionEnd::Abrupt)),
     };
     settling.abort();
     running.stop().await;
-    Ok(match ending {
-        // Not before now: this may be the last thing that we do.
-        Some(Ending::Goodbye(farewell)) => {
-            farewell.say().await;
+    Ok(match end {
+        // Last, because the editor may kill the process after the response.
+        Some(SessionEnd::Shutdown(shutdown)) => {
+            shutdown.finish().await;
             ExitCode::SUCCESS
         }
-        Some(Ending::Abrupt) => ExitCode::FAILURE,
+        Some(SessionEnd::Abrupt) => ExitCode::FAILURE,
         None => {
-            conversation.abort();
-            // The files of drafts go with it.
-            let _ = conversation.await;
+            session.abort();
+            // Dropping it removes the draft files.
+            let _ = session.await;
             ExitCode::SUCCESS
         }
     })
 }
 
-async fn start(common: &Common, lsp: Lsp, greeting: &mut Greeting) -> Result<(RunningCompanion, Scratch)> {
-    let client = &mut greeting.client;
+async fn start(common: &Common, lsp: Lsp, initialize: &mut PendingInitialize) -> Result<(RunningCompanion, Scratch)> {
+    let client = &mut initialize.client;
     if !common.workspace.is_empty() {
         client.folders.clone_from(&common.workspace);
         client.follows_folders = false;
@@ -99,17 +99,17 @@ async fn start(common: &Common, lsp: Lsp, greeting: &mut Greeting) -> Result<(Ru
     Ok((RunningCompanion::start(options).await?, scratch))
 }
 
-/// The editor's process. One that is not here is in another container than we are; then whoever started us counts.
+/// The editor's process. If it does not exist, the editor runs in another container; then our parent process is used.
 fn editor(client: &Client) -> Option<u32> {
-    let said = client
+    let reported = client
         .pid
         .filter(|pid| SystemProcesses::default().is_alive(*pid) != Alive::No);
     #[cfg(unix)]
-    let said = said.or_else(|| Some(std::os::unix::process::parent_id()));
-    said
+    let reported = reported.or_else(|| Some(std::os::unix::process::parent_id()));
+    reported
 }
 
-/// Removes what processes that were killed have left.
+/// Removes the files of killed processes.
 fn sweep(drafts: &std::path::Path) {
     for entry in fs::read_dir(drafts).into_iter().flatten().flatten() {
         let owner = entry.file_name().to_str().and_then(Scratch::owner);
@@ -120,16 +120,16 @@ fn sweep(drafts: &std::path::Path) {
     }
 }
 
-/// Passes on that files were written once they are: many editors empty a file before they fill it.
+/// Waits until files have settled: many editors empty a file before they write it.
 async fn settle(written: Arc<Notify>, changes: Arc<Notify>) {
     loop {
         written.notified().await;
-        while tokio::time::timeout(QUIET, written.notified()).await.is_ok() {}
+        while tokio::time::timeout(SETTLE_DELAY, written.notified()).await.is_ok() {}
         changes.notify_one();
     }
 }
 
-/// Tells when something was written in the directory of drafts. Without it, such a file counts once somebody decides.
+/// Notifies when a draft file was saved. Without it, saved edits are noticed with the next decision.
 fn watch(scratch: &Scratch, written: &Arc<Notify>) -> Option<RecommendedWatcher> {
     let written = written.clone();
     let is_change = |kind: notify::EventKind| !matches!(kind, notify::EventKind::Access(_));

@@ -1,4 +1,4 @@
-//! Agents that this program starts or pretends to be.
+//! Agents that this program starts or simulates.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, Serving, wait_for};
 
 #[test]
-fn an_agent_is_started_with_the_variables_that_break_ties_and_its_exit_code_is_passed_on() {
+fn run_sets_the_agents_variables_and_forwards_its_exit_code() {
     let sandbox = Sandbox::new();
     let print = "env | grep -E '^(GEMINI|QWEN)' | sort; exit 7";
     let without = sandbox.output(&["run", "sh", "-c", print]);
@@ -39,7 +39,7 @@ fn an_agent_is_started_with_the_variables_that_break_ties_and_its_exit_code_is_p
 }
 
 #[test]
-fn a_companion_serves_while_the_agent_runs_and_signals_are_passed_on() {
+fn run_serves_while_the_agent_runs_and_forwards_signals() {
     let sandbox = Sandbox::new();
     let script = "trap 'exit 9' TERM; echo '{\"port\":1,\"files\":[]}'; while :; do sleep 0.05; done";
     // The agent's first line stands for the companion's.
@@ -51,7 +51,7 @@ fn a_companion_serves_while_the_agent_runs_and_signals_are_passed_on() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_is_an_error_that_says_so() {
+fn run_with_a_missing_agent_is_an_error() {
     let sandbox = Sandbox::new();
     for serving in [None, Some(sandbox.serve())] {
         let error = sandbox.failure(&["run", "no-such-agent"]);
@@ -64,7 +64,7 @@ fn an_agent_that_is_not_installed_is_an_error_that_says_so() {
 }
 
 #[test]
-fn mcp_is_spoken_on_standard_input_and_output() {
+fn mcp_stdio_relays_to_the_companion() {
     let sandbox = Sandbox::new();
     assert!(sandbox.failure(&["mcp-stdio"]).contains("no companion is running"));
     let _serving = sandbox.serve();
@@ -106,7 +106,7 @@ fn mcp_is_spoken_on_standard_input_and_output() {
 }
 
 #[test]
-fn the_demo_shows_the_whole_loop() {
+fn demo_shows_the_whole_loop() {
     let sandbox = Sandbox::new();
     let demo = sandbox
         .command(&["demo", "--json"])
@@ -124,8 +124,8 @@ fn the_demo_shows_the_whole_loop() {
     );
     sandbox.words(&["diff", "accept", "1"]);
     let output = demo.wait_with_output().unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["outcome"], "accepted");
-    assert!(told["content"].as_str().unwrap().contains("rye bread"));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["outcome"], "accepted");
+    assert!(result["content"].as_str().unwrap().contains("rye bread"));
     assert!(sandbox.discovery_files().is_empty());
 }

@@ -1,4 +1,4 @@
-//! The discovery files: when they are there, what they hold, who may read them.
+//! The discovery files: when they exist, what they contain, which users can read them.
 
 use std::fs;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, wait_for};
 
 #[test]
-fn one_line_says_that_the_companion_is_ready_and_its_files_are_there() {
+fn ready_line_is_printed_after_the_files_are_written() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     assert_eq!(serving.ready["pid"], serving.pid());
@@ -39,7 +39,7 @@ fn one_line_says_that_the_companion_is_ready_and_its_files_are_there() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_user_can_read_what_holds_a_token() {
+fn files_with_a_token_are_readable_by_the_user_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let sandbox = Sandbox::new();
@@ -59,7 +59,7 @@ fn only_the_user_can_read_what_holds_a_token() {
 }
 
 #[test]
-fn the_files_go_on_every_way_out() {
+fn files_are_removed_however_the_companion_stops() {
     for signal in ["INT", "TERM", "HUP"] {
         let sandbox = Sandbox::new();
         let serving = sandbox.serve();
@@ -75,7 +75,7 @@ fn the_files_go_on_every_way_out() {
 }
 
 #[test]
-fn a_companion_ends_with_its_editor() {
+fn companion_stops_with_its_editor() {
     let sandbox = Sandbox::new();
     let mut editor = Command::new("sleep").arg("600").spawn().unwrap();
     let pid = editor.id().to_string();
@@ -94,7 +94,7 @@ fn a_companion_ends_with_its_editor() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_somebody_removes_is_written_again() {
+fn removed_file_is_written_again() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     for file in &serving.files {
@@ -119,7 +119,7 @@ fn a_file_that_somebody_removes_is_written_again() {
 }
 
 #[test]
-fn leftovers_of_a_killed_companion_are_swept_and_nobody_elses() {
+fn leftovers_of_a_killed_companion_are_swept_and_no_others() {
     let sandbox = Sandbox::new();
     let stranger = sandbox.path("tmp/gemini/ide");
     fs::create_dir_all(&stranger).unwrap();
@@ -139,7 +139,7 @@ fn leftovers_of_a_killed_companion_are_swept_and_nobody_elses() {
 }
 
 #[test]
-fn several_folders_are_announced_together() {
+fn workspace_of_several_folders_is_announced() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("other")).unwrap();
     let other = sandbox.path("other");
@@ -152,7 +152,7 @@ fn several_folders_are_announced_together() {
 }
 
 #[test]
-fn a_workspace_that_is_no_directory_is_refused() {
+fn workspace_that_is_not_a_directory_is_refused() {
     let sandbox = Sandbox::new();
     let error = sandbox.failure(&["serve", "--workspace", "missing"]);
     assert!(error.contains("cannot use the workspace folder missing"), "{error}");
@@ -166,7 +166,7 @@ fn a_workspace_that_is_no_directory_is_refused() {
 }
 
 #[test]
-fn the_doctor_says_whether_both_would_connect() {
+fn doctor_reports_whether_both_agents_would_connect() {
     let sandbox = Sandbox::new();
     let none = sandbox.output(&["doctor", "--json"]);
     assert_eq!(none.status.code(), Some(1));
@@ -183,10 +183,7 @@ fn the_doctor_says_whether_both_would_connect() {
     let healthy = sandbox.json(&["doctor"]);
     assert_eq!(healthy["ok"], true, "{healthy}");
     assert_eq!(healthy["agents"][0]["target"]["port"], serving.port);
-    assert!(
-        !healthy.to_string().contains(&serving.token()),
-        "the token is nobody's business"
-    );
+    assert!(!healthy.to_string().contains(&serving.token()), "the token is secret");
 
     let file = serving
         .files
@@ -205,9 +202,9 @@ fn the_doctor_says_whether_both_would_connect() {
 }
 
 #[test]
-fn a_program_that_would_be_started_is_tried_before_the_doctor_counts_it() {
+fn doctor_tries_a_program_that_an_agent_would_start() {
     let sandbox = Sandbox::new();
-    // Its file for Gemini CLI is where nobody looks.
+    // Its file for Gemini CLI is where no agent looks.
     let mut command = sandbox.command(&["serve", "--json"]);
     command.env("TMPDIR", sandbox.path("home"));
     let _serving = crate::sandbox::Serving::start(command);
@@ -234,7 +231,7 @@ fn a_program_that_would_be_started_is_tried_before_the_doctor_counts_it() {
 
 /// A front end adds a folder to the workspace: agents in there find the companion from then on.
 #[tokio::test]
-async fn the_files_are_written_again_when_the_workspace_changes() {
+async fn workspace_change_updates_the_files() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let other = sandbox.path("other folder");

@@ -1,6 +1,6 @@
-//! The program as a person or a script runs it, with an agent made of our own MCP client.
+//! The program as users and scripts run it, with an agent made of our own MCP client.
 //!
-//! Everything happens in a scratch home, and nothing but this program is needed. The real command lines are in `e2e`.
+//! Everything happens in a scratch home and needs nothing but this program. The tests with the real CLIs are in `e2e`.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,14 +13,14 @@
 mod agents;
 mod bridge;
 mod chat;
+mod connect_target;
 mod context;
 mod decisions;
 mod discovery;
 mod install;
 mod lsp;
+mod output;
 mod restart;
 mod sandbox;
 mod shutdown;
 mod tidy;
-mod who_is_found;
-mod words;

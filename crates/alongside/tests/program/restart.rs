@@ -1,11 +1,11 @@
-//! A companion that ends and comes back.
+//! A companion that stops and is started again.
 
 use serde_json::json;
 
 use crate::sandbox::{Agent, PATIENCE, Sandbox};
 
 #[tokio::test]
-async fn before_it_ends_a_companion_rejects_what_waits_and_hangs_up_politely() {
+async fn clean_stop_rejects_pending_changes_and_ends_streams() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
@@ -21,7 +21,7 @@ async fn before_it_ends_a_companion_rejects_what_waits_and_hangs_up_politely() {
 }
 
 #[tokio::test]
-async fn a_restarted_companion_has_the_same_port_and_token_and_knows_its_agents() {
+async fn restarted_companion_has_the_same_port_and_token_and_knows_its_agents() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let agent = Agent::connect(&serving).await;
@@ -46,7 +46,7 @@ async fn a_restarted_companion_has_the_same_port_and_token_and_knows_its_agents(
 }
 
 #[tokio::test]
-async fn a_review_survives_a_crash_and_its_decision_reaches_the_agent() {
+async fn review_survives_a_crash_and_its_decision_reaches_the_agent() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let agent = Agent::connect(&serving).await;
@@ -80,7 +80,7 @@ async fn a_review_survives_a_crash_and_its_decision_reaches_the_agent() {
 }
 
 #[test]
-fn a_second_companion_does_not_take_the_place_of_the_first() {
+fn second_companion_does_not_replace_the_first() {
     let sandbox = Sandbox::new();
     let first = sandbox.serve();
     let second = sandbox.serve();
@@ -94,7 +94,7 @@ fn a_second_companion_does_not_take_the_place_of_the_first() {
     assert_eq!(sandbox.json(&["status"])["companions"].as_array().unwrap().len(), 1);
 }
 
-/// Reviews are written by a thread of their own, a moment after the command is answered.
+/// The writer thread writes reviews a moment after the command has its response.
 fn wait_until_saved(sandbox: &Sandbox, text: &str) {
     let reviews = sandbox.path("home/.local/state/alongside/reviews");
     crate::sandbox::wait_for("the review on disk", || {

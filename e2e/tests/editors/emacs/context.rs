@@ -1,4 +1,4 @@
-//! What agents are told about what is open in Emacs.
+//! What Emacs reports to agents.
 
 use alongside_e2e::{Capability, Sandbox};
 use serde_json::json;
@@ -7,14 +7,14 @@ use super::driver::{Emacs, Version, for_both_versions};
 use crate::agent::{Agent, announced};
 
 for_both_versions!(
-    what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agents,
-    a_selection_stays_in_terminals_and_each_terminal_knows_its_companion,
-    a_selection_counts_however_soon_a_terminal_follows,
-    split_windows_and_renamed_files_are_told_as_they_are,
-    a_file_of_another_project_makes_it_part_of_the_workspace,
+    focused_file_cursor_and_selection_reach_agents,
+    selection_stays_in_terminals_that_know_their_companion,
+    selection_is_reported_even_if_another_buffer_follows_at_once,
+    split_windows_and_renamed_files_are_reported,
+    file_in_another_project_adds_it_to_the_workspace,
 );
 
-async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agents(version: Version) {
+async fn focused_file_cursor_and_selection_reach_agents(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a b 'ü' #1%$.txt", "first\n🦀 second ü\nthird\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -28,7 +28,7 @@ async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agent
     agent.sees(|file| file["selectedText"] == "econd").await;
     emacs.press(&["C-g"]);
     agent.sees(|file| file.get("selectedText").is_none()).await;
-    // Only a part of the file can be seen; the lines count from its beginning all the same.
+    // In a narrowed buffer, lines still count from the start of the file.
     emacs.eval("(progn (goto-char (point-min)) (forward-line 1) (narrow-to-region (point) (point-max)) nil)");
     emacs.press(&["C-n"]);
     let cursor = json!({ "line": 3, "character": 1 });
@@ -38,7 +38,7 @@ async fn what_is_in_front_where_the_cursor_is_and_what_is_selected_reaches_agent
     version.proves(Capability::Context);
 }
 
-async fn a_selection_stays_in_terminals_and_each_terminal_knows_its_companion(version: Version) {
+async fn selection_stays_in_terminals_that_know_their_companion(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "some text\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -47,7 +47,7 @@ async fn a_selection_stays_in_terminals_and_each_terminal_knows_its_companion(ve
     emacs.open(&path);
     emacs.press(&["C-Space", "C-e"]);
     agent.sees(|file| file["selectedText"] == "some text").await;
-    let said = format!("port {} {}", companion.0, emacs.pid());
+    let expected = format!("port {} {}", companion.0, emacs.pid());
     let question = "/bin/echo port $QWEN_CODE_IDE_SERVER_PORT $GEMINI_CLI_IDE_PID";
     for (open, ask) in [
         ("(shell)", true),
@@ -62,13 +62,13 @@ async fn a_selection_stays_in_terminals_and_each_terminal_knows_its_companion(ve
         if ask {
             emacs.terminal.type_line(question);
         }
-        emacs.wait_for(&format!("(string-search \"\\n{said}\" (buffer-string))"));
+        emacs.wait_for(&format!("(string-search \"\\n{expected}\" (buffer-string))"));
     }
     let mut newcomer = Agent::connect(&companion).await;
     newcomer.sees(|file| file["selectedText"] == "some text").await;
 }
 
-async fn a_selection_counts_however_soon_a_terminal_follows(version: Version) {
+async fn selection_is_reported_even_if_another_buffer_follows_at_once(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "some text\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -80,7 +80,7 @@ async fn a_selection_counts_however_soon_a_terminal_follows(version: Version) {
     agent.sees(|file| file["selectedText"] == "some text").await;
 }
 
-async fn split_windows_and_renamed_files_are_told_as_they_are(version: Version) {
+async fn split_windows_and_renamed_files_are_reported(version: Version) {
     let sandbox = Sandbox::new();
     let (one, other) = (
         sandbox.write("one.txt", "1\n2\n"),
@@ -90,7 +90,7 @@ async fn split_windows_and_renamed_files_are_told_as_they_are(version: Version) 
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     emacs.open(&one);
     agent.sees(|file| file["path"] == json!(one)).await;
-    // The same file twice, at two places.
+    // The same file in two windows, at two positions.
     emacs.press(&["C-x", "2", "C-n"]);
     let at = |line: u32| json!({ "line": line, "character": 1 });
     agent.sees(|file| file["cursor"] == at(2)).await;
@@ -109,7 +109,7 @@ async fn split_windows_and_renamed_files_are_told_as_they_are(version: Version) 
     agent.sees(|file| file["path"] == json!(other)).await;
 }
 
-async fn a_file_of_another_project_makes_it_part_of_the_workspace(version: Version) {
+async fn file_in_another_project_adds_it_to_the_workspace(version: Version) {
     let sandbox = Sandbox::new();
     let project = sandbox.path("another project");
     std::fs::create_dir_all(project.join(".git")).expect("make a project");
@@ -130,5 +130,5 @@ async fn a_file_of_another_project_makes_it_part_of_the_workspace(version: Versi
         let text = std::fs::read_to_string(file).ok()?;
         text.contains("another project").then_some(())
     });
-    assert!(found.is_some(), "agents in that project look for it in vain");
+    assert!(found.is_some(), "agents in that project cannot find the companion");
 }

@@ -1,4 +1,4 @@
-//! An Emacs in a terminal: keys are typed as a person types them, and what it has is asked over its server's socket.
+//! An Emacs in a terminal: keys are typed into it, and expressions are evaluated over its server's socket.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, editor, eventually, plugin};
 
-/// An Emacs that runs out of a root of its own cannot start another one to compile something for it.
+/// An Emacs that runs from its own root directory cannot start another one to compile in the background.
 pub(crate) const NO_COMPILER: &str = "(setq native-comp-jit-compilation nil native-comp-enable-subr-trampolines nil)";
 
 /// The versions that the plugin is tested with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Version {
-    /// The machine's own, which is 28.2 on Debian 12.
+    /// The one on the PATH: 28.2 on Debian 12.
     Machine,
     /// 30 or newer.
     Newest,
@@ -27,13 +27,13 @@ impl Version {
         }
     }
 
-    /// Notes what a test has proven.
+    /// Records what a test proved.
     pub(crate) fn proves(self, capability: Capability) {
         alongside_e2e::proves("Emacs", &alongside_e2e::version(&self.program()), capability);
     }
 }
 
-/// Writes a test for each version out of one asynchronous function that takes a [`Version`].
+/// Expands an async function that takes a [`Version`] into a test for each version.
 macro_rules! for_both_versions {
     ($($name:ident),+ $(,)?) => {
         $(mod $name {
@@ -58,7 +58,7 @@ pub(crate) struct Emacs<'a> {
 }
 
 impl<'a> Emacs<'a> {
-    /// Starts Emacs in the workspace, with nothing but the plugin, and waits until the plugin has its companion.
+    /// Starts Emacs in the workspace with only the plugin, and waits until the companion is ready.
     pub(crate) fn start(sandbox: &'a Sandbox, version: Version) -> Self {
         let lines = format!(
             "(add-to-list 'load-path {})\n(require 'alongside)\n(alongside-mode 1)\n\
@@ -70,12 +70,11 @@ impl<'a> Emacs<'a> {
         let arguments = format!("-Q -l '{}'", settings.display());
         let emacs = Self::start_with(sandbox, version, &arguments);
         emacs.wait_for("alongside-bridge-welcome");
-        // Then terminals are prepared too.
         emacs.wait_for("alongside-bridge-variables");
         emacs
     }
 
-    /// Starts Emacs with arguments of the test's own, and waits until it can be asked.
+    /// Starts Emacs with these arguments, and waits for its server.
     pub(crate) fn start_with(sandbox: &'a Sandbox, version: Version, arguments: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("emacs-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -110,13 +109,13 @@ impl<'a> Emacs<'a> {
         self.pid
     }
 
-    /// What an expression gives in the buffer in front, as Lisp prints it.
+    /// Evaluates an expression in the selected window's buffer; returns the result as Lisp prints it.
     pub(crate) fn eval(&self, expression: &str) -> String {
         self.try_eval(expression)
             .unwrap_or_else(|error| self.terminal.fail(&format!("{expression}: {error}")))
     }
 
-    /// Waits until an expression gives anything but nil.
+    /// Waits until an expression is non-nil.
     pub(crate) fn wait_for(&self, expression: &str) {
         let question = format!("(if {expression} 'yes 'no)");
         let mut last = Ok(String::new());
@@ -125,14 +124,14 @@ impl<'a> Emacs<'a> {
             (last.as_deref() == Ok("yes")).then_some(())
         });
         if reached.is_none() {
-            let said = self.try_eval("(with-current-buffer \"*Messages*\" (buffer-string))");
+            let messages = self.try_eval("(with-current-buffer \"*Messages*\" (buffer-string))");
             self.terminal
-                .fail(&format!("{expression} never became true: {last:?}; {said:?}"));
+                .fail(&format!("{expression} never became true: {last:?}; {messages:?}"));
         }
     }
 
-    /// Waits until the companion has heard everything that it was told.
-    pub(crate) fn wait_until_heard(&self) {
+    /// Waits until the companion has handled everything that was sent.
+    pub(crate) fn wait_until_handled(&self) {
         self.eval("(progn (alongside-bridge-ask \"status\") nil)");
     }
 
@@ -141,49 +140,48 @@ impl<'a> Emacs<'a> {
         self.eval(&format!("(progn (find-file {}) nil)", quoted(path)));
     }
 
-    /// Presses keys by their tmux names, one after the other.
+    /// Presses keys by their tmux names.
     pub(crate) fn press(&self, keys: &[&str]) {
         for key in keys {
             self.terminal.press(key);
         }
     }
 
-    /// Runs a command by its name, as a person does.
+    /// Runs a command with `M-x`.
     pub(crate) fn run(&self, command: &str) {
         self.press(&["M-x"]);
         self.terminal.type_text(command);
         self.press(&["Enter"]);
     }
 
-    /// Waits for the one change that there is, and shows it with the key for that.
+    /// Waits for the only pending change, and opens it with its key.
     pub(crate) fn show_review(&self) {
-        self.wait_for("(= 1 (length (alongside-review-waiting)))");
+        self.wait_for("(= 1 (length (alongside-review-pending)))");
         assert_eq!(
             self.eval("(length alongside-review--shown)"),
             "0",
-            "nothing opens by itself"
+            "nothing opens automatically"
         );
         self.press(&["C-c", "a", "r"]);
         self.wait_for("(and alongside-review--view (alongside-view-control (cdar alongside-review--shown)))");
     }
 
-    /// Waits until no change is shown, one window is left, and no buffer of the view.
+    /// Waits until no change is open, and its windows and buffers are gone.
     pub(crate) fn wait_for_no_view(&self) {
         self.wait_for("(and (null alongside-review--shown) (= 1 (count-windows)))");
         self.wait_for(
             "(not (seq-some (lambda (buffer) \
-               (string-match-p \"\\\\*\\\\(Ediff Control\\\\|ediff-\\\\|file\\\\|proposal\\\\)\" (buffer-name buffer))) (buffer-list)))",
+               (string-match-p \"\\\\*\\\\(Ediff Control\\\\|ediff-\\\\|file\\\\|draft\\\\)\" (buffer-name buffer))) (buffer-list)))",
         );
     }
 
-    /// Goes to the proposal that is shown.
-    pub(crate) fn go_to_proposal(&self) {
+    /// Selects the window with the draft.
+    pub(crate) fn go_to_draft(&self) {
         self.eval(
             "(progn (select-window (get-buffer-window (alongside-view-buffer (cdar alongside-review--shown)))) nil)",
         );
     }
 
-    /// Kills a process without warning.
     pub(crate) fn kill(pid: &str) {
         let killed = Command::new("kill").args(["-KILL", pid]).status();
         assert!(killed.is_ok_and(|status| status.success()));
@@ -207,7 +205,7 @@ impl<'a> Emacs<'a> {
     }
 }
 
-/// A path as a string of Lisp.
+/// A path as a Lisp string.
 pub(crate) fn quoted(path: &Path) -> String {
     format!(
         "\"{}\"",

@@ -1,4 +1,4 @@
-//! What `alongside install emacs` leaves behind, in a real Emacs.
+//! `alongside install emacs`, with a real Emacs.
 
 use std::fs;
 use std::process::Command;
@@ -9,9 +9,9 @@ use serde_json::json;
 use super::driver::{Emacs, Version, for_both_versions};
 use crate::agent::{Agent, announced};
 
-for_both_versions!(an_installed_plugin_is_loaded_and_turned_on_by_the_init_file);
+for_both_versions!(installed_plugin_is_turned_on_by_the_init_file);
 
-async fn an_installed_plugin_is_loaded_and_turned_on_by_the_init_file(version: Version) {
+async fn installed_plugin_is_turned_on_by_the_init_file(version: Version) {
     let sandbox = Sandbox::new();
     let init = sandbox.path("home/.emacs.d/init.el");
     fs::create_dir_all(init.parent().expect("it is in a directory")).expect("make it");
@@ -26,15 +26,15 @@ async fn an_installed_plugin_is_loaded_and_turned_on_by_the_init_file(version: V
         assert!(output.status.success(), "{arguments:?}: {output:?}");
     };
     run(&["install", "emacs"]);
-    // Not found on the path: then the program that did the installing is used.
-    fs::remove_file(sandbox.path("bin/alongside")).expect("take the program off the path");
+    // Not on the PATH: falls back to the program that installed the plugin.
+    fs::remove_file(sandbox.path("bin/alongside")).expect("remove the program from the PATH");
     let path = sandbox.write("a.txt", "text\n");
     let emacs = Emacs::start_with(&sandbox, version, "a.txt");
     emacs.wait_for("(and my-own-line alongside-bridge-welcome)");
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     agent.sees(|file| file["path"] == json!(path)).await;
     agent.propose(&path, "other\n").await;
-    emacs.wait_for("(= 1 (length (alongside-review-waiting)))");
+    emacs.wait_for("(= 1 (length (alongside-review-pending)))");
     emacs.run("alongside-review");
     emacs.wait_for("alongside-review--view");
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;

@@ -1,4 +1,4 @@
-//! Companions and Emacs come and go.
+//! Starts, exits and crashes of Emacs and its companion.
 
 use std::fs;
 use std::process::Command;
@@ -10,14 +10,14 @@ use super::driver::{Emacs, Version, for_both_versions};
 use crate::agent::{Agent, announced, wait_for_no_announcement};
 
 for_both_versions!(
-    the_agent_is_told_when_emacs_is_killed_or_ends,
-    a_killed_companion_is_started_again_on_the_same_port_with_its_reviews,
-    two_of_them_on_one_workspace_have_a_companion_each_and_the_doctor_is_content,
-    it_can_be_turned_off_and_on_again,
-    a_companion_that_was_told_to_end_stays_ended_until_it_is_wanted,
+    agent_is_notified_when_emacs_exits_or_is_killed,
+    killed_companion_restarts_on_the_same_port_with_its_reviews,
+    two_emacsen_have_a_companion_each_and_are_healthy,
+    mode_can_be_turned_off_and_on,
+    stopped_companion_stays_stopped_until_started,
 );
 
-async fn the_agent_is_told_when_emacs_is_killed_or_ends(version: Version) {
+async fn agent_is_notified_when_emacs_exits_or_is_killed(version: Version) {
     for end in ["kill", "quit"] {
         let sandbox = Sandbox::new();
         let emacs = Emacs::start(&sandbox, version);
@@ -27,7 +27,7 @@ async fn the_agent_is_told_when_emacs_is_killed_or_ends(version: Version) {
         if end == "kill" {
             Emacs::kill(&emacs.pid().to_string());
         } else {
-            // Without a question: nothing is lost, the review least of all.
+            // Without asking: nothing is lost.
             emacs.press(&["C-x", "C-c"]);
         }
         assert_eq!(agent.decision().await["method"], "ide/diffRejected", "{end}");
@@ -35,7 +35,7 @@ async fn the_agent_is_told_when_emacs_is_killed_or_ends(version: Version) {
     }
 }
 
-async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews(version: Version) {
+async fn killed_companion_restarts_on_the_same_port_with_its_reviews(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let before = announced(&sandbox, emacs.pid());
@@ -57,7 +57,7 @@ async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews(v
         "(/= {bridge} (or (plist-get alongside-bridge-welcome :pid) {bridge}))"
     ));
     assert_eq!(announced(&sandbox, emacs.pid()), before);
-    emacs.wait_for("(with-current-buffer \"*Messages*\" (string-search \"was started again\" (buffer-string)))");
+    emacs.wait_for("(with-current-buffer \"*Messages*\" (string-search \"was restarted\" (buffer-string)))");
     agent.reconnect().await;
     agent.sees(|file| file["path"] == json!(path)).await;
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
@@ -65,7 +65,7 @@ async fn a_killed_companion_is_started_again_on_the_same_port_with_its_reviews(v
     emacs.wait_for_no_view();
 }
 
-async fn two_of_them_on_one_workspace_have_a_companion_each_and_the_doctor_is_content(version: Version) {
+async fn two_emacsen_have_a_companion_each_and_are_healthy(version: Version) {
     let sandbox = Sandbox::new();
     let (one, other) = (Emacs::start(&sandbox, version), Emacs::start(&sandbox, version));
     let (first, second) = (announced(&sandbox, one.pid()), announced(&sandbox, other.pid()));
@@ -73,15 +73,15 @@ async fn two_of_them_on_one_workspace_have_a_companion_each_and_the_doctor_is_co
     let mut agent = Agent::connect(&second).await;
     agent.propose(&sandbox.file("a.txt"), "a\n").await;
     other.show_review();
-    assert_eq!(one.eval("(length (alongside-review-waiting))"), "0");
+    assert_eq!(one.eval("(length (alongside-review-pending))"), "0");
     one.open(&sandbox.write("open.txt", "text\n"));
     one.wait_for("(alongside-context-reported-p)");
     one.run("alongside-doctor");
     one.wait_for("(equal (buffer-name) \"*alongside doctor*\")");
     let report = one.eval("(buffer-string)");
     assert!(
-        report.contains("serves")
-            && report.contains("open.txt (in front)")
+        report.contains("is running for")
+            && report.contains("open.txt (active)")
             && report.contains("Qwen Code would connect"),
         "{report}"
     );
@@ -89,7 +89,7 @@ async fn two_of_them_on_one_workspace_have_a_companion_each_and_the_doctor_is_co
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
 }
 
-async fn it_can_be_turned_off_and_on_again(version: Version) {
+async fn mode_can_be_turned_off_and_on(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
@@ -107,7 +107,7 @@ async fn it_can_be_turned_off_and_on_again(version: Version) {
     agent.sees(|file| file["path"] == json!(path)).await;
 }
 
-async fn a_companion_that_was_told_to_end_stays_ended_until_it_is_wanted(version: Version) {
+async fn stopped_companion_stays_stopped_until_started(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     announced(&sandbox, emacs.pid());
@@ -119,7 +119,7 @@ async fn a_companion_that_was_told_to_end_stays_ended_until_it_is_wanted(version
         .output()
         .expect("run alongside");
     assert!(output.status.success(), "{output:?}");
-    emacs.terminal.wait_for_text("the companion was ended", PATIENCE);
+    emacs.terminal.wait_for_text("the companion was stopped", PATIENCE);
     wait_for_no_announcement(&sandbox);
     emacs.wait_for("(and (not (alongside-bridge-running-p)) (null alongside-bridge-variables))");
     emacs.run("alongside-start");

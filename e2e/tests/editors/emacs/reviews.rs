@@ -1,4 +1,4 @@
-//! Changes that are reviewed in Emacs.
+//! Reviewing changes in Emacs.
 
 use std::fs;
 use std::process::Command;
@@ -9,23 +9,23 @@ use super::driver::{Emacs, Version, for_both_versions};
 use crate::agent::{Agent, announced};
 
 for_both_versions!(
-    a_change_is_edited_and_accepted_and_what_was_not_touched_is_the_same_byte_for_byte,
-    mixed_line_endings_and_a_missing_newline_survive,
-    a_change_is_rejected_by_a_key_and_only_waits_on_when_its_view_is_closed,
-    single_hunks_are_decided_by_own_keys_and_by_those_of_ediff,
-    a_proposal_is_compared_with_what_is_not_saved_yet,
-    a_large_text_that_is_not_saved_counts_too,
-    a_conflict_is_shown_and_asked_about,
-    a_file_that_the_agent_writes_is_shown_at_once,
-    several_changes_are_offered_in_a_list_and_the_mode_line_counts_them,
-    nothing_takes_the_focus_from_somebody_who_types,
-    what_others_do_to_a_change_is_seen_and_what_they_decide_closes_it,
-    another_proposal_of_the_agent_takes_the_place_of_the_first,
-    a_view_that_was_left_is_shown_again,
-    an_emptied_text_is_accepted_only_on_insistence,
+    edited_draft_keeps_untouched_bytes,
+    mixed_line_endings_and_missing_newline_survive,
+    key_rejects_and_closing_the_view_keeps_the_change_pending,
+    single_hunks_are_decided_by_our_keys_and_by_ediff_keys,
+    proposal_is_compared_with_unsaved_text,
+    large_unsaved_text_is_reported,
+    conflict_is_shown_and_needs_confirmation,
+    buffer_is_reverted_when_the_agent_writes,
+    several_changes_are_listed_and_counted_in_the_mode_line,
+    nothing_steals_the_focus,
+    edits_and_decisions_from_elsewhere_are_shown,
+    revision_replaces_the_open_draft,
+    view_can_be_reopened,
+    empty_draft_needs_a_prefix_argument,
 );
 
-async fn a_change_is_edited_and_accepted_and_what_was_not_touched_is_the_same_byte_for_byte(version: Version) {
+async fn edited_draft_keeps_untouched_bytes(version: Version) {
     let sandbox = Sandbox::new();
     let base = "\u{feff}one\r\ntwo\r\nthree";
     let path = sandbox.write("dir with space/ünï.txt", base);
@@ -34,7 +34,7 @@ async fn a_change_is_edited_and_accepted_and_what_was_not_touched_is_the_same_by
     emacs.open(&sandbox.write("other.txt", "other\n"));
     agent.propose(&path, "\u{feff}one\r\nTWO 🦀\r\nthree").await;
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     assert_eq!(
         emacs.eval("(equal (buffer-string) \"one\\nTWO 🦀\\nthree\")"),
         "t",
@@ -51,12 +51,12 @@ async fn a_change_is_edited_and_accepted_and_what_was_not_touched_is_the_same_by
     assert_eq!(
         fs::read_to_string(&path).expect("read"),
         base,
-        "the agent writes the file, nobody else"
+        "only the agent writes the file"
     );
     version.proves(Capability::Edit);
 }
 
-async fn mixed_line_endings_and_a_missing_newline_survive(version: Version) {
+async fn mixed_line_endings_and_missing_newline_survive(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
@@ -68,7 +68,7 @@ async fn mixed_line_endings_and_a_missing_newline_survive(version: Version) {
         assert_eq!(decision["params"]["content"], text);
         emacs.wait_for_no_view();
     }
-    // With every hunk rejected it is the file's text, whatever the proposal's lines ended with.
+    // With every hunk rejected, the draft is the file's text, whatever the proposal's line endings.
     let base = "\u{feff}one\r\ntwo\r\nthree";
     let path = sandbox.write("mixed.txt", base);
     agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
@@ -81,7 +81,7 @@ async fn mixed_line_endings_and_a_missing_newline_survive(version: Version) {
     assert_eq!(decision["params"]["content"], base);
 }
 
-async fn a_change_is_rejected_by_a_key_and_only_waits_on_when_its_view_is_closed(version: Version) {
+async fn key_rejects_and_closing_the_view_keeps_the_change_pending(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -94,27 +94,27 @@ async fn a_change_is_rejected_by_a_key_and_only_waits_on_when_its_view_is_closed
 
     agent.propose(&path, "three\n").await;
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.terminal.type_text("my ");
     emacs.wait_for("(equal (buffer-string) \"my three\\n\")");
     emacs.eval("(progn (select-window (get-buffer-window (alongside-view-control alongside-review--view))) nil)");
     emacs.press(&["q", "y"]);
     emacs.wait_for_no_view();
-    // The same when the buffer is killed; and what was edited is still there.
+    // The same when the buffer is killed; the edit is kept.
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.wait_for("(equal (buffer-string) \"my three\\n\")");
     emacs.press(&["C-x", "k", "Enter"]);
     emacs.wait_for_no_view();
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     let decision = agent.decision_by(|| emacs.press(&["C-x", "C-s"])).await;
     assert_eq!(decision["params"]["content"], "my three\n");
     emacs.wait_for_no_view();
     version.proves(Capability::Review);
 }
 
-async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Version) {
+async fn single_hunks_are_decided_by_our_keys_and_by_ediff_keys(version: Version) {
     let sandbox = Sandbox::new();
     let lines = |changed: &[usize]| -> String {
         let line = |number: usize| {
@@ -130,7 +130,7 @@ async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Ver
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     agent.propose(&path, &lines(&[3, 12, 25])).await;
-    // In the control window: yes to the first, no to the second.
+    // In the control window: accept the first, reject the second.
     emacs.show_review();
     emacs.wait_for("(= ediff-current-difference 0)");
     emacs.press(&["y"]);
@@ -141,7 +141,7 @@ async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Ver
     assert_eq!(decision["params"]["content"], lines(&[3, 25]));
     emacs.wait_for_no_view();
 
-    // As in any Ediff: the file's text is copied over, and the last of these is taken back.
+    // Ediff's own keys: copy the file's text twice, then undo the last copy.
     agent.propose(&path, &lines(&[3, 12])).await;
     emacs.show_review();
     emacs.press(&["a", "n", "a", "r", "b"]);
@@ -151,10 +151,10 @@ async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Ver
     assert_eq!(decision["params"]["content"], lines(&[12]));
     emacs.wait_for_no_view();
 
-    // In the proposal: at point; a hunk that was rejected is accepted again.
+    // In the draft: the hunk at point; a rejected hunk can be accepted again.
     agent.propose(&path, &lines(&[3, 12, 25])).await;
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.eval("(progn (goto-char (point-min)) (forward-line 24) nil)");
     emacs.press(&["C-c", "C-r"]);
     emacs.wait_for(&format!("(equal (buffer-string) {:?})", lines(&[3, 12])));
@@ -169,7 +169,7 @@ async fn single_hunks_are_decided_by_own_keys_and_by_those_of_ediff(version: Ver
     version.proves(Capability::Hunk);
 }
 
-async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
+async fn proposal_is_compared_with_unsaved_text(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "saved\r\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -178,7 +178,7 @@ async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
     emacs.press(&["M->"]);
     emacs.terminal.type_text("unsaved");
     emacs.wait_for("(and (equal (buffer-string) \"saved\\nunsaved\") (alongside-context-reported-p))");
-    emacs.wait_until_heard();
+    emacs.wait_until_handled();
     agent.propose(&path, "saved\r\nunsaved\r\nproposed\r\n").await;
     emacs.show_review();
     emacs.wait_for(
@@ -188,10 +188,10 @@ async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
     assert_eq!(decision["params"]["content"], "saved\r\nunsaved\r\nproposed\r\n");
     emacs.wait_for_no_view();
     emacs.wait_for("(and (equal (buffer-string) \"saved\\nunsaved\") (buffer-modified-p))");
-    // Once it is undone, nothing is unsaved any more.
+    // After a revert, nothing is unsaved.
     emacs.eval("(progn (revert-buffer t t) nil)");
     emacs.wait_for("(alongside-context-reported-p)");
-    emacs.wait_until_heard();
+    emacs.wait_until_handled();
     agent.propose(&path, "other\r\n").await;
     emacs.show_review();
     emacs.wait_for(
@@ -199,7 +199,7 @@ async fn a_proposal_is_compared_with_what_is_not_saved_yet(version: Version) {
     );
 }
 
-async fn a_large_text_that_is_not_saved_counts_too(version: Version) {
+async fn large_unsaved_text_is_reported(version: Version) {
     let sandbox = Sandbox::new();
     let lines = "line of a large file\r\n".repeat(50_000);
     let path = sandbox.write("large.txt", &lines);
@@ -208,23 +208,23 @@ async fn a_large_text_that_is_not_saved_counts_too(version: Version) {
     emacs.open(&path);
     emacs.terminal.type_text("mine ");
     emacs.wait_for("(and (string-prefix-p \"mine line\" (buffer-string)) (alongside-context-reported-p))");
-    emacs.wait_until_heard();
+    emacs.wait_until_handled();
     let proposal = format!("mine {lines}and one more\r\n");
     agent.propose(&path, &proposal).await;
     emacs.show_review();
     assert_eq!(
         emacs.eval("ediff-number-of-differences"),
         "1",
-        "the unsaved text is no difference"
+        "the unsaved text is not a difference"
     );
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
     assert!(
         decision["params"]["content"] == proposal.as_str(),
-        "the text came back otherwise"
+        "the text came back changed"
     );
 }
 
-async fn a_conflict_is_shown_and_asked_about(version: Version) {
+async fn conflict_is_shown_and_needs_confirmation(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\ntwo\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -232,19 +232,19 @@ async fn a_conflict_is_shown_and_asked_about(version: Version) {
     agent.propose(&path, "ONE\ntwo\n").await;
     emacs.show_review();
     fs::write(&path, "1\ntwo\n").expect("write");
-    emacs.terminal.wait_for_text("in conflict: 1", PATIENCE);
-    emacs.go_to_proposal();
+    emacs.terminal.wait_for_text("conflicts: 1", PATIENCE);
+    emacs.go_to_draft();
     emacs.press(&["C-c", "C-c"]);
     emacs
         .terminal
         .wait_for_text("Accept exactly what is in the buffer?", PATIENCE);
     emacs.press(&["n"]);
     emacs.wait_for("(not (active-minibuffer-window))");
-    // Once the place is edited, there is nothing to ask.
+    // An edit resolves the conflict.
     emacs.press(&["M-<"]);
     emacs.terminal.type_text("both ");
     emacs.terminal.wait_for("no conflict", PATIENCE, |screen| {
-        screen.contains("both ") && !screen.contains("in conflict")
+        screen.contains("both ") && !screen.contains("conflicts:")
     });
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
     let content = decision["params"]["content"].as_str().expect("a text");
@@ -252,7 +252,7 @@ async fn a_conflict_is_shown_and_asked_about(version: Version) {
     emacs.wait_for_no_view();
 }
 
-async fn a_file_that_the_agent_writes_is_shown_at_once(version: Version) {
+async fn buffer_is_reverted_when_the_agent_writes(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -266,7 +266,7 @@ async fn a_file_that_the_agent_writes_is_shown_at_once(version: Version) {
     emacs.wait_for("(and (equal (buffer-string) \"two\\n\") (not (buffer-modified-p)))");
 }
 
-async fn several_changes_are_offered_in_a_list_and_the_mode_line_counts_them(version: Version) {
+async fn several_changes_are_listed_and_counted_in_the_mode_line(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
@@ -284,11 +284,11 @@ async fn several_changes_are_offered_in_a_list_and_the_mode_line_counts_them(ver
     emacs.press(&["M-<"]);
     let decision = agent.decision_by(|| emacs.press(&["a"])).await;
     assert_eq!(decision["params"]["content"], "a.txt");
-    emacs.wait_for("(= 2 (length (alongside-review-waiting)))");
+    emacs.wait_for("(= 2 (length (alongside-review-pending)))");
     emacs.wait_for("(not (string-search \"a.txt\" (buffer-string)))");
     emacs.press(&["M-<", "C-n", "Enter"]);
     emacs.wait_for("alongside-review--view");
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.wait_for("(equal (buffer-string) \"c.txt\")");
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-k"])).await;
     assert_eq!(decision["method"], "ide/diffRejected");
@@ -300,22 +300,22 @@ async fn several_changes_are_offered_in_a_list_and_the_mode_line_counts_them(ver
         })
         .await;
     assert_eq!(decision["method"], "ide/diffRejected");
-    emacs.wait_for("(null (alongside-review-waiting))");
+    emacs.wait_for("(null (alongside-review-pending))");
 }
 
-async fn nothing_takes_the_focus_from_somebody_who_types(version: Version) {
+async fn nothing_steals_the_focus(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     emacs.open(&sandbox.write("mine.txt", ""));
     emacs.terminal.type_text("before ");
     agent.propose(&sandbox.file("new.txt"), "new\n").await;
-    emacs.wait_for("(= 1 (length (alongside-review-waiting)))");
+    emacs.wait_for("(= 1 (length (alongside-review-pending)))");
     emacs.terminal.type_text("after");
     emacs.wait_for("(equal (buffer-string) \"before after\")");
     assert_eq!(emacs.eval("(count-windows)"), "1");
 
-    // A view that is decided elsewhere goes without moving somebody who is in another window.
+    // A view decided elsewhere closes without moving a user in another window.
     emacs.show_review();
     emacs.eval("(progn (select-window (split-window (get-buffer-window (alongside-view-file (cdar alongside-review--shown))))) (find-file \"elsewhere.txt\") nil)");
     diff(&sandbox, &["reject", "new.txt"]);
@@ -323,11 +323,11 @@ async fn nothing_takes_the_focus_from_somebody_who_types(version: Version) {
     emacs.wait_for("(null alongside-review--shown)");
     emacs.terminal.type_text("on and on");
     emacs.wait_for("(equal (buffer-string) \"on and on\")");
-    emacs.wait_for("(not (seq-some (lambda (b) (string-prefix-p \"*proposal\" (buffer-name b))) (buffer-list)))");
+    emacs.wait_for("(not (seq-some (lambda (b) (string-prefix-p \"*draft\" (buffer-name b))) (buffer-list)))");
     emacs.wait_for("(= 1 (count-windows))");
 }
 
-async fn what_others_do_to_a_change_is_seen_and_what_they_decide_closes_it(version: Version) {
+async fn edits_and_decisions_from_elsewhere_are_shown(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\n2\n3\n4\n5\nsix\n");
     let emacs = Emacs::start(&sandbox, version);
@@ -342,14 +342,14 @@ async fn what_others_do_to_a_change_is_seen_and_what_they_decide_closes_it(versi
     );
     let draft = "(alongside-review--string (alongside-view-buffer (cdar alongside-review--shown)))";
     emacs.wait_for(&format!("(equal {draft} \"ONE\\n2\\n3\\n4\\n5\\nBETTER\\n\")"));
-    // The file changes below the review.
+    // The file changes under the review.
     fs::write(&path, "one\n2\n3\nfresh\n4\n5\nsix\n").expect("write");
     emacs.wait_for(&format!("(equal {draft} \"ONE\\n2\\n3\\nfresh\\n4\\n5\\nBETTER\\n\")"));
     emacs.wait_for(
         "(equal \"one\\n2\\n3\\nfresh\\n4\\n5\\nsix\\n\" (alongside-review--string (alongside-view-file (cdar alongside-review--shown))))",
     );
-    // What is edited here counts there.
-    emacs.go_to_proposal();
+    // An edit here is accepted elsewhere.
+    emacs.go_to_draft();
     emacs.press(&["M-<"]);
     emacs.terminal.type_text("MY ");
     emacs.wait_for("(and (null (alongside-view-timer alongside-review--view)) (zerop (alongside-view-sharing alongside-review--view)))");
@@ -360,14 +360,14 @@ async fn what_others_do_to_a_change_is_seen_and_what_they_decide_closes_it(versi
     emacs.wait_for("(with-current-buffer \"*Messages*\" (string-search \"a.txt: accepted\" (buffer-string)))");
 }
 
-async fn another_proposal_of_the_agent_takes_the_place_of_the_first(version: Version) {
+async fn revision_replaces_the_open_draft(version: Version) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "one\n");
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     agent.propose(&path, "two\n").await;
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.terminal.type_text("my ");
     emacs.wait_for("(equal (buffer-string) \"my two\\n\")");
     agent.propose(&path, "three\n").await;
@@ -380,7 +380,7 @@ async fn another_proposal_of_the_agent_takes_the_place_of_the_first(version: Ver
     emacs.wait_for_no_view();
 }
 
-async fn a_view_that_was_left_is_shown_again(version: Version) {
+async fn view_can_be_reopened(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
@@ -389,7 +389,7 @@ async fn a_view_that_was_left_is_shown_again(version: Version) {
     emacs.show_review();
     emacs
         .terminal
-        .wait_for_text("Gemini CLI 0.61.0 · C-c C-c accepts", PATIENCE);
+        .wait_for_text("Gemini CLI 0.61.0 · C-c C-c to accept", PATIENCE);
     emacs.eval("(progn (switch-to-buffer \"mine.txt\") (delete-other-windows) nil)");
     emacs.wait_for("(= 1 (count-windows))");
     emacs.press(&["C-c", "a", "r"]);
@@ -400,25 +400,25 @@ async fn a_view_that_was_left_is_shown_again(version: Version) {
     assert_eq!(emacs.eval("(buffer-name)"), "\"mine.txt\"");
 }
 
-async fn an_emptied_text_is_accepted_only_on_insistence(version: Version) {
+async fn empty_draft_needs_a_prefix_argument(version: Version) {
     let sandbox = Sandbox::new();
     let emacs = Emacs::start(&sandbox, version);
     let mut agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     agent.propose(&sandbox.write("a.txt", "one\n"), "two\n").await;
     emacs.show_review();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.press(&["C-x", "h", "C-w"]);
     emacs.wait_for("(zerop (buffer-size))");
     let refused = eventually(PATIENCE, || {
         emacs.press(&["C-c", "C-c"]);
-        emacs.terminal.screen().contains("insists").then_some(())
+        emacs.terminal.screen().contains("to accept anyway").then_some(())
     });
     assert!(refused.is_some(), "{}", emacs.terminal.screen());
     let decision = agent.decision_by(|| emacs.press(&["C-u", "C-c", "C-c"])).await;
     assert_eq!(decision["params"]["content"], "");
 }
 
-/// Runs `alongside diff`, as a person in another terminal.
+/// Runs `alongside diff`, as a user in another terminal.
 fn diff(sandbox: &Sandbox, arguments: &[&str]) {
     let output = Command::new(alongside())
         .env_clear()

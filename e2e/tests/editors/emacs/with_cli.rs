@@ -1,13 +1,13 @@
-//! Emacs and a real command line, end to end.
+//! Emacs with the real agents, end to end.
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_command_lines};
+use alongside_e2e::{Agent, Cli, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents};
 
 use super::driver::{Emacs, Version};
 
-for_both_command_lines!(what_is_selected_reaches_the_model_and_what_is_edited_in_emacs_is_written);
-fn what_is_selected_reaches_the_model_and_what_is_edited_in_emacs_is_written(cli: Cli) {
+for_both_agents!(selection_reaches_the_model_and_edits_are_written);
+fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     let version = match cli {
         Cli::Gemini => Version::Machine,
         Cli::Qwen => Version::Newest,
@@ -21,7 +21,7 @@ fn what_is_selected_reaches_the_model_and_what_is_edited_in_emacs_is_written(cli
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Emacs"), "{status}");
     emacs.press(&["C-n", "C-Space", "C-e"]);
-    let told = eventually(PATIENCE, || {
+    let received = eventually(PATIENCE, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model
@@ -30,20 +30,20 @@ fn what_is_selected_reaches_the_model_and_what_is_edited_in_emacs_is_written(cli
         agent.wait_until_idle();
         (request.contains("two words") && request.contains("open file.txt")).then_some(())
     });
-    assert!(told.is_some(), "the selection never reached the model");
+    assert!(received.is_some(), "the selection never reached the model");
     emacs.press(&["C-g"]);
 
     let new = sandbox.file("new.txt");
     agent.prompt(&Prompt::WriteFile(&new.to_string_lossy(), "hello\r\nworld").to_string());
     emacs.show_review();
     agent.wait_for_question();
-    emacs.go_to_proposal();
+    emacs.go_to_draft();
     emacs.press(&["M->"]);
     emacs.terminal.type_text(", edited 🦀");
     emacs.wait_for("(equal (buffer-string) \"hello\\nworld, edited 🦀\")");
     let written = eventually(PATIENCE, || {
         emacs.press(&["C-c", "C-c"]);
-        // Between being made and being written it is empty.
+        // Empty between creation and the agent's write.
         fs::read(&new).ok().filter(|bytes| !bytes.is_empty())
     });
     assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));

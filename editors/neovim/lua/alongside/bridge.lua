@@ -1,43 +1,97 @@
---- The companion as a job of Neovim: one JSON-RPC message a line, see docs/PROTOCOL.md.
-local M = {
-  --- What the companion said about itself, once it has.
-  welcome = nil,
-  --- The agents that are connected.
-  agents = {},
-}
+--- The companion as a Neovim job: JSON-RPC, one message per line. See docs/PROTOCOL.md.
 
--- A companion that dies this often within a minute does not get well by starting it again.
-local MOST_RESTARTS = 5
+---@class alongside.Welcome
+---@field protocol integer
+---@field version string
+---@field pid integer
+---@field workspace string[]
 
-local job, arguments, ready
-local partial, pending, last_id = '', {}, 0
-local handlers, restarts, variables = {}, {}, {}
+---@class alongside.Agent
+---@field name string
+---@field version? string
+---@field session string
+---@field listening boolean
+---@field since integer
+
+---@class alongside.Error
+---@field message string
+---@field data? { kind: string }
+
+---@alias alongside.Callback fun(error: alongside.Error?, result: any)
+
+---@class alongside.Bridge
+---@field welcome? alongside.Welcome what the companion responded to `hello`
+---@field agents alongside.Agent[] the connected agents
+---@field errors? string the end of the companion's stderr
+local M = { agents = {} }
+
+-- A companion that crashes this often within a minute is not restarted again.
+local MAX_RESTARTS = 5
+local MAX_ERROR_BYTES = 4000
+
+---@type integer?
+local job
+---@type string[]
+local arguments
+---@type fun()
+local ready
+-- The pieces of a line that is not complete yet.
+---@type string[]
+local partial = {}
+---@type table<integer, alongside.Callback?>
+local pending = {}
+local last_id = 0
+---@type table<string, fun(params: table)?>
+local handlers = {}
+---@type integer[]
+local restarts = {}
+---@type table<string, string>
+local variables = {}
 
 --- Calls `handler` with the parameters of every notification of a method.
+---@param method string
+---@param handler fun(params: table)
 function M.on(method, handler)
   handlers[method] = handler
 end
 
+--- An agent as shown to the user.
+---@param name string
+---@param version? string
+---@return string
+function M.agent_name(name, version)
+  return version and name .. ' ' .. version or name
+end
+
+---@return boolean
 function M.is_running()
   return job ~= nil
 end
 
+---@param message table
+---@return boolean
 local function send(message)
   if not job then
     return false
   end
   message.jsonrpc = '2.0'
-  -- A text that is no UTF-8 is refused by the companion; one with a newline cannot be: JSON escapes it.
+  -- JSON escapes newlines. Invalid UTF-8 is sent as it is, and refused by the companion.
   local ok, line = pcall(vim.json.encode, message)
   return ok and pcall(vim.fn.chansend, job, line .. '\n')
 end
 
---- Says something that needs no answer.
+--- Sends a notification.
+---@param method string
+---@param params? table
+---@return boolean was_sent
 function M.notify(method, params)
   return send({ method = method, params = params or vim.empty_dict() })
 end
 
---- Asks; `callback(error, result)` is called with the answer.
+--- Sends a request; `callback` is called with the response.
+---@param method string
+---@param params? table
+---@param callback? alongside.Callback
 function M.request(method, params, callback)
   last_id = last_id + 1
   pending[last_id] = callback or function() end
@@ -47,6 +101,7 @@ function M.request(method, params, callback)
   end
 end
 
+---@param line string
 local function receive(line)
   local ok, message = pcall(vim.json.decode, line, { luanil = { object = true, array = true } })
   if not ok or type(message) ~= 'table' then
@@ -63,19 +118,26 @@ local function receive(line)
   end
 end
 
-local function on_stdout(_, data)
-  -- The first piece goes on with the line that the last one began.
-  partial = partial .. data[1]
-  for index = 2, #data do
-    local line = partial
-    partial = data[index]
-    if line ~= '' then
-      receive(line)
+---@param id integer
+---@param data string[] the first piece continues the last line, as `:help channel-lines` says
+local function on_stdout(id, data)
+  if id ~= job then
+    return
+  end
+  for index, piece in ipairs(data) do
+    if index > 1 then
+      local line = table.concat(partial)
+      partial = {}
+      if line ~= '' then
+        receive(line)
+      end
     end
+    partial[#partial + 1] = piece
   end
 end
 
---- Terminals that are opened from now on lead agents to this very Neovim.
+--- Sets the variables that point agents in new terminals at this Neovim.
+---@param new table<string, string>
 local function set_variables(new)
   for name in pairs(variables) do
     vim.env[name] = nil
@@ -86,14 +148,17 @@ local function set_variables(new)
   end
 end
 
+---@return string[]
 local function workspace()
-  local wanted = require('alongside').options().workspace
-  wanted = type(wanted) == 'function' and wanted() or wanted
+  local configured = require('alongside').options().workspace
+  if type(configured) == 'function' then
+    configured = configured()
+  end
   local directory = vim.fn.getcwd(-1, -1)
-  return wanted or { vim.fs.root(directory, '.git') or directory }
+  return configured or { vim.fs.root(directory, '.git') or directory }
 end
 
---- Tells the companion that Neovim is somewhere else now.
+--- Reports the workspace folders of the current directory.
 function M.move()
   M.request('workspace/set', { folders = workspace() }, function(error)
     if not error then
@@ -104,17 +169,28 @@ function M.move()
   end)
 end
 
+---@type fun(done: fun())
 local launch
 
-local function on_exit(_, code)
+--- Forgets the companion, and fails the requests that it has not responded to.
+local function forget()
   local callbacks = pending
-  local was_wanted = job == nil
-  job, partial, pending, M.welcome, M.agents = nil, '', {}, nil, {}
+  job, partial, pending, M.welcome, M.agents = nil, {}, {}, nil, {}
   for _, callback in pairs(callbacks) do
     callback({ message = 'the companion has stopped' })
   end
   require('alongside.statusline').changed()
-  if was_wanted or vim.v.exiting ~= vim.NIL then
+end
+
+---@param id integer
+---@param code integer
+local function on_exit(id, code)
+  -- One that was stopped may exit only after the next one was started.
+  if id ~= job then
+    return
+  end
+  forget()
+  if vim.v.exiting ~= vim.NIL then
     return
   end
   local notify = require('alongside').notify
@@ -122,12 +198,14 @@ local function on_exit(_, code)
     set_variables({})
     return notify('the companion was stopped; run :AlongsideStart to start it again')
   end
+  ---@diagnostic disable-next-line: undefined-field
   local now = vim.uv.now()
-  restarts = vim.tbl_filter(function(moment)
-    return now - moment < 60000
+  restarts = vim.tbl_filter(function(time)
+    return now - time < 60000
   end, restarts)
-  if #restarts >= MOST_RESTARTS then
-    return notify('the companion keeps crashing (exit code ' .. code .. '); see :checkhealth alongside', vim.log.levels.ERROR)
+  if #restarts >= MAX_RESTARTS then
+    local message = 'the companion keeps crashing (exit code ' .. code .. '); see :checkhealth alongside'
+    return notify(message, vim.log.levels.ERROR)
   end
   restarts[#restarts + 1] = now
   launch(function()
@@ -136,21 +214,20 @@ local function on_exit(_, code)
 end
 
 function launch(done)
-  local errors = {}
+  M.errors = ''
   local ok, started = pcall(vim.fn.jobstart, arguments, {
-    -- It ends by itself when its input closes, and in good order.
+    -- It shuts down cleanly when its stdin closes.
     detach = true,
     on_stdout = on_stdout,
     on_stderr = function(_, data)
-      vim.list_extend(errors, data)
-      M.errors = table.concat(errors, '\n'):sub(-4000)
+      M.errors = (M.errors .. table.concat(data, '\n')):sub(-MAX_ERROR_BYTES)
     end,
     on_exit = on_exit,
   })
   if not ok or started <= 0 then
     return require('alongside').notify('cannot start `' .. arguments[1] .. '`; is it installed?', vim.log.levels.WARN)
   end
-  job = started
+  job = started --[[@as integer]]
   M.request('hello', { protocol = 1, name = 'neovim', watch = true, interactive = true }, function(error, welcome)
     if error then
       return require('alongside').notify(error.message, vim.log.levels.ERROR)
@@ -163,28 +240,29 @@ function launch(done)
   end)
 end
 
---- Starts the companion; `is_ready` is called now and after every restart.
+--- Starts the companion; `is_ready` is called when it is ready, and again after every restart.
+---@param is_ready fun()
 function M.start(is_ready)
   if job then
     return
   end
   ready, restarts = is_ready, {}
   local options = require('alongside').options()
-  -- The same after a restart, whatever the directory is then: by these the companion finds its former port.
-  arguments = { options.command, 'bridge', '--name', 'neovim', '--display-name', 'Neovim', '--pid', tostring(vim.fn.getpid()) }
+  -- The same after a restart, even if the directory has changed: the companion finds its previous port by them.
+  arguments = { options.command, 'bridge', '--name', 'neovim', '--display-name', 'Neovim' }
+  vim.list_extend(arguments, { '--pid', tostring(vim.fn.getpid()) })
   for _, folder in ipairs(workspace()) do
     vim.list_extend(arguments, { '--workspace', folder })
   end
   launch(function() end)
 end
 
---- Ends the companion.
+--- Stops the companion; pending changes are rejected.
 function M.stop()
   if job then
-    local ending = job
-    job = nil
-    vim.fn.chanclose(ending, 'stdin')
+    vim.fn.chanclose(job, 'stdin')
     set_variables({})
+    forget()
   end
 end
 

@@ -1,16 +1,45 @@
---- What agents are told: open files, the one in front, cursor, selection, and unsaved texts.
+--- Reports open files, the focused file, its cursor and selection, and unsaved text.
 local M = {}
 
 local bridge = require('alongside.bridge')
 local text = require('alongside.text')
 
--- The companion cuts a selection itself; this only keeps huge ones off the pipe. Larger buffers count as on disk.
-local MOST_SELECTED, MOST_BUFFERED = 65536, 16 * 1024 * 1024
+-- What agents see of a selection at most; the companion has the same limit.
+local MAX_SELECTION_BYTES = 16 * 1024
+-- Larger buffers are not sent: Neovim would stop responding for too long.
+local MAX_BUFFER_BYTES = 16 * 1024 * 1024
+-- Large buffers are sent only after a longer pause.
+local LARGE_BUFFER_BYTES = 512 * 1024
+local FOCUS_DELAY_MS, DELAY_MS, LARGE_DELAY_MS = 20, 50, 1000
 
+---@class alongside.Position
+---@field line integer from 1
+---@field character integer from 1, in UTF-16 code units
+
+---@class alongside.Focus
+---@field path string
+---@field cursor alongside.Position
+---@field selectedText? string
+
+---@type integer?
 local group
-local unsaved, waiting = {}, {}
+-- The unsaved text that was sent, by path.
+---@type table<string, string?>
+local unsaved = {}
+-- Paths whose buffers the user knows to be too large to send.
+---@type table<string, boolean?>
+local too_large = {}
+local has_warned_of_selection = false
+-- What is to be reported soon: 'focus', or a buffer.
+---@type table<string|integer, boolean?>
+local scheduled = {}
+-- The last focus in a burst of events. It is sent even if a terminal or the command line has the focus when the burst ends.
+---@type alongside.Focus?
+local latest
 
---- The file of a buffer, if it is one.
+--- The file in a buffer, if there is one.
+---@param buffer integer
+---@return string?
 local function path_of(buffer)
   if not vim.api.nvim_buf_is_valid(buffer) or vim.bo[buffer].buftype ~= '' then
     return nil
@@ -22,40 +51,82 @@ local function path_of(buffer)
   return vim.fn.fnamemodify(name, ':p')
 end
 
+---@return string?
 local function selection()
   local mode = vim.fn.mode()
   if not mode:match('^[vV\22]') then
     return nil
   end
-  local lines = vim.fn.getregion(vim.fn.getpos('v'), vim.fn.getpos('.'), { type = mode })
-  return table.concat(lines, '\n'):sub(1, MOST_SELECTED)
+  local from, to = vim.fn.getpos('v'), vim.fn.getpos('.')
+  local first, last = vim.fn.line('v'), vim.fn.line('.')
+  if first > last then
+    from, to, first, last = to, from, last, first
+  end
+  -- Every line has at least its newline: more lines than bytes never fit.
+  to[2] = math.min(last, first + MAX_SELECTION_BYTES)
+  local selected = table.concat(vim.fn.getregion(from, to, { type = mode }), '\n')
+  if #selected > MAX_SELECTION_BYTES and not has_warned_of_selection then
+    has_warned_of_selection = true
+    require('alongside').notify('the selection is longer than 16 KiB; agents see its first 16 KiB', vim.log.levels.WARN)
+  end
+  return text.truncate(selected, MAX_SELECTION_BYTES)
 end
 
---- Reports the file in front. In a terminal or on the command line, the last file and selection stay, and only that this
---- Neovim is in use is told: agents that are started elsewhere find the editor that was used last.
-local function focus()
+--- The focused file, or nil in a terminal, on the command line and in other buffers without a file.
+---@return alongside.Focus?
+local function current_focus()
   local path = path_of(vim.api.nvim_get_current_buf())
   if not path or vim.fn.mode():match('^[ct]') then
-    bridge.notify('window/focus')
-    return
+    return nil
   end
-  local position = vim.api.nvim_win_get_cursor(0)
-  local before = vim.api.nvim_get_current_line():sub(1, position[2])
-  bridge.notify('context/focus', {
+  local before = vim.api.nvim_get_current_line():sub(1, vim.fn.col('.') - 1)
+  ---@type alongside.Focus
+  local focus = {
     path = path,
-    cursor = { line = position[1], character = vim.fn.strutf16len(before) + 1 },
+    cursor = { line = vim.fn.line('.'), character = vim.fn.strutf16len(before) + 1 },
     selectedText = selection(),
-  })
+  }
+  return focus
 end
 
---- Reports whether a buffer has unsaved changes, and which text.
+--- Reports the focused file. Where there is none, the last file and selection stay, and only the use of this Neovim is
+--- reported: agents started elsewhere connect to the most recently used editor.
+local function report_focus()
+  local current = current_focus()
+  local focus = current or latest
+  latest = nil
+  if focus then
+    bridge.notify('context/focus', focus)
+  end
+  if not current then
+    bridge.notify('window/focus')
+  end
+end
+
+---@param buffer integer
+---@param path string
+---@return boolean
+local function is_too_large(buffer, path)
+  if text.size(buffer) <= MAX_BUFFER_BYTES then
+    return false
+  end
+  if not too_large[path] then
+    too_large[path] = true
+    local message =
+      ' is larger than 16 MiB; changes to it are compared with the file on disk, not with your unsaved edits'
+    require('alongside').notify(vim.fn.fnamemodify(path, ':~:.') .. message, vim.log.levels.WARN)
+  end
+  return true
+end
+
+--- Reports the unsaved text of a buffer, or that there is none.
+---@param buffer integer
 local function report_unsaved(buffer)
   local path = path_of(buffer)
   if not path then
     return
   end
-  local size = vim.api.nvim_buf_get_offset(buffer, vim.api.nvim_buf_line_count(buffer))
-  if vim.bo[buffer].modified and size <= MOST_BUFFERED then
+  if vim.bo[buffer].modified and not is_too_large(buffer, path) then
     local now = text.of(buffer)
     if unsaved[path] ~= now then
       unsaved[path] = now
@@ -67,26 +138,34 @@ local function report_unsaved(buffer)
   end
 end
 
---- Does something once after a burst of events.
+--- Calls `action` once per burst of events.
+---@param key string|integer
+---@param milliseconds integer
+---@param action fun()
 local function soon(key, milliseconds, action)
-  if waiting[key] then
+  if scheduled[key] then
     return
   end
-  waiting[key] = true
+  scheduled[key] = true
   vim.defer_fn(function()
-    waiting[key] = nil
+    scheduled[key] = nil
     action()
   end, milliseconds)
 end
 
+---@param path? string
 local function close(path)
   if path then
-    unsaved[path] = nil
+    unsaved[path], too_large[path] = nil, nil
+    if latest and latest.path == path then
+      latest = nil
+    end
     bridge.notify('context/buffer', { path = path })
     bridge.notify('context/close', { path = path })
   end
 end
 
+---@param buffer integer
 local function open(buffer)
   local path = vim.bo[buffer].buflisted and path_of(buffer)
   if path then
@@ -94,7 +173,7 @@ local function open(buffer)
   end
 end
 
---- Reports everything, and from now on every change.
+--- Reports everything, then every change.
 function M.start()
   unsaved = {}
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
@@ -103,14 +182,21 @@ function M.start()
       report_unsaved(buffer)
     end
   end
-  focus()
+  report_focus()
   group = vim.api.nvim_create_augroup('alongside-context', {})
   local function on(events, action)
     vim.api.nvim_create_autocmd(events, { group = group, callback = action })
   end
-  on({ 'BufEnter', 'WinEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'FocusGained', 'VimResume' }, function()
-    soon('focus', 20, focus)
-  end)
+  on(
+    { 'BufEnter', 'WinEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'FocusGained', 'VimResume' },
+    function(event)
+      -- `:` in Visual mode passes through Normal mode, where the selection is gone.
+      if not (event.event == 'ModeChanged' and event.match:match('^[vV\22].*:n$')) then
+        latest = current_focus() or latest
+      end
+      soon('focus', FOCUS_DELAY_MS, report_focus)
+    end
+  )
   on({ 'BufReadPost', 'BufNewFile', 'BufFilePost' }, function(event)
     open(event.buf)
   end)
@@ -118,7 +204,8 @@ function M.start()
     close(path_of(event.buf))
   end)
   on({ 'TextChanged', 'TextChangedI', 'BufModifiedSet', 'BufWritePost', 'BufReadPost' }, function(event)
-    soon(event.buf, 50, function()
+    local is_large = text.size(event.buf) > LARGE_BUFFER_BYTES
+    soon(event.buf, is_large and LARGE_DELAY_MS or DELAY_MS, function()
       report_unsaved(event.buf)
     end)
   end)
@@ -129,12 +216,13 @@ function M.start()
   end)
 end
 
---- Whether nothing that happened is still to be reported.
+--- Whether everything that happened was reported.
+---@return boolean
 function M.is_reported()
-  return next(waiting) == nil
+  return next(scheduled) == nil
 end
 
---- Reports nothing any more.
+--- Stops reporting.
 function M.stop()
   if group then
     vim.api.nvim_del_augroup_by_id(group)

@@ -1,18 +1,26 @@
 --- `:checkhealth alongside`
 local M = {}
 
+-- The companion tries out each agent's lookup.
+local DOCTOR_TIMEOUT_MS = 15000
+
 function M.check()
   local health, bridge = vim.health, require('alongside.bridge')
   health.start('alongside')
   local command = require('alongside').options().command
   if vim.fn.executable(command) == 0 then
-    health.error('`' .. command .. '` is not executable', 'Install alongside, or set vim.g.alongside = { command = … }')
+    health.error(
+      '`' .. command .. '` is not executable',
+      'Install alongside, or set vim.g.alongside = { command = … }'
+    )
     return
   end
   health.ok(vim.trim(vim.fn.system({ command, '--version' })))
   if not bridge.welcome then
-    local said = bridge.errors and bridge.errors ~= '' and { 'Output: ' .. bridge.errors } or nil
-    health.warn('the companion is not running; run `:AlongsideStart`', said)
+    health.warn('the companion is not running; run `:AlongsideStart`')
+    if bridge.errors and bridge.errors ~= '' then
+      health.info('Output: ' .. bridge.errors)
+    end
     return
   end
   health.ok('the companion is running for ' .. table.concat(bridge.welcome.workspace, ', '))
@@ -20,7 +28,7 @@ function M.check()
   bridge.request('doctor', nil, function(error, result)
     report = result or { agents = { { displayName = 'doctor', connects = false, hint = error.message } } }
   end)
-  vim.wait(15000, function()
+  vim.wait(DOCTOR_TIMEOUT_MS, function()
     return report ~= nil
   end, 20)
   for _, agent in ipairs(report and report.agents or {}) do
@@ -32,7 +40,7 @@ function M.check()
     end
   end
   for _, agent in ipairs(bridge.agents) do
-    health.info(agent.name .. ' is connected')
+    health.info(bridge.agent_name(agent.name, agent.version) .. ' is connected')
   end
 end
 

@@ -1,14 +1,25 @@
---- Terminal coding agents alongside Neovim. This module ties the others together; `:help alongside` is the manual.
+--- Terminal coding agents alongside Neovim: the public functions. `:help alongside` is the manual.
 local M = {}
 
+---@class alongside.Keys
+---@field accept_hunk? string
+---@field reject_hunk? string
+---@field accept? string
+---@field reject? string
+
+--- What `setup` and `vim.g.alongside` accept; everything is optional.
+---@class alongside.Config
+---@field command? string the `alongside` program
+---@field autostart? boolean start with Neovim (default: true)
+---@field workspace? string[]|fun(): string[] workspace folders (default: the repository around the current directory)
+---@field keys? alongside.Keys|false keys in the draft of a change; false for none
+
+---@class alongside.Options: alongside.Config
+---@field command string
+
+---@type alongside.Config
 local defaults = {
-  -- The program; see `program` below.
-  command = nil,
-  -- Start with Neovim.
   autostart = true,
-  -- The folders of the workspace; a list, or a function that gives one. Otherwise the repository around the directory.
-  workspace = nil,
-  -- Keys in the window of a proposed change; false for none.
   keys = {
     accept_hunk = '<LocalLeader>a',
     reject_hunk = '<LocalLeader>r',
@@ -17,37 +28,43 @@ local defaults = {
   },
 }
 
---- The program: by its name where that is on the PATH, so that an update is found too; else where it was when it installed
---- this plugin.
+--- The name if it is on the PATH, so that an update is picked up; otherwise the program that installed this plugin.
+---@return string
 local function program()
   if vim.fn.executable('alongside') == 1 then
     return 'alongside'
   end
-  local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
-  local read, lines = pcall(vim.fn.readfile, root .. '/.alongside-installed.json')
-  local decoded, list = pcall(vim.json.decode, read and table.concat(lines, '\n') or '')
-  return decoded and type(list.program) == 'string' and list.program or 'alongside'
+  local root = vim.fn.fnamemodify(assert(debug.getinfo(1, 'S')).source:sub(2), ':p:h:h:h')
+  local ok, installed = pcall(function()
+    return vim.json.decode(table.concat(vim.fn.readfile(root .. '/.alongside-installed.json'), '\n'))
+  end)
+  return ok and type(installed.program) == 'string' and installed.program or 'alongside'
 end
 
---- The options in force: `vim.g.alongside` over the defaults.
+--- The active options: `vim.g.alongside` over the defaults.
+---@return alongside.Options
 function M.options()
   local options = vim.tbl_deep_extend('force', defaults, vim.g.alongside or {})
   options.command = options.command or program()
   return options
 end
 
---- For those who configure plugins by calling `setup`.
+--- Optional; the same as setting `vim.g.alongside`.
+---@param options? alongside.Config
 function M.setup(options)
   vim.g.alongside = vim.tbl_deep_extend('force', vim.g.alongside or {}, options or {})
 end
 
+---@param message string
+---@param level? integer one of `vim.log.levels` (default: INFO)
 function M.notify(message, level)
   vim.notify('alongside: ' .. message, level or vim.log.levels.INFO, { title = 'alongside' })
 end
 
---- Starts the companion, unless it runs.
+--- Starts the companion unless it is running.
 function M.start()
-  local bridge, context, reviews = require('alongside.bridge'), require('alongside.context'), require('alongside.reviews')
+  local bridge, context, reviews =
+    require('alongside.bridge'), require('alongside.context'), require('alongside.reviews')
   reviews.listen()
   bridge.start(function()
     context.start()
@@ -55,13 +72,14 @@ function M.start()
   end)
 end
 
---- Ends the companion; agents that wait are told that nothing was accepted.
+--- Stops the companion; pending changes are rejected.
 function M.stop()
   require('alongside.context').stop()
   require('alongside.bridge').stop()
 end
 
 --- For a statusline: `%{%v:lua.require'alongside'.statusline()%}`.
+---@return string
 function M.statusline()
   return require('alongside.statusline').text()
 end

@@ -1,71 +1,137 @@
---- The changes that agents propose: a list of those that wait, and a diff tab for each that the person opens.
+--- The changes that agents propose: a list of the pending ones, and a diff tab for each one that the user opens.
 local M = {}
 
 local bridge = require('alongside.bridge')
 local text = require('alongside.text')
 
--- By the number of the review: what the companion said of it, and how it is shown.
-local reviews, shown = {}, {}
+-- The status words of every front end, by the wire value of `outcome`.
+local OUTCOMES = {
+  closedByAgent = 'closed by the agent',
+  orphaned = 'dropped because the agent disconnected',
+  shutDown = 'rejected because the companion was shutting down',
+}
+-- How long to look for the agent's write after a change was accepted.
+local WRITE_TIMEOUT_MS = 10000
 
+--- A review as in `review/list`.
+---@class alongside.Review
+---@field id integer
+---@field path string
+---@field agent string
+---@field agentVersion? string
+---@field revision integer
+---@field size { added: integer, removed: integer }
+---@field conflicts integer
+
+--- A review as in `review/get`.
+---@class alongside.FullReview: alongside.Review
+---@field base? string
+---@field proposal string
+---@field draft string
+---@field hunks { draft: { start?: integer, count: integer } }[]
+---@field notes string[]
+
+---@class alongside.View
+---@field id integer
+---@field base string
+---@field proposal string
+---@field draft string the draft that the companion has
+---@field tab integer
+---@field file integer the buffer with the base
+---@field buffer integer the buffer with the draft
+---@field sharing integer how many edits the companion has not confirmed
+---@field is_stale? boolean whether an update came while there were unconfirmed edits
+---@field is_written? boolean whether the user accepted by writing
+---@field is_closed? boolean
+
+-- Both by id.
+---@type table<integer, alongside.Review?>
+local reviews = {}
+---@type table<integer, alongside.View?>
+local shown = {}
+
+---@param message string
+---@param level? integer
 local function notify(message, level)
   require('alongside').notify(message, level)
 end
 
-local function short(path)
+---@param path string
+---@return string
+local function display_name(path)
   return vim.fn.fnamemodify(path, ':~:.')
 end
 
---- The reviews that wait, oldest first.
-function M.waiting()
-  local list = vim.tbl_values(reviews)
+--- The pending reviews, oldest first.
+---@return alongside.Review[]
+function M.pending()
+  local list = vim.tbl_values(reviews) ---@type alongside.Review[]
   table.sort(list, function(one, other)
     return one.id < other.id
   end)
   return list
 end
 
+---@param review alongside.Review
+---@return string
 local function describe(review)
   local conflicts = review.conflicts > 0 and (', conflicts: ' .. review.conflicts) or ''
-  return ('%s (+%d −%d%s), %s'):format(short(review.path), review.size.added, review.size.removed, conflicts, review.agent)
-end
-
-local function same(one, other)
-  return vim.deep_equal(one, other)
+  return ('%s (+%d −%d%s), %s'):format(
+    display_name(review.path),
+    review.size.added,
+    review.size.removed,
+    conflicts,
+    bridge.agent_name(review.agent, review.agentVersion)
+  )
 end
 
 --- What would be accepted now.
+---@param view alongside.View
+---@return string
 local function draft_of(view)
   local lines = vim.api.nvim_buf_get_lines(view.buffer, 0, -1, true)
   local base, proposal = text.split(view.base), text.split(view.proposal)
-  -- All hunks are rejected: then the ends of lines and of the file are the file's too.
-  if same(lines, base) and not same(lines, proposal) then
+  -- With every hunk rejected, the line endings and the end of the file are the file's too.
+  if vim.deep_equal(lines, base) and not vim.deep_equal(lines, proposal) then
     return view.base
   end
   return text.of(view.buffer)
 end
 
---- Lets the companion know the draft, so that it counts when the person says yes in the agent's terminal.
+---@type fun(view: alongside.View)
+local reload
+
+--- Sends the draft, so that it is what gets accepted in the agent's terminal too.
+---@param view alongside.View
 local function share(view)
   local draft = draft_of(view)
-  if view.over or draft == view.draft then
+  if view.is_closed or draft == view.draft then
     return
   end
   view.draft, view.sharing = draft, view.sharing + 1
   bridge.request('review/edit', { review = view.id, content = draft }, function()
     view.sharing = view.sharing - 1
+    if view.sharing == 0 and view.is_stale then
+      reload(view)
+    end
   end)
 end
 
---- Takes in what somebody else did to the review.
-local function reload(view)
-  if view.over or view.sharing > 0 or vim.bo[view.buffer].modified and view.draft ~= draft_of(view) then
+--- Shows what another front end, the agent or a change of the file did to the review.
+function reload(view)
+  if view.is_closed then
+    return
+  end
+  -- Unconfirmed edits come after it; their response leads here again.
+  view.is_stale = true
+  if view.sharing > 0 or vim.bo[view.buffer].modified and view.draft ~= draft_of(view) then
     return
   end
   bridge.request('review/get', { review = view.id }, function(error, review)
-    if error or view.over or view.sharing > 0 then
+    if error or view.is_closed or view.sharing > 0 then
       return
     end
-    view.base, view.proposal = review.base or '', review.proposal
+    view.is_stale, view.base, view.proposal = false, review.base or '', review.proposal
     if review.draft ~= draft_of(view) then
       text.put(view.buffer, review.draft)
     end
@@ -77,9 +143,10 @@ local function reload(view)
   end)
 end
 
---- Closes what shows a review.
+--- Closes the diff tab of a review.
+---@param view alongside.View
 local function hide(view)
-  view.over, shown[view.id] = true, nil
+  view.is_closed, shown[view.id] = true, nil
   for _, buffer in ipairs({ view.buffer, view.file }) do
     if vim.api.nvim_buf_is_valid(buffer) then
       vim.api.nvim_buf_delete(buffer, { force = true })
@@ -87,7 +154,9 @@ local function hide(view)
   end
 end
 
---- The view in the current tab, or of a review.
+--- The view of a review, or the one in the current tab.
+---@param id? integer
+---@return alongside.View?
 local function view_of(id)
   if id then
     return shown[id]
@@ -100,6 +169,9 @@ local function view_of(id)
   end
 end
 
+---@param method 'review/accept'|'review/reject'
+---@param view alongside.View
+---@param params table
 local function decide(method, view, params)
   params.review = view.id
   bridge.request(method, params, function(error)
@@ -112,16 +184,19 @@ local function decide(method, view, params)
   end)
 end
 
---- Accepts the change in this tab, as it stands. `insist` accepts even an emptied text.
-function M.accept(id, insist)
+--- Accepts the draft of a review, or of the one in this tab.
+---@param id? integer
+---@param even_if_empty? boolean
+function M.accept(id, even_if_empty)
   local view = view_of(id)
   if not view then
     return notify('no change is open here; run :AlongsideReview')
   end
-  decide('review/accept', view, { content = draft_of(view), evenIfEmpty = insist or nil })
+  decide('review/accept', view, { content = draft_of(view), evenIfEmpty = even_if_empty or nil })
 end
 
---- Rejects the change in this tab.
+--- Rejects a review, or the one in this tab.
+---@param id? integer
 function M.reject(id)
   local view = view_of(id)
   if not view then
@@ -130,29 +205,42 @@ function M.reject(id)
   decide('review/reject', view, {})
 end
 
---- Takes or leaves the hunk under the cursor, and goes to the next.
-local function settle_hunk(take)
-  if not take then
+--- Accepts or rejects the hunk under the cursor and goes to the next.
+---@param accept boolean
+local function decide_hunk(accept)
+  if not accept then
     pcall(vim.cmd.diffget)
   end
   pcall(vim.cmd.normal, { ']c', bang = true })
 end
 
+---@param buffer integer
 local function map_keys(buffer)
   local keys = require('alongside').options().keys
-  local actions = {
-    accept_hunk = { 'Accept this hunk', function() settle_hunk(true) end },
-    reject_hunk = { 'Reject this hunk', function() settle_hunk(false) end },
-    accept = { 'Accept the change', function() M.accept() end },
-    reject = { 'Reject the change', function() M.reject() end },
-  }
-  for name, action in pairs(actions) do
+  local function map(name, description, action)
     if keys and keys[name] then
-      vim.keymap.set('n', keys[name], action[2], { buffer = buffer, desc = action[1] })
+      vim.keymap.set('n', keys[name], action, { buffer = buffer, desc = description })
     end
   end
+  map('accept_hunk', 'Accept this hunk', function()
+    decide_hunk(true)
+  end)
+  map('reject_hunk', 'Reject this hunk', function()
+    decide_hunk(false)
+  end)
+  map('accept', 'Accept the change', function()
+    M.accept()
+  end)
+  map('reject', 'Reject the change', function()
+    M.reject()
+  end)
 end
 
+---@param name string
+---@param kind 'nofile'|'acwrite'
+---@param content string
+---@param syntax string
+---@return integer
 local function new_buffer(name, kind, content, syntax)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buffer, name)
@@ -164,25 +252,26 @@ local function new_buffer(name, kind, content, syntax)
   return buffer
 end
 
---- The proposal: editable, accepted by writing it, rejected by closing it.
-local function watch_proposal(view)
+--- Writing the draft accepts the change, closing it rejects it.
+---@param view alongside.View
+local function watch_draft(view)
   local function on(event, action)
     vim.api.nvim_create_autocmd(event, { buffer = view.buffer, callback = action })
   end
   on('BufWriteCmd', function()
     vim.bo[view.buffer].modified = false
-    view.written = true
+    view.is_written = true
     M.accept(view.id)
   end)
   on({ 'TextChanged', 'InsertLeave' }, function()
-    view.written = false
+    view.is_written = false
     share(view)
   end)
   on('BufWipeout', function()
-    if view.over or vim.v.exiting ~= vim.NIL then
+    if view.is_closed or vim.v.exiting ~= vim.NIL then
       return
     end
-    if not view.written then
+    if not view.is_written then
       decide('review/reject', view, {})
     end
     vim.schedule(function()
@@ -191,15 +280,23 @@ local function watch_proposal(view)
   end)
 end
 
+---@param review alongside.FullReview
 local function show(review)
   local syntax = vim.filetype.match({ filename = review.path }) or ''
-  local view = { id = review.id, base = review.base or '', proposal = review.proposal, draft = review.draft, sharing = 0 }
   local name = 'alongside://' .. review.id .. review.path
   vim.cmd.tabnew()
   local empty = vim.api.nvim_get_current_buf()
-  view.tab = vim.api.nvim_get_current_tabpage()
-  view.file = new_buffer(name .. ' (file)', 'nofile', view.base, syntax)
-  view.buffer = new_buffer(name, 'acwrite', review.draft, syntax)
+  ---@type alongside.View
+  local view = {
+    id = review.id,
+    base = review.base or '',
+    proposal = review.proposal,
+    draft = review.draft,
+    tab = vim.api.nvim_get_current_tabpage(),
+    file = new_buffer(name .. ' (file)', 'nofile', review.base or '', syntax),
+    buffer = new_buffer(name, 'acwrite', review.draft, syntax),
+    sharing = 0,
+  }
   vim.bo[view.file].modifiable = false
   vim.api.nvim_win_set_buf(0, view.file)
   vim.api.nvim_buf_delete(empty, { force = true })
@@ -212,44 +309,54 @@ local function show(review)
   end
   shown[view.id] = view
   map_keys(view.buffer)
-  watch_proposal(view)
+  watch_draft(view)
   for _, note in ipairs(review.notes) do
     notify(note)
   end
 end
 
---- Shows a review in a tab of its own.
+--- Opens a review in a diff tab.
+---@param id integer
 function M.open(id)
-  if shown[id] then
-    return vim.api.nvim_set_current_tabpage(shown[id].tab)
+  local function switch_to()
+    local view = shown[id]
+    if view then
+      vim.api.nvim_set_current_tabpage(view.tab)
+    end
+    return view ~= nil
+  end
+  if switch_to() then
+    return
   end
   bridge.request('review/get', { review = id }, function(error, review)
     if error then
       return notify(error.message, vim.log.levels.WARN)
     end
-    -- Asked for twice, before the first answer.
-    if shown[id] then
-      return vim.api.nvim_set_current_tabpage(shown[id].tab)
+    -- Perhaps opened a second time before the first response.
+    if not switch_to() then
+      show(review)
     end
-    show(review)
   end)
 end
 
---- Shows the review that waits, or a list if there are several.
+--- Opens a review, or the only pending one, or asks which one.
+---@param id? integer
 function M.choose(id)
-  local waiting = M.waiting()
-  if id or #waiting == 1 then
-    return M.open(id or waiting[1].id)
-  end
-  if #waiting == 0 then
+  local pending = M.pending()
+  local first = pending[1]
+  if id then
+    return M.open(id)
+  elseif not first then
     return notify('no pending changes')
+  elseif #pending == 1 then
+    return M.open(first.id)
   end
-  vim.ui.select(waiting, { prompt = 'Pending changes', format_item = describe }, function(review)
+  vim.ui.select(pending, { prompt = 'Pending changes', format_item = describe }, function(review)
     return review and M.open(review.id)
   end)
 end
 
---- Asks again for all that waits: after a restart, and when notifications were missed.
+--- Fetches all pending reviews: after a restart, and when notifications were missed.
 function M.refresh()
   bridge.request('review/list', nil, function(error, list)
     if error then
@@ -270,9 +377,11 @@ function M.refresh()
   end)
 end
 
---- Shows in open windows what the agent has written, once it has.
+--- Reloads the buffer of a file once the agent has written it.
+---@param path string
 local function watch_file(path)
   local buffer = vim.fn.bufnr('^' .. vim.fn.escape(path, '*?[]{}\\,~$^') .. '$')
+  ---@diagnostic disable-next-line: undefined-field
   local watcher = buffer > 0 and vim.uv.new_fs_event()
   if not watcher then
     return
@@ -282,15 +391,19 @@ local function watch_file(path)
       watcher:close()
     end
   end
-  watcher:start(vim.fs.dirname(path), {}, vim.schedule_wrap(function()
-    if vim.api.nvim_buf_is_valid(buffer) and not vim.bo[buffer].modified then
-      vim.cmd.checktime(buffer)
-    end
-  end))
-  vim.defer_fn(stop, 10000)
+  watcher:start(
+    vim.fs.dirname(path),
+    {},
+    vim.schedule_wrap(function()
+      if vim.api.nvim_buf_is_valid(buffer) and not vim.bo[buffer].modified then
+        vim.cmd.checktime(buffer)
+      end
+    end)
+  )
+  vim.defer_fn(stop, WRITE_TIMEOUT_MS)
 end
 
---- Hears of reviews.
+--- Follows the companion's notifications about reviews.
 function M.listen()
   bridge.on('review/opened', function(review)
     reviews[review.id] = review
@@ -309,6 +422,7 @@ function M.listen()
       reload(shown[edited.review])
     end
   end)
+  -- Follows `review/changed`, which reloads the view.
   bridge.on('review/rebased', function(rebased)
     if rebased.conflicts > 0 then
       notify('the file changed in the same place as a pending change; check the draft', vim.log.levels.WARN)
@@ -323,7 +437,7 @@ function M.listen()
     if closed.outcome == 'accepted' then
       watch_file(closed.path)
     end
-    notify(short(closed.path) .. ': ' .. closed.outcome:gsub('%u', ' %0'):lower())
+    notify(display_name(closed.path) .. ': ' .. (OUTCOMES[closed.outcome] or closed.outcome))
     require('alongside.statusline').changed()
   end)
   bridge.on('resync', M.refresh)

@@ -1,22 +1,23 @@
---- What a statusline shows: how many changes wait, and for which agents.
+--- The number of pending changes, or the connected agents, for a statusline.
 local M = {}
 
+---@return string
 function M.text()
   local bridge = require('alongside.bridge')
   if not bridge.welcome then
     return ''
   end
-  local waiting = #require('alongside.reviews').waiting()
-  if waiting > 0 then
-    return waiting == 1 and '1 change to review' or waiting .. ' changes to review'
+  local pending = #require('alongside.reviews').pending()
+  if pending > 0 then
+    return pending == 1 and '1 change to review' or pending .. ' changes to review'
   end
   local names = vim.tbl_map(function(agent)
-    return (agent.name:gsub('%%', '%%%%'))
+    return (bridge.agent_name(agent.name, agent.version):gsub('%%', '%%%%'))
   end, bridge.agents)
   return table.concat(names, ', ')
 end
 
---- Redraws, and tells everybody who wants to know (`User AlongsideChanged`).
+--- Redraws and triggers `User AlongsideChanged`.
 function M.changed()
   if vim.v.exiting == vim.NIL then
     vim.cmd.redrawstatus({ bang = true })

@@ -1,4 +1,4 @@
-//! Connecting to the events of a session, and finding it again when it has gone.
+//! Connecting to the event stream, and reopening a session after a restart of the daemon.
 
 use std::collections::BTreeMap;
 
@@ -65,25 +65,25 @@ impl EventStream {
             self.position.epoch.clone_from(&live.epoch);
         }
         self.phase = Phase::Open(Box::new(live));
-        // Whoever has handled everything so far knows by now which life its ids count in.
+        // A reader that has handled everything so far gets the epoch with this.
         self.ready
             .push_back((StreamItem::Connected, Some(self.position.clone())));
         if self.run.is_none() {
-            // Only for telling a restart from a session that was closed; a daemon that does not say is fine.
+            // Distinguishes a restart from a closed session; optional.
             self.run = self.session.client().run_id().await.ok().flatten();
         }
         Ok(())
     }
 
-    /// The session is not live. If the daemon has been restarted the session can be, with its history; if the daemon is the
-    /// same, somebody closed it or it died, and bringing it back is for a person to decide.
+    /// The session is not live. After a restart of the daemon, reopen it with its history. Otherwise it was closed or crashed, and the
+    /// user decides whether to reopen it.
     async fn reopen(&mut self, gone: DaemonError) -> Result<(), DaemonError> {
         let run = match self.session.client().run_id().await {
             Ok(run) => run,
             Err(error) if error.is_transient() => return self.failed(error),
             Err(_) => None,
         };
-        // A session that was never seen alive here is not ours to bring back.
+        // Do not reopen a session that this stream never saw live.
         if self.why_connect == "initial" || (run.is_some() && run == self.run) {
             return Err(gone);
         }
@@ -91,7 +91,7 @@ impl EventStream {
         Ok(())
     }
 
-    /// Loads the session in place of what was missed.
+    /// Loads the session to replace the missed events.
     pub(super) async fn resync(&mut self) -> Result<(), DaemonError> {
         let identity = self.session.client_id();
         let workspace = Some(self.session.workspace()).filter(|workspace| !workspace.is_empty());
@@ -101,7 +101,7 @@ impl EventStream {
             .await;
         let mut handle = match loaded {
             Ok(handle) => handle,
-            // The connection is not read meanwhile, so it is better given up than evicted.
+            // The connection is not read in the meantime; dropping it is better than being evicted.
             Err(error) => return self.failed(error),
         };
         self.session.take_identity(&handle);
@@ -117,12 +117,12 @@ impl EventStream {
         };
         self.why_connect = "state_resync";
         if live.is_none() {
-            // The session lives in another run of the daemon now.
+            // The session is live in another process of the daemon now.
             self.run = None;
         }
         let item = StreamItem::Rebuilt { reason, history };
         self.ready.push_back((item, Some(self.position.clone())));
-        // The ids of the open connection count in the same life: what comes twice will be dropped.
+        // The open connection has the same epoch: duplicates will be dropped.
         if let Some(mut live) = live.filter(|live| live.epoch.is_some() && live.epoch == self.position.epoch) {
             live.strange_epoch = false;
             live.held.clear();

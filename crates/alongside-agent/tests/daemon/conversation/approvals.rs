@@ -1,4 +1,4 @@
-//! Approvals and questions, whoever answers them.
+//! Permission requests and questions.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{closed, connected, open_approval, opened, request, resolved, settle,
 use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION};
 
 #[tokio::test]
-async fn an_approval_is_answered_with_the_chosen_option_on_the_route_of_the_session() {
+async fn selected_option_is_sent_to_the_session_route() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     open_approval(&daemon, &mut events).await;
@@ -33,7 +33,7 @@ async fn an_approval_is_answered_with_the_chosen_option_on_the_route_of_the_sess
 }
 
 #[tokio::test]
-async fn no_choice_a_refusal_and_a_stale_option_are_cancelled() {
+async fn missing_rejected_or_stale_option_is_cancelled() {
     for decision in [
         PermissionDecision::Cancel,
         PermissionDecision::select("cancel"),
@@ -51,7 +51,7 @@ async fn no_choice_a_refusal_and_a_stale_option_are_cancelled() {
 }
 
 #[tokio::test]
-async fn an_open_approval_holds_up_neither_the_events_nor_a_disconnect() {
+async fn open_request_blocks_neither_events_nor_disconnect() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     open_approval(&daemon, &mut events).await;
@@ -69,7 +69,7 @@ async fn an_open_approval_holds_up_neither_the_events_nor_a_disconnect() {
 }
 
 #[tokio::test]
-async fn a_disconnect_does_not_wait_for_a_vote_under_way() {
+async fn disconnect_does_not_wait_for_a_vote() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     open_approval(&daemon, &mut events).await;
@@ -113,7 +113,7 @@ async fn answers_to_questions_are_sent_with_the_vote() {
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_answered_is_said_so_and_not_answered() {
+async fn undisplayable_request_is_reported_and_left_open() {
     let daemon = FakeDaemon::start().await;
     let (_connection, mut events) = connected(&daemon).await;
     settle(&daemon, &mut events).await;
@@ -134,7 +134,7 @@ async fn a_request_that_cannot_be_answered_is_said_so_and_not_answered() {
 }
 
 #[tokio::test]
-async fn an_approval_whose_answer_could_not_be_sent_stays_open() {
+async fn request_stays_open_if_response_fails() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     open_approval(&daemon, &mut events).await;
@@ -147,7 +147,7 @@ async fn an_approval_whose_answer_could_not_be_sent_stays_open() {
 }
 
 #[tokio::test]
-async fn an_approval_that_somebody_else_answered_closes() {
+async fn request_resolved_by_another_client_closes() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     open_approval(&daemon, &mut events).await;
@@ -161,7 +161,7 @@ async fn an_approval_that_somebody_else_answered_closes() {
 }
 
 #[tokio::test]
-async fn a_vote_that_comes_too_late_closes_the_approval() {
+async fn late_vote_closes_the_request() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     open_approval(&daemon, &mut events).await;
@@ -179,7 +179,7 @@ async fn a_vote_that_comes_too_late_closes_the_approval() {
 }
 
 #[tokio::test]
-async fn approvals_that_were_missed_open_only_if_they_still_wait() {
+async fn missed_request_opens_only_if_unresolved() {
     let daemon = FakeDaemon::start().await;
     daemon.publish("permission_request", &request("answered"));
     daemon.publish("permission_resolved", &resolved("answered", "client_9"));

@@ -12,7 +12,7 @@ use super::{connected, last_event_id, opened, options, request, settle, until};
 use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION, WORKSPACE, chunk};
 
 #[tokio::test]
-async fn connecting_enters_a_session_and_forwards_its_updates() {
+async fn connecting_opens_a_session_and_forwards_updates() {
     let daemon = FakeDaemon::start().await;
     daemon.say("before anyone listened");
     let (connection, mut events) = Chat::new();
@@ -28,7 +28,7 @@ async fn connecting_enters_a_session_and_forwards_its_updates() {
 }
 
 #[tokio::test]
-async fn two_connects_at_once_leave_one_session_and_orphan_none() {
+async fn concurrent_connects_leave_one_session() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = Chat::new();
     let (first, second) = tokio::join!(
@@ -48,7 +48,7 @@ async fn two_connects_at_once_leave_one_session_and_orphan_none() {
 }
 
 #[tokio::test]
-async fn a_connect_after_one_that_failed_succeeds() {
+async fn connect_after_a_failed_one_succeeds() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("GET /capabilities", Reply::json(401, &json!({"error": "Unauthorized"})));
     let (connection, _events) = Chat::new();
@@ -62,7 +62,7 @@ async fn a_connect_after_one_that_failed_succeeds() {
 }
 
 #[tokio::test]
-async fn without_a_session_cancelling_is_nothing_and_the_rest_is_refused() {
+async fn commands_without_session_are_refused_except_cancel() {
     let (connection, _events) = Chat::new();
     connection.cancel().await.unwrap();
     assert!(matches!(
@@ -74,7 +74,7 @@ async fn without_a_session_cancelling_is_nothing_and_the_rest_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_comes_late_finds_the_open_approval_and_the_history() {
+async fn late_client_gets_history_and_open_request() {
     let daemon = FakeDaemon::start().await;
     daemon.with(|state| {
         state.attached = true;
@@ -113,7 +113,7 @@ async fn whoever_comes_late_finds_the_open_approval_and_the_history() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_works_elsewhere_is_refused_before_a_session_is_made() {
+async fn daemon_for_another_workspace_is_refused_early() {
     let daemon = FakeDaemon::start().await;
     let (connection, _events) = Chat::new();
     let elsewhere = DaemonOptions {
@@ -137,7 +137,7 @@ async fn a_daemon_that_works_elsewhere_is_refused_before_a_session_is_made() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_lacks_something_is_refused_by_its_name() {
+async fn daemon_without_required_feature_is_refused() {
     let daemon = FakeDaemon::start().await;
     daemon.with(|state| state.features.retain(|feature| feature != "session_permission_vote"));
     let (connection, _events) = Chat::new();
@@ -149,7 +149,7 @@ async fn a_daemon_that_lacks_something_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn another_session_takes_the_place_of_this_one() {
+async fn opening_a_session_replaces_the_current_one() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     connection.execute(AgentCommand::NewSession).await.unwrap();
@@ -170,7 +170,7 @@ async fn another_session_takes_the_place_of_this_one() {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_page_by_page() {
+async fn sessions_are_listed_in_pages() {
     let daemon = FakeDaemon::start().await;
     let (connection, _events) = connected(&daemon).await;
     let list = async |cursor: Option<&str>| {
@@ -204,7 +204,7 @@ async fn sessions_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn files_are_found_where_the_session_works() {
+async fn files_are_searched_in_the_session_workspace() {
     let daemon = FakeDaemon::start().await;
     let (connection, _events) = connected(&daemon).await;
     let found = json!({"matches": ["deep/domain.rs", "src/Main.rs"], "truncated": false});
@@ -238,7 +238,7 @@ async fn files_are_found_where_the_session_works() {
 }
 
 #[tokio::test]
-async fn nothing_secret_is_in_what_is_told_or_logged() {
+async fn events_and_errors_contain_no_secret() {
     let daemon = FakeDaemon::start().await;
     let leak = json!({"error": "bad token s3cret-token", "code": "x"});
     let options = DaemonOptions {
@@ -267,7 +267,7 @@ async fn nothing_secret_is_in_what_is_told_or_logged() {
 }
 
 #[test]
-fn only_addresses_of_this_machine_are_connected_to() {
+fn only_loopback_addresses_are_accepted() {
     for (url, expected) in [
         ("file:///tmp/socket", "must use http or https"),
         ("http://user:password@127.0.0.1:4170", "must not contain credentials"),

@@ -11,7 +11,7 @@ use super::{connected, last_event_id, open_approval, options, settle, until};
 use crate::fake::{FakeDaemon, Reply, SESSION, chunk};
 
 #[tokio::test]
-async fn the_death_of_the_session_is_told_once_with_a_way_back() {
+async fn session_exit_is_reported_once_with_reopen() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     daemon.publish("session_died", &json!({"sessionId": SESSION, "reason": "agent exited"}));
@@ -28,7 +28,7 @@ async fn the_death_of_the_session_is_told_once_with_a_way_back() {
 }
 
 #[tokio::test]
-async fn a_session_that_somebody_closed_is_told_as_closed() {
+async fn closed_session_is_reported_as_closed() {
     let daemon = FakeDaemon::start().await;
     let (_connection, mut events) = connected(&daemon).await;
     daemon.publish(
@@ -46,7 +46,7 @@ async fn a_session_that_somebody_closed_is_told_as_closed() {
 }
 
 #[tokio::test]
-async fn the_death_of_another_session_is_ignored() {
+async fn exit_of_another_session_is_ignored() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     daemon.publish("session_died", &json!({"sessionId": "another", "reason": "x"}));
@@ -57,7 +57,7 @@ async fn the_death_of_another_session_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_cut_is_told_and_mended_with_the_last_event_id() {
+async fn lost_connection_resumes_with_last_event_id() {
     let daemon = FakeDaemon::start().await;
     daemon.say("one");
     daemon.with(|state| state.cuts.push_back(Some(2000)));
@@ -117,7 +117,7 @@ async fn lost_events_are_replaced_by_the_history() {
 }
 
 #[tokio::test]
-async fn events_that_fail_are_told_as_such() {
+async fn unauthorized_event_stream_disconnects() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("/events", Reply::json(401, &json!({"error": "Unauthorized"})));
     let (connection, mut events) = Chat::new();
@@ -134,7 +134,7 @@ async fn events_that_fail_are_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_restarted_daemon_is_put_into_the_mode_again_that_it_has_forgotten() {
+async fn mode_is_restored_after_daemon_restart() {
     let daemon = FakeDaemon::start().await;
     let (_connection, mut events) = connected(&daemon).await;
     let changed = json!({"sessionId": SESSION, "previous": "auto", "next": "default", "persisted": false});
@@ -144,7 +144,7 @@ async fn a_restarted_daemon_is_put_into_the_mode_again_that_it_has_forgotten() {
     let request = daemon.wait_for_request("/approval-mode").await;
     assert_eq!(request.body["mode"], "default");
     until(&mut events, |event| matches!(event, AgentEvent::HistoryEnd)).await;
-    // If that fails, a person has to know: they may not be asked any more.
+    // If that fails, the user must know: the daemon may no longer ask.
     daemon.publish("approval_mode_changed", &changed);
     until(&mut events, |event| matches!(event, AgentEvent::ModeChanged { .. })).await;
     daemon.reply("/approval-mode", Reply::json(500, &json!({"error": "no"})));
@@ -157,7 +157,7 @@ async fn a_restarted_daemon_is_put_into_the_mode_again_that_it_has_forgotten() {
 }
 
 #[tokio::test]
-async fn an_old_session_begins_in_the_mode_that_was_asked_for_unless_others_are_in_it() {
+async fn loaded_session_gets_mode_unless_shared() {
     let daemon = FakeDaemon::start().await;
     let (connection, _events) = Chat::new();
     let open = || DaemonOptions {

@@ -8,7 +8,7 @@ use super::{connected, request, settle, until};
 use crate::fake::{CLIENT, FakeDaemon, Reply, SESSION, chunk};
 
 #[tokio::test]
-async fn prompts_go_to_the_session_and_their_end_comes_back() {
+async fn prompt_is_sent_and_its_end_reported() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     let picture = ContentBlock::Image {
@@ -45,7 +45,7 @@ async fn prompts_go_to_the_session_and_their_end_comes_back() {
 }
 
 #[tokio::test]
-async fn our_own_words_are_told_once_and_never_as_an_answer() {
+async fn prompt_echo_is_not_repeated() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     let echo = |prompt: &str, by: &str| {
@@ -98,7 +98,7 @@ async fn cancel_and_switches_go_to_the_session() {
 }
 
 #[tokio::test]
-async fn a_second_cancel_does_not_hit_the_next_turn() {
+async fn second_cancel_spares_the_next_turn() {
     let daemon = FakeDaemon::start().await;
     let (connection, mut events) = connected(&daemon).await;
     let started = |prompt: &str| daemon.publish("pending_prompt_started", &json!({"promptId": prompt, "text": "x"}));
@@ -119,7 +119,7 @@ async fn a_second_cancel_does_not_hit_the_next_turn() {
 }
 
 #[tokio::test]
-async fn the_card_of_a_tool_holds_what_the_approval_said() {
+async fn tool_card_includes_request_details() {
     let daemon = FakeDaemon::start().await;
     let (_connection, mut events) = connected(&daemon).await;
     settle(&daemon, &mut events).await;
@@ -143,7 +143,7 @@ async fn the_card_of_a_tool_holds_what_the_approval_said() {
 }
 
 #[tokio::test]
-async fn what_is_not_known_is_not_shown_and_what_cannot_be_shown_is_said() {
+async fn unknown_events_are_hidden_or_noticed() {
     let daemon = FakeDaemon::start().await;
     let (_connection, mut events) = connected(&daemon).await;
     settle(&daemon, &mut events).await;
@@ -159,4 +159,21 @@ async fn what_is_not_known_is_not_shown_and_what_cannot_be_shown_is_said() {
         &json!({"sessionId": SESSION, "update": {"sessionUpdate": "tool_call"}}),
     );
     assert_eq!(settle(&daemon, &mut events).await.len(), 3);
+}
+
+#[tokio::test]
+async fn slow_reader_loses_nothing() {
+    let daemon = FakeDaemon::start().await;
+    let (_connection, mut events) = connected(&daemon).await;
+    // More than the queue of events holds.
+    for number in 0..6000 {
+        daemon.say(&format!("{number} "));
+    }
+    let told = settle(&daemon, &mut events).await;
+    let texts = told.iter().filter_map(|event| match event {
+        AgentEvent::AssistantChunk { content, .. } => content.as_text(),
+        _ => None,
+    });
+    let expected: Vec<String> = (0..6000).map(|number| format!("{number} ")).collect();
+    assert_eq!(texts.filter(|text| *text != "settled").collect::<Vec<_>>(), expected);
 }

@@ -245,7 +245,7 @@ impl FakeDaemon {
         self.publish("session_update", &chunk("agent_message_chunk", text))
     }
 
-    /// Starts anew, without the session, as a restarted daemon does.
+    /// Restarts. Without `live`, the session is only stored then.
     pub fn restart(&self, live: bool) {
         self.with(|state| {
             state.epoch = format!("{}'", state.epoch);

@@ -1,0 +1,72 @@
+-- Messages, restarts, and the end.
+local tests = {}
+
+function tests.lines_may_arrive_in_any_pieces()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  local words = {}
+  require('alongside.bridge').on('test', function(params)
+    words[#words + 1] = params.word
+  end)
+  local all = '{"method":"test","params":{"word":"one"}}\n\n{"method":"test","params":{"word":"two"}}\n'
+  for cut = 1, #all do
+    words = {}
+    fake.send_raw(all:sub(1, cut))
+    fake.send_raw(all:sub(cut + 1))
+    assert(table.concat(words, ' ') == 'one two', cut)
+  end
+end
+
+function tests.malformed_message_is_ignored()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  fake.send_raw('no json\n"a string"\n{"method":"unknown"}\n{"id":4711}\n')
+  assert(require('alongside.bridge').is_running())
+end
+
+function tests.companion_that_keeps_crashing_is_not_restarted()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  for _ = 1, 5 do
+    fake.exit(3)
+    assert(require('alongside.bridge').is_running())
+  end
+  fake.exit(3)
+  assert(not require('alongside.bridge').is_running() and fake.started() == 6)
+  assert(fake.has_notice('keeps crashing (exit code 3)') == 1, vim.inspect(fake.notices))
+end
+
+function tests.stopped_companion_stays_stopped()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  fake.exit(0)
+  assert(not require('alongside.bridge').is_running() and fake.started() == 1)
+  assert(fake.has_notice('the companion was stopped') == 1, vim.inspect(fake.notices))
+end
+
+function tests.exit_of_a_stopped_companion_leaves_the_next_one_alone()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  require('alongside').stop()
+  require('alongside').start()
+  fake.exit(0, 1)
+  assert(require('alongside.bridge').is_running() and #fake.notices == 0, vim.inspect(fake.notices))
+end
+
+function tests.requests_fail_when_the_companion_stops()
+  local fake = require('fake_companion')
+  fake.results.status = false
+  fake.open('a.txt', { 'text' })
+  local message
+  require('alongside.bridge').request('status', nil, function(error)
+    message = error and error.message
+  end)
+  require('alongside').stop()
+  assert(message == 'the companion has stopped', message)
+  require('alongside.bridge').request('status', nil, function(error)
+    message = error and error.message
+  end)
+  assert(message == 'the companion is not running; run :AlongsideStart', message)
+end
+
+return tests

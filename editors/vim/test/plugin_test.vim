@@ -1,0 +1,111 @@
+vim9script
+# The plugin with a fake companion.
+
+const COMPANION = expand('<sfile>:p:h') .. '/companion.sh'
+
+var directory = ''
+
+def Received(): list<dict<any>>
+  const file = directory .. '/received'
+  return filereadable(file) ? mapnew(readfile(file), (_, line) => json_decode(line)) : []
+enddef
+
+# The parameters of the notifications or requests of a method.
+def Params(method: string): list<dict<any>>
+  return Received()->filter((_, message) => message.method == method)->mapnew((_, message) => message.params)
+enddef
+
+# Waits until the condition holds; callbacks and timers run in the meantime.
+def WaitFor(Condition: func(): bool, what: string)
+  for _ in range(1000)
+    if Condition()
+      return
+    endif
+    sleep 10m
+  endfor
+  assert_report('never: ' .. what)
+enddef
+
+# Opens a file and starts the plugin.
+def Open(name: string, lines: list<string>)
+  directory = tempname()
+  mkdir(directory)
+  $ALONGSIDE_TEST = directory
+  g:alongside_command = COMPANION
+  writefile(lines, directory .. '/' .. name)
+  execute 'edit ' .. fnameescape(directory .. '/' .. name)
+  messages clear
+  AlongsideStart
+  WaitFor(() => !empty(Params('context/focus')), 'the plugin started')
+enddef
+
+def Messages(): string
+  return execute('messages')
+enddef
+
+def g:Test_typing_sends_the_buffer_once_after_a_pause()
+  Open('a.txt', ['text'])
+  for number in range(1, 50)
+    setline(1, 'text ' .. number)
+    doautocmd TextChangedI
+  endfor
+  WaitFor(() => !empty(Params('context/buffer')), 'the buffer was sent')
+  sleep 300m
+  assert_equal(['text 50' .. "\n"], Params('context/buffer')->mapnew((_, params) => params.text))
+enddef
+
+def g:Test_writing_reports_that_nothing_is_unsaved()
+  Open('a.txt', ['text'])
+  setline(1, 'other')
+  doautocmd TextChanged
+  WaitFor(() => len(Params('context/buffer')) == 1, 'the buffer was sent')
+  silent write
+  WaitFor(() => len(Params('context/buffer')) == 2, 'the save was reported')
+  assert_false(has_key(Params('context/buffer')[1], 'text'))
+enddef
+
+def g:Test_buffer_over_the_limit_is_reported_once_and_not_sent()
+  Open('large.txt', ['text'])
+  setline(1, 'small')
+  doautocmd TextChanged
+  WaitFor(() => len(Params('context/buffer')) == 1, 'the buffer was sent')
+  const line = repeat('0123456789abcde', 1024)
+  setline(1, repeat([line], 1100))
+  for _ in range(2)
+    doautocmd TextChanged
+    doautocmd BufWritePost
+  endfor
+  WaitFor(() => len(Params('context/buffer')) == 2, 'the companion knows that there is no text')
+  assert_false(has_key(Params('context/buffer')[1], 'text'))
+  assert_equal(1, count(Messages(), 'large.txt is larger than 16 MiB'), Messages())
+enddef
+
+def g:Test_selection_over_the_limit_is_cut_between_characters_and_reported_once()
+  Open('a.txt', [repeat('ü', 10000), 'end'])
+  normal! ggVG
+  doautocmd CursorMoved
+  doautocmd CursorMoved
+  WaitFor(() => has_key(Params('context/focus')[-1], 'selectedText'), 'the selection was sent')
+  execute "normal! \<Esc>"
+  assert_equal(repeat('ü', 8192), Params('context/focus')[-1].selectedText)
+  assert_equal(1, count(Messages(), 'the selection is longer than 16 KiB'), Messages())
+enddef
+
+def g:Test_log_has_the_stderr_of_the_companion()
+  Open('a.txt', ['text'])
+  AlongsideLog
+  WaitFor(() => getline(1, '$')->join()->stridx('a line for the log') >= 0, 'the line is in the log')
+  assert_equal('nofile', &buftype)
+enddef
+
+def g:Test_exit_of_a_stopped_companion_leaves_the_next_one_alone()
+  Open('a.txt', ['text'])
+  AlongsideStop
+  AlongsideStart
+  WaitFor(() => len(Params('hello')) == 2, 'the next companion started')
+  sleep 300m
+  const count = len(Params('context/focus'))
+  doautocmd CursorMoved
+  WaitFor(() => len(Params('context/focus')) > count, 'the next companion still receives updates')
+  assert_notmatch('was stopped', Messages())
+enddef
