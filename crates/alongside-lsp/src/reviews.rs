@@ -38,13 +38,13 @@ impl<B: Backend> LspFrontEnd<B> {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.fetch_review(review.id).await;
-                self.announce(&review, "proposed a change to");
+                self.announce(review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
                 let previous = self.reviews.get(&review.id).map(|review| review.summary.revision);
                 self.fetch_review(review.id).await;
                 if previous.is_some_and(|previous| previous < review.revision) {
-                    self.announce(&review, "revised its change to");
+                    self.announce(review, "revised its change to");
                 }
             }
             Notification::ReviewEdited(edited) => self.fetch_review(edited.review).await,
