@@ -96,7 +96,7 @@ impl RunningCompanion {
     /// Starts a companion and announces it.
     pub async fn start(options: Options) -> Result<Self> {
         let (editor, reconnect) = (options.pid, options.reconnect_grace);
-        let companion = tokio::task::spawn_blocking(|| open(&options))
+        let companion = tokio::task::spawn_blocking(move || open(&options))
             .await
             .context("cannot start the companion")??;
         let (server, token) = listen(&companion, reconnect).await?;

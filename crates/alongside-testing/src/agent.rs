@@ -1,5 +1,13 @@
-//! An ACP agent that does what its prompt says. A test program starts itself again as the agent: it has a test that calls [`run`] if
-//! [`VARIABLE`] is set.
+//! An ACP agent that does what its prompt says. A test program starts itself again as the agent:
+//!
+//! ```text
+//! #[test]
+//! fn agent() {
+//!     if std::env::var_os(alongside_testing::agent::VARIABLE).is_some() {
+//!         alongside_testing::agent::run();
+//!     }
+//! }
+//! ```
 
 use std::io::{BufRead, Lines, StdinLock, Write};
 
