@@ -16,6 +16,7 @@ use super::{Companion, chat, summaries};
 use crate::doctor;
 
 impl Backend for Companion {
+    #[expect(clippy::too_many_lines, reason = "one arm per request")]
     async fn handle(&self, front_end: &FrontEnd, request: Request) -> Result<Response, RequestError> {
         Ok(match request {
             Request::Hello(hello) => Response::Hello(self.welcome(&hello)),
