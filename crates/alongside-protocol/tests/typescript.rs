@@ -70,7 +70,7 @@ struct Generator {
 
 /// The serde attributes of a type, a variant or a field.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "the attributes of serde are independent")]
+#[expect(clippy::struct_excessive_bools, reason = "one per attribute")]
 struct Serde {
     rename: Option<String>,
     camel_case: bool,

@@ -183,6 +183,7 @@ fn card(id: &str, prompt_id: Option<String>, title: &str) -> AgentEvent {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one line per event")]
 fn any_event() -> impl Strategy<Value = Arc<AgentEvent>> {
     let prompt = prop_oneof![Just(None), "[ab]".prop_map(Some)];
     let text = "[a-zé\"\\\\ ]{0,6}";

@@ -68,8 +68,8 @@ pub(super) struct LocalAgent {
 
 impl State {
     /// Restores the chat from its journal.
-    pub(super) fn restore(path: PathBuf, writes: ChatWrites, disk: Arc<Writer>) -> Self {
-        let (mut journal, kept) = Journal::open(path, disk);
+    pub(super) fn restore(path: PathBuf, writes: ChatWrites, thread: Arc<Writer>) -> Self {
+        let (mut journal, kept) = Journal::open(path, thread);
         let mut log = Log::default();
         for event in kept.events {
             log.push(event);
