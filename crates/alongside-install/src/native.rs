@@ -1,4 +1,4 @@
-//! Neovim and Vim: a native package, which both load at their start without being told.
+//! Neovim and Vim: a native package, which both load at startup without configuration.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,13 @@ use super::plan::Plan;
 use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, plugins};
 use crate::detect::DetectedIde;
 
-/// Installs a native package.
 pub(super) struct Native<'a> {
     ide: DetectedIde,
     setting: &'a InstallContext<'a>,
     has_plugin: bool,
     package: Package,
     executable: Option<PathBuf>,
-    /// Neovim's data directory, where plugin managers keep their things.
+    /// Neovim's data directory, where plugin managers also install.
     base: PathBuf,
 }
 
@@ -51,7 +50,7 @@ impl<'a> Native<'a> {
         })
     }
 
-    /// A plugin for a newer editor fails in ways that nobody would guess the reason of.
+    /// In an editor that is too old, the plugin fails in confusing ways.
     fn version_remark(&self) -> Option<String> {
         let minimum = match self.ide {
             DetectedIde::Neovim => (0, 10),
@@ -71,7 +70,7 @@ impl<'a> Native<'a> {
         })
     }
 
-    /// The plugin calls this program by its name, and where that does not work by its place, which an update may change.
+    /// The plugin calls this program by name, and falls back to its recorded path, which an update may change.
     fn path_remark(&self) -> Option<String> {
         machine(self.setting).on_path("alongside").is_none().then(|| {
             format!(
@@ -81,7 +80,7 @@ impl<'a> Native<'a> {
         })
     }
 
-    /// lazy.nvim takes native packages off the list that Neovim loads, so its users must name ours.
+    /// lazy.nvim stops Neovim from loading native packages, so its users have to list ours.
     fn plugin_manager_remark(&self) -> Option<String> {
         let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
         is_lazy.then(|| {
@@ -133,7 +132,7 @@ impl Installer for Native<'_> {
     }
 }
 
-/// The first two numbers of a version: `NVIM v0.10.4`, `VIM - Vi IMproved 9.1 (2024 Jan 02, …)`.
+/// Major and minor version: `NVIM v0.10.4`, `VIM - Vi IMproved 9.1 (2024 Jan 02, …)`.
 fn version(printed: &str) -> Option<(u32, u32)> {
     printed.lines().next()?.split_whitespace().find_map(|word| {
         let (major, rest) = word.strip_prefix('v').unwrap_or(word).split_once('.')?;
@@ -152,7 +151,7 @@ mod tests {
     use alongside_discovery::Platform;
 
     #[test]
-    fn a_package_lands_where_each_editor_looks_on_each_kind_of_machine() {
+    fn package_is_installed_where_each_editor_looks() {
         let rows = [
             (
                 DetectedIde::Neovim,
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_without_the_plugin_says_so() {
+    fn build_without_plugin_reports_it() {
         let scene = Fixture::on(Platform::Unix);
         let setting = scene.setting();
         let installer = installer(DetectedIde::Neovim, &setting).unwrap();
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_as_the_editors_print_them() {
+    fn versions_are_parsed() {
         assert_eq!(version("NVIM v0.10.4\nBuild type: Release\n"), Some((0, 10)));
         assert_eq!(version("NVIM v0.12.0-dev-123+gabc\n"), Some((0, 12)));
         assert_eq!(version("VIM - Vi IMproved 9.0 (2022 Jun 28, compiled)\n"), Some((9, 0)));
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_that_is_too_old_is_named() {
+    fn old_editor_gets_a_remark() {
         let scene = Fixture::on(Platform::Unix)
             .with_plugin("neovim", "plugin/alongside.lua", "x")
             .with_program("nvim")
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn people_learn_what_would_keep_the_plugin_from_working() {
+    fn remarks_name_obstacles() {
         let scene = Fixture::on(Platform::Unix).with_plugin("neovim", "plugin/alongside.lua", "x");
         fs::create_dir_all(scene.home().join(".local/share/nvim/lazy/lazy.nvim")).unwrap();
         let setting = scene.setting();
