@@ -65,9 +65,10 @@ struct IdeInfo<'a> {
 impl Announcement {
     /// The number in a file name where agents expect the editor's PID.
     ///
-    /// Gemini CLI sorts live processes first, then by the larger number. So the most recently used companion uses its own
-    /// PID, and each of the others the time of its last use, which is never a live process and larger than any PID. If the
-    /// first one is killed, its PID is dead and smaller than the next one's number, so no file has to be rewritten.
+    /// Gemini CLI sorts live processes first, then by the larger number. So the most recently used companion uses its
+    /// own PID, and each of the others the time of its last use, which is never a live process and larger than any PID.
+    /// If the first one is killed, its PID is dead and smaller than the next one's number, so no file has to be
+    /// rewritten.
     pub(crate) fn number(&self, platform: Platform) -> u64 {
         match platform {
             _ if self.is_first => u64::from(self.pid),
@@ -203,8 +204,8 @@ pub(crate) mod tests {
         assert_eq!(gemini.get("ideName"), None);
     }
 
-    /// Difference 5 and difference 24: the token and `ideInfo` are always written, though drafts and official extensions
-    /// omit them; without `ideInfo` an unknown editor is "not supported".
+    /// Difference 5 and difference 24: the token and `ideInfo` are always written, though drafts and official
+    /// extensions omit them; without `ideInfo` an unknown editor is "not supported".
     #[test]
     fn token_and_identity_are_in_every_file() {
         for (agent, file) in [(AgentKind::Gemini, 0), (AgentKind::Qwen, 0), (AgentKind::Qwen, 1)] {

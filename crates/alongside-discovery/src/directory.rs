@@ -1,8 +1,8 @@
 //! A directory that other users cannot tamper with, and atomic file replacement in it.
 //!
-//! `/tmp` is shared: another user may have created `/tmp/gemini` first, or planted a symlink there, to read the token or to
-//! make us overwrite a file. So each directory under the base is opened without following symlinks, checked through its
-//! handle, and only used through that handle: there is no gap between check and use.
+//! `/tmp` is shared: another user may have created `/tmp/gemini` first, or planted a symlink there, to read the token
+//! or to make us overwrite a file. So each directory under the base is opened without following symlinks, checked
+//! through its handle, and only used through that handle: there is no gap between check and use.
 
 use std::fs::File;
 use std::io::{self, Write};

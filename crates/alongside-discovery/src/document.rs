@@ -1,7 +1,7 @@
 //! A discovery file as an agent sees it: arbitrary JSON.
 //!
-//! The agents validate almost nothing: a port may be a string, a key may be missing, a value may have any type. What matters
-//! is how JavaScript treats it, which is what these accessors implement.
+//! The agents validate almost nothing: a port may be a string, a key may be missing, a value may have any type. What
+//! matters is how JavaScript treats it, which is what these accessors implement.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};

@@ -1,8 +1,8 @@
 //! Reads one variable from a `.env` file the way Qwen Code does.
 //!
-//! Qwen Code looks for `QWEN_HOME` in two such files before it knows its own home, using the `dotenv` package: an optional
-//! `export`, `NAME=value` or `NAME: value`, three kinds of quotes that may span lines, `#` for comments, and the last
-//! assignment wins.
+//! Qwen Code looks for `QWEN_HOME` in two such files before it knows its own home, using the `dotenv` package: an
+//! optional `export`, `NAME=value` or `NAME: value`, three kinds of quotes that may span lines, `#` for comments, and
+//! the last assignment wins.
 
 /// The value of `name` in `source`; `None` if it is unset or empty there.
 pub(crate) fn value_of(source: &str, name: &str) -> Option<String> {

@@ -32,8 +32,8 @@ pub struct DiscoveryFiles {
 impl DiscoveryFiles {
     /// Writes every dialect's files. Call this once the port is open.
     ///
-    /// A file that cannot be written is a [problem](Self::problems) and does not stop the others; it is an error only if
-    /// none can be written.
+    /// A file that cannot be written is a [problem](Self::problems) and does not stop the others; it is an error only
+    /// if none can be written.
     pub fn write(environment: &Environment, announcement: &Announcement) -> Result<Self, DiscoveryError> {
         let mut files = Self {
             environment: environment.clone(),
@@ -45,8 +45,8 @@ impl DiscoveryFiles {
         Ok(files)
     }
 
-    /// Rewrites all files: after the workspace folders changed, after a file was [deleted](Self::missing), or after another
-    /// companion became the most recently used one.
+    /// Rewrites all files: after the workspace folders changed, after a file was [deleted](Self::missing), or after
+    /// another companion became the most recently used one.
     pub fn rewrite(&mut self, announcement: &Announcement) -> Result<(), DiscoveryError> {
         let before = std::mem::take(&mut self.written);
         let old_token = std::mem::replace(&mut self.token, announcement.token.clone());

@@ -1,8 +1,8 @@
 //! When a companion was last used, as a number that both agents sort by.
 //!
 //! Of several companions that an agent could find, it should find the most recently used one. Neither agent implements
-//! that rule, but each sorts files by something we control: Qwen Code by the file's mtime, Gemini CLI by the number in its
-//! name.
+//! that rule, but each sorts files by something we control: Qwen Code by the file's mtime, Gemini CLI by the number in
+//! its name.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,8 +32,8 @@ impl LastUse {
         UNIX_EPOCH + Duration::from_millis(self.0)
     }
 
-    /// The number in a file name, which Gemini CLI sorts by. Gemini CLI treats it as the PID of a dead process: no PID is as
-    /// large as the seconds since 1970, or even half of them.
+    /// The number in a file name, which Gemini CLI sorts by. Gemini CLI treats it as the PID of a dead process: no PID
+    /// is as large as the seconds since 1970, or even half of them.
     pub(crate) fn as_dead_process(self) -> u64 {
         self.0 / 1000
     }

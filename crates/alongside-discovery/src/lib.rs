@@ -1,13 +1,13 @@
 //! How agents find the companion.
 //!
 //! Gemini CLI and Qwen Code read small JSON files in well-known directories. This crate writes those files, keeps them
-//! up to date and removes them again. It also simulates each agent's lookup, so that `alongside doctor` can explain why an
-//! agent finds nothing.
+//! up to date and removes them again. It also simulates each agent's lookup, so that `alongside doctor` can explain why
+//! an agent finds nothing.
 //!
 //! - [`Environment`] is a snapshot of everything the rules depend on; no rule reads the process environment directly.
-//! - [`Announcement`] is the content to publish and [`DiscoveryFiles`] the files that publish it. [`sweep()`] removes files
-//!   left by a crash, [`LastUse`] orders several companions, and [`terminal_environment`] publishes the same content as
-//!   environment variables.
+//! - [`Announcement`] is the content to publish and [`DiscoveryFiles`] the files that publish it. [`sweep()`] removes
+//!   files left by a crash, [`LastUse`] orders several companions, and [`terminal_environment`] publishes the same
+//!   content as environment variables.
 //! - [`process`] inspects the process tree.
 //! - [`lookup`] is the agents' side.
 //!

@@ -1,7 +1,7 @@
 //! The functions of Node's `path` module that the lookup rules depend on.
 //!
-//! Both agents are Node programs. How they normalize, resolve and compare paths decides whether they connect, so those steps
-//! are reimplemented here exactly.
+//! Both agents are Node programs. How they normalize, resolve and compare paths decides whether they connect, so those
+//! steps are reimplemented here exactly.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,12 +1,12 @@
 //! Removal of discovery files left by a crash.
 //!
-//! Gemini CLI never removes a discovery file; a stale file whose PID was reused sorts first and hides a running companion. So
-//! each companion sweeps at startup. It only touches files that have our mark, belong to our user and were written on this
-//! machine, and removes one if
+//! Gemini CLI never removes a discovery file; a stale file whose PID was reused sorts first and hides a running
+//! companion. So each companion sweeps at startup. It only touches files that have our mark, belong to our user and
+//! were written on this machine, and removes one if
 //!
 //! - the companion that wrote it is dead, or
-//! - the status is unclear (the PID now belongs to another user's process or to one started after the file was written, or
-//!   the editor is dead) *and* nothing is listening on the port.
+//! - the status is unclear (the PID now belongs to another user's process or to one started after the file was written,
+//!   or the editor is dead) *and* nothing is listening on the port.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -105,8 +105,8 @@ fn is_leftover(
     is_doubtful && !somebody_listens(&document)
 }
 
-/// Whether every directory under the base belongs to us. In another user's directory, a path may point to a different file
-/// at any moment.
+/// Whether every directory under the base belongs to us. In another user's directory, a path may point to a different
+/// file at any moment.
 fn is_our_directory(environment: &Environment, rule: &FileRule) -> bool {
     let mut path = place::base(environment, rule);
     rule.directories.iter().all(|name| {

@@ -1,8 +1,8 @@
 //! Settings that make agents connect to editors automatically.
 //!
-//! An agent looks for a companion only if its settings say so, which is not the default: the user would have to know about
-//! `/ide enable` and type it once. So `install` also changes that setting for every installed agent. A setting that the user
-//! has already made is left alone, and everything else in the file is preserved.
+//! An agent looks for a companion only if its settings say so, which is not the default: the user would have to know
+//! about `/ide enable` and type it once. So `install` also changes that setting for every installed agent. A setting
+//! that the user has already made is left alone, and everything else in the file is preserved.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! A marked block in a user's configuration file.
 //!
-//! Everything between the two marks is ours; nothing else is. The opening mark has a digest of the block, so that a block the
-//! user has edited is recognized and backed up before it is replaced.
+//! Everything between the two marks is ours; nothing else is. The opening mark has a digest of the block, so that a
+//! block the user has edited is recognized and backed up before it is replaced.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,7 +50,8 @@ impl ConfigurationBlock {
         let new = without(&text, &found);
         let path = self.path.clone();
         let mut plan = Plan::default();
-        // A symlink points to a file the user manages elsewhere, such as in a dotfiles repository; never remove that file.
+        // A symlink points to a file the user manages elsewhere, such as in a dotfiles repository; never remove that
+        // file.
         let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
         if new.trim().is_empty() && !is_link {
             plan.changes.push(Change::Remove {

@@ -1,8 +1,8 @@
 //! Helix and Kakoune: a block in their configuration that starts `alongside lsp`.
 //!
-//! Helix needs each language's servers listed by name, and a list replaces the built-in one. So the block repeats Helix's own
-//! list for common languages, with alongside appended, and skips languages whose servers the user has configured: that
-//! choice takes precedence, and only the user can add to it.
+//! Helix needs each language's servers listed by name, and a list replaces the built-in one. So the block repeats
+//! Helix's own list for common languages, with alongside appended, and skips languages whose servers the user has
+//! configured: that choice takes precedence, and only the user can add to it.
 
 use std::path::PathBuf;
 
@@ -138,8 +138,8 @@ fn helix_body(program: &str, chosen: &[String]) -> String {
     body
 }
 
-/// kakoune-lsp fires `LSPDefaultConfig` when it looks for servers. Its own hooks run first and set servers only where none
-/// are set, so ours appends to the existing value. Without kakoune-lsp the event never fires.
+/// kakoune-lsp fires `LSPDefaultConfig` when it looks for servers. Its own hooks run first and set servers only where
+/// none are set, so ours appends to the existing value. Without kakoune-lsp the event never fires.
 const KAKOUNE_BODY: &str = r#"remove-hooks global alongside
 hook -group alongside global User LSPDefaultConfig=.* %{
     # kakoune-lsp gives up on a buffer if any of its servers is missing; in that case use only this one.

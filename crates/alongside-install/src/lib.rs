@@ -1,8 +1,9 @@
 //! Installs plugins into editors and removes them.
 //!
-//! Every editor has an [`Installer`] with the same operations. An installer first computes a [`Plan`], which can be previewed
-//! (a dry run) or applied, so the preview always matches what is done. Three rules hold everywhere: installing twice changes
-//! nothing the second time, the user's own text is preserved, and files are written atomically.
+//! Every editor has an [`Installer`] with the same operations. An installer first computes a [`Plan`], which can be
+//! previewed (a dry run) or applied, so the preview always matches what is done. Three rules hold everywhere:
+//! installing twice changes nothing the second time, the user's own text is preserved, and files are written
+//! atomically.
 
 mod agents;
 mod block;

@@ -1,7 +1,7 @@
 //! A directory of plugin files.
 //!
-//! A manifest in the directory lists the installed files with their digests. Only those files are ever replaced or removed;
-//! one that has been edited since is backed up first.
+//! A manifest in the directory lists the installed files with their digests. Only those files are ever replaced or
+//! removed; one that has been edited since is backed up first.
 
 use std::collections::BTreeMap;
 use std::fs;

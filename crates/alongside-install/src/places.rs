@@ -1,7 +1,7 @@
 //! Locations of editors and their directories, on each platform.
 //!
-//! Each rule is the editor's own, as documented in its manual. File existence is checked through [`SystemPaths`], so that
-//! every platform's rules can be tested on one machine.
+//! Each rule is the editor's own, as documented in its manual. File existence is checked through [`SystemPaths`], so
+//! that every platform's rules can be tested on one machine.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,8 @@ impl SystemPaths<'_> {
                 endings.split(';').map(str::to_lowercase).collect()
             }
         };
-        // An empty or relative entry means the working directory, where an attacker may have put a program with that name.
+        // An empty or relative entry means the working directory, where an attacker may have put a program with that
+        // name.
         let directories = path
             .split(platform.path_delimiter())
             .filter(|entry| is_absolute(platform, entry));

@@ -188,8 +188,8 @@ impl LookupFailure {
         }
     }
 
-    /// What the agent prints for `/ide status` or `/ide enable`, without its colored prefix. `None` where it does not get
-    /// as far as printing anything.
+    /// What the agent prints for `/ide status` or `/ide enable`, without its colored prefix. `None` where it does not
+    /// get as far as printing anything.
     pub fn agent_message(&self) -> Option<String> {
         Some(match self {
             Self::NoDiscoveryFile { agent, .. }

@@ -1,7 +1,7 @@
 //! Which editor an agent detects.
 //!
-//! A file with both names in `ideInfo` decides it, whatever the editor. Without one, only a few terminals are recognized by
-//! their variables; in any other the agent considers itself unsupported until it is restarted.
+//! A file with both names in `ideInfo` decides it, whatever the editor. Without one, only a few terminals are
+//! recognized by their variables; in any other the agent considers itself unsupported until it is restarted.
 
 use alongside_core::dialect::AgentKind;
 use serde::Serialize;

@@ -1,10 +1,11 @@
 //! The agents' side of discovery: what each agent finds, chooses and connects to, and where and why it stops.
 //!
-//! [`gemini()`] and [`qwen()`] follow the agents' own code step by step, with the same quirks, but change nothing: where Qwen
-//! Code would delete a file, the file's [`CandidateStatus`] records that. Both follow Gemini CLI 0.61.0 and Qwen Code 0.24.4.
+//! [`gemini()`] and [`qwen()`] follow the agents' own code step by step, with the same quirks, but change nothing:
+//! where Qwen Code would delete a file, the file's [`CandidateStatus`] records that. Both follow Gemini CLI 0.61.0 and
+//! Qwen Code 0.24.4.
 //!
-//! The result is a list of [targets](Dial) in the order the agent tries them, or a [`LookupFailure`]. Callers do the connecting;
-//! when it fails, [`Lookup::nobody_answered`] and [`Lookup::token_refused`] return the matching failure.
+//! The result is a list of [targets](Dial) in the order the agent tries them, or a [`LookupFailure`]. Callers do the
+//! connecting; when it fails, [`Lookup::nobody_answered`] and [`Lookup::token_refused`] return the matching failure.
 
 mod candidate;
 mod failure;

@@ -23,7 +23,8 @@ fn qwen_in_known_terminal_reports_companions_elsewhere() {
     assert!(shown(&lookup).starts_with("Directory mismatch. Qwen Code is running"));
 }
 
-/// Qwen Code's set of rejected ports distinguishes numbers from strings; the variable is a string, our files have numbers.
+/// Qwen Code's set of rejected ports distinguishes numbers from strings; the variable is a string, our files have
+/// numbers.
 #[test]
 fn qwen_tries_rejected_port_given_as_number() {
     let scene = Fixture::new()

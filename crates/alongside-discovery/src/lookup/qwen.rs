@@ -1,12 +1,12 @@
 //! Qwen Code's lookup.
 //!
-//! It first looks for the port variable's file, then for legacy names, then lists its directory, deletes files it considers
-//! stale, and uses the newest one whose workspace contains the working directory. If that companion does not respond, it
-//! tries the others.
+//! It first looks for the port variable's file, then for legacy names, then lists its directory, deletes files it
+//! considers stale, and uses the newest one whose workspace contains the working directory. If that companion does not
+//! respond, it tries the others.
 //!
-//! A file found through the port variable or a legacy name is chosen without any cleanup. In that case stale files, including
-//! the chosen one, are deleted only after no companion responded. The other files' statuses record the deletion anyway; the
-//! chosen file's stays [`CandidateStatus::Chosen`].
+//! A file found through the port variable or a legacy name is chosen without any cleanup. In that case stale files,
+//! including the chosen one, are deleted only after no companion responded. The other files' statuses record the
+//! deletion anyway; the chosen file's stays [`CandidateStatus::Chosen`].
 
 use std::cmp::Reverse;
 use std::fs;
@@ -87,8 +87,8 @@ struct Search<'a> {
     processes: &'a dyn Processes,
     port_variable: Option<&'a str>,
     candidates: Vec<Candidate>,
-    /// Ports of workspaces elsewhere, each with its candidate's index. The JSON type matters: JavaScript's set distinguishes
-    /// 8080 from "8080", so a port rejected as a number is still tried when the variable has it.
+    /// Ports of workspaces elsewhere, each with its candidate's index. The JSON type matters: JavaScript's set
+    /// distinguishes 8080 from "8080", so a port rejected as a number is still tried when the variable has it.
     rejected_ports: Vec<(usize, Value)>,
 }
 

@@ -68,8 +68,8 @@ impl Validator<'_> {
         })
     }
 
-    /// A path as Gemini CLI interprets it: percent escapes are decoded, symlinks resolved, missing parts kept as they are. An
-    /// empty path is the working directory.
+    /// A path as Gemini CLI interprets it: percent escapes are decoded, symlinks resolved, missing parts kept as they
+    /// are. An empty path is the working directory.
     fn gemini_path(&self, text: &str) -> io::Result<PathBuf> {
         if text.contains('\0') {
             return Err(io::ErrorKind::InvalidInput.into());

@@ -1,7 +1,7 @@
 //! The process tree, liveness, and which process an agent treats as the editor.
 //!
-//! The agents guess the editor from the process tree. The guess now only breaks ties and finds legacy files, but `doctor` has
-//! to make the same guess to get the same result.
+//! The agents guess the editor from the process tree. The guess now only breaks ties and finds legacy files, but
+//! `doctor` has to make the same guess to get the same result.
 
 mod walk;
 

@@ -19,7 +19,8 @@ pub struct IdeProcess {
     pub command: String,
 }
 
-/// Finds the editor process as an agent started in our place would. `override_name` is the variable that can set it directly.
+/// Finds the editor process as an agent started in our place would. `override_name` is the variable that can set it
+/// directly.
 pub fn ide_process(environment: &Environment, processes: &dyn Processes, override_name: Option<&str>) -> IdeProcess {
     let named = override_name
         .and_then(|name| environment.variable(name))

@@ -1,9 +1,9 @@
 //! Which editor this terminal belongs to.
 //!
-//! Two tables decide it. Variables come first: an editor's terminal sets some that no other program sets. But variables are
-//! inherited, so Neovim inside a VS Code terminal has both editors' variables; the process tree then decides which is
-//! nearer. The process tree also distinguishes editors that set the same variables (VS Code forks and IntelliJ-based IDEs),
-//! and is the only evidence for editors that set none.
+//! Two tables decide it. Variables come first: an editor's terminal sets some that no other program sets. But variables
+//! are inherited, so Neovim inside a VS Code terminal has both editors' variables; the process tree then decides which
+//! is nearer. The process tree also distinguishes editors that set the same variables (VS Code forks and IntelliJ-based
+//! IDEs), and is the only evidence for editors that set none.
 //!
 //! What the agents detect is separate: they know fewer editors, by fewer signs. See `alongside_discovery::lookup`.
 

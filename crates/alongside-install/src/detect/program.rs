@@ -70,8 +70,8 @@ fn path(command: &str) -> &str {
 
 /// `visual studio code` in `/applications/visual studio code.app/contents/macos/electron`.
 ///
-/// Only the outermost bundle counts, since an application's helpers are bundles inside it; and only the program's, not one
-/// in an argument.
+/// Only the outermost bundle counts, since an application's helpers are bundles inside it; and only the program's, not
+/// one in an argument.
 fn bundle(command: &str) -> Option<&str> {
     let (before, after) = command.split_once(".app/contents/")?;
     let starts_with_the_path = before.starts_with('/') && !before.contains(" /") && !before.contains(" -");

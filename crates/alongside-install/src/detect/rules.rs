@@ -39,8 +39,8 @@ const fn variable(name: &'static str, wanted: ValueRule, ide: DetectedIde) -> Va
     VariableRule { name, wanted, ide }
 }
 
-/// Path of the Node binary that VS Code's Git extension uses to ask for passwords: it is inside the editor's installation,
-/// and terminal multiplexers pass it on.
+/// Path of the Node binary that VS Code's Git extension uses to ask for passwords: it is inside the editor's
+/// installation, and terminal multiplexers pass it on.
 const ASKPASS: &str = "VSCODE_GIT_ASKPASS_NODE";
 /// Set by macOS for every program started from an application.
 const BUNDLE: &str = "__CFBundleIdentifier";
@@ -49,8 +49,8 @@ const PROGRAM: &str = "TERM_PROGRAM";
 /// Editors that run in a terminal come first: they usually run inside the others, rarely the other way around. Among VS
 /// Code forks the specific variable comes before the common one.
 ///
-/// `HELIX_RUNTIME` and `NVIM_LISTEN_ADDRESS` are missing on purpose: users set them permanently in their shell profile, so
-/// they are not evidence for this terminal.
+/// `HELIX_RUNTIME` and `NVIM_LISTEN_ADDRESS` are missing on purpose: users set them permanently in their shell profile,
+/// so they are not evidence for this terminal.
 pub(super) const VARIABLES: &[VariableRule] = &[
     variable("NVIM", ValueRule::Any, Neovim),
     variable("VIMRUNTIME", ValueRule::Has("nvim"), Neovim),
