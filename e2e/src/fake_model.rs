@@ -1,7 +1,7 @@
-//! A model that does what the prompt says.
+//! A fake model that does what the prompt says.
 //!
-//! It speaks the two protocols that the command lines speak, `OpenAI`'s chat completions and Gemini's `generateContent`, and
-//! keeps every request, so that a test can look for what the model was told.
+//! It speaks the agents' two protocols, `OpenAI`'s chat completions and Gemini's `generateContent`, and records every
+//! request, so that a test can check what was sent to the model.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -16,23 +16,23 @@ use crate::http::{self, Request};
 
 static CALLS: AtomicU64 = AtomicU64::new(1);
 
-/// A prompt that makes the model call a tool. `Display` writes what a person would type.
+/// A prompt that makes the model call a tool or produce text. `Display` formats it as a user would type it.
 ///
-/// It is one line without blanks in its texts, so that it can be typed into any prompt.
+/// It is one line without spaces in its arguments, so that it can be typed into any prompt.
 pub enum Prompt<'a> {
-    /// Write this text into that file.
+    /// Write this text to that file.
     WriteFile(&'a str, &'a str),
-    /// Replace the first text by the second in that file.
+    /// Replace the first text with the second in that file.
     Edit(&'a str, &'a str, &'a str),
-    /// Say this, a few letters at a time.
+    /// Answer with this text, a few letters at a time.
     Say(&'a str),
-    /// Say so many different words, each by itself.
+    /// Answer with this many different words, one at a time.
     Count(usize),
-    /// Say words until nobody listens any more.
+    /// Keep answering until the client disconnects.
     Slow,
-    /// Say a block of code with so many lines, and a sentence after it.
+    /// Answer with a code block of this many lines, followed by a sentence.
     Code(usize),
-    /// Ask which colour.
+    /// Ask which color.
     Ask,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for Prompt<'_> {
     }
 }
 
-/// The server. Every command line of a test may use one, or each its own.
+/// The server. The agents of a test may share one, or use one each.
 pub struct FakeModel {
     port: u16,
     log: Arc<Log>,
@@ -71,18 +71,18 @@ impl FakeModel {
         Self { port, log }
     }
 
-    /// Where it is, without a path.
+    /// The base URL, without a path.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// How many requests there were: a mark to look from.
+    /// The number of requests so far, to search from later.
     pub fn mark(&self) -> usize {
         self.log.lock().len()
     }
 
-    /// Everything that the model was told since `mark`, as JSON text.
-    pub fn told_since(&self, mark: usize) -> String {
+    /// All requests since `mark`, as JSON text.
+    pub fn requests_since(&self, mark: usize) -> String {
         let requests = self.log.lock();
         requests
             .iter()
@@ -92,7 +92,7 @@ impl FakeModel {
             .join("\n")
     }
 
-    /// Waits for a request since `mark` whose newest message contains `text`, and gives the whole request.
+    /// Waits for a request since `mark` whose newest message contains `text`, and returns the whole request.
     pub fn wait_for_message(&self, mark: usize, text: &str, limit: Duration) -> Value {
         let guard = self.log.lock();
         let wanted = |requests: &[Value]| {
@@ -109,8 +109,8 @@ impl FakeModel {
         let found = wanted(&guard);
         drop(guard);
         found.unwrap_or_else(|| {
-            artifacts::keep("model.jsonl", &self.told_since(0));
-            panic!("the model was never told {text:?}")
+            artifacts::keep("model.jsonl", &self.requests_since(0));
+            panic!("the model never received {text:?}")
         })
     }
 }
@@ -124,7 +124,7 @@ impl Log {
 /// What the model does next.
 enum Turn {
     Say(String),
-    /// Piece by piece, with a pause between them.
+    /// Piece by piece, with a pause in between.
     Stream(Box<dyn Iterator<Item = String>>, Duration),
     Call(&'static str, Value),
 }
@@ -153,7 +153,7 @@ fn newest(log: &Log) -> Value {
     log.lock().last().cloned().unwrap_or_default()
 }
 
-/// Gemini calls messages contents.
+/// The newest message; Gemini calls messages `contents`.
 fn newest_message(request: &Value) -> Option<&Value> {
     let messages = request.get("contents").or_else(|| request.get("messages"))?;
     messages.as_array()?.last()
@@ -167,7 +167,7 @@ fn next_turn(request: &Value) -> Turn {
         return Turn::Say("DONE.".to_owned());
     }
     let is_gemini = message.get("parts").is_some();
-    // After a cancelled turn one message can hold the old prompt, the tool's result and the new prompt: the last counts.
+    // After a cancelled turn one message can contain the old prompt, the tool result and the new prompt: use the last.
     for part in parts_of(message).iter().rev() {
         if part.get("functionResponse").is_some() {
             return Turn::Say("DONE.".to_owned());
@@ -252,7 +252,7 @@ fn openai(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Result<()> {
         }
         Turn::Call(name, arguments) => {
             let function = json!({"name": name, "arguments": arguments.to_string()});
-            // Qwen Code does not run a call twice that has the id of an earlier one.
+            // Qwen Code does not run a call again with the same ID as an earlier one.
             let id = format!("call_{}", CALLS.fetch_add(1, Ordering::Relaxed));
             let call = json!({"index": 0, "id": id, "type": "function", "function": function});
             (
@@ -288,31 +288,31 @@ fn envelope(object: &str, choices: &Value, usage: &Value) -> Value {
     json!({"id": "chat", "object": object, "created": 1, "model": "fake-model", "choices": choices, "usage": usage})
 }
 
-/// Says the pieces one after the other, until the end or until nobody listens any more.
+/// Sends the pieces one by one, until the end or until the client disconnects.
 fn openai_pieces(mut stream: &TcpStream, pieces: impl Iterator<Item = String>, pause: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
-    let mut say = |choices: &Value, usage: &Value| {
+    let mut send = |choices: &Value, usage: &Value| {
         stream.write_all(format!("data: {}\n\n", envelope("chat.completion.chunk", choices, usage)).as_bytes())
     };
     for piece in pieces {
         let delta = json!({"role": "assistant", "content": piece});
-        say(
+        send(
             &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
             &Value::Null,
         )?;
         std::thread::sleep(pause);
     }
-    say(
+    send(
         &json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]),
         &Value::Null,
     )?;
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
-    say(&json!([]), &usage)?;
+    send(&json!([]), &usage)?;
     stream.write_all(b"data: [DONE]\n\n")
 }
 
-/// Blanks become `_`, line ends become `\n` and `\r`. A text has no `_` or backslash of its own.
+/// Spaces become `_`, line breaks become `\n` and `\r`. The text must not contain `_` or backslashes.
 fn escaped(text: &str) -> String {
     text.replace('\r', r"\r").replace('\n', r"\n").replace(' ', "_")
 }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_becomes_a_call_in_both_protocols() {
+    fn prompt_becomes_tool_call_in_both_protocols() {
         let prompt = Prompt::WriteFile("/w/a.txt", "two words\r\nand a line").to_string();
         let expected = (
             "write_file",
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_after_a_cancelled_one_in_the_same_message_is_the_one_that_counts() {
+    fn prompt_after_cancelled_one_is_used() {
         let (old, new) = (
             Prompt::Edit("/w/a", "x", "y").to_string(),
             Prompt::Edit("/w/b", "x", "y").to_string(),

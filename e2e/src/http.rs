@@ -1,11 +1,11 @@
-//! As much of HTTP/1.1 as a server on the loopback needs whose clients are known: one request a connection.
+//! A minimal HTTP/1.1 server for known loopback clients: one request per connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-/// One request, its body read to the end.
+/// One request, with its complete body.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) target: String,
@@ -14,7 +14,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads a request. `None` when the client has gone without one.
+    /// Reads a request. `None` if the client disconnected without sending one.
     pub(crate) fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -43,7 +43,7 @@ impl Request {
         Ok(Some(request))
     }
 
-    /// The value of a header, whatever the case of its name.
+    /// The value of a header; names ignore case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// Answers a request and ends the connection.
+/// Responds to a request and closes the connection.
 pub(crate) fn respond(mut stream: &TcpStream, content_type: &str, body: &str) -> io::Result<()> {
     let length = body.len();
     write!(
@@ -79,9 +79,9 @@ pub(crate) fn respond(mut stream: &TcpStream, content_type: &str, body: &str) ->
     )
 }
 
-/// Listens on a free loopback port, and hands every request to `answer` in a thread of its own.
+/// Listens on a free loopback port, and passes every request to `answer` in its own thread.
 ///
-/// The thread that accepts lives as long as the test program: a test has two or three of these, and they cost nothing.
+/// The accepting thread lives as long as the test process: a test has two or three of these, and they cost little.
 pub(crate) fn serve<F>(answer: F) -> u16
 where
     F: Fn(&TcpStream, Request) -> io::Result<()> + Send + Sync + 'static,
@@ -92,7 +92,7 @@ where
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let answer = Arc::clone(&answer);
-            // A client that goes away in the middle is the client's business.
+            // A client that disconnects early is not our problem.
             thread::spawn(move || match Request::read(&stream) {
                 Ok(Some(request)) => answer(&stream, request),
                 Ok(None) => Ok(()),
