@@ -14,7 +14,7 @@ use crate::fake_model::FakeModel;
 use crate::sandbox::Sandbox;
 use crate::{process, programs};
 
-/// The daemon's model API key. Masked keys keep their first and last characters, so these must be recognizable.
+/// The daemon's model API key. Masking keeps the first and last characters of a key, so tests search for those too.
 pub const MODEL_KEY: &str = "sk-e2e-9f3c51d07ab2";
 
 /// A running `qwen serve`. Dropping it kills it and its agent.
@@ -145,11 +145,11 @@ impl CutProxy {
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let streams = Arc::<Mutex<Vec<TcpStream>>>::default();
         let requests = Arc::<Mutex<String>>::default();
-        let (streams_copy, requests_copy) = (Arc::clone(&streams), Arc::clone(&requests));
+        let (open_streams, recorded) = (Arc::clone(&streams), Arc::clone(&requests));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 // Errors matter only to the client.
-                let _ = carry(&client, port, daemon, &streams_copy, &requests_copy);
+                let _ = carry(&client, port, daemon, &open_streams, &recorded);
             }
         });
         Self {
@@ -184,13 +184,13 @@ fn carry(
     client: &TcpStream,
     own: u16,
     daemon: u16,
-    streams_copy: &Mutex<Vec<TcpStream>>,
+    open_streams: &Mutex<Vec<TcpStream>>,
     requests: &Arc<Mutex<String>>,
 ) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", daemon))?;
     for stream in [client, &server] {
         stream.set_nodelay(true)?;
-        streams_copy
+        open_streams
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(stream.try_clone()?);
