@@ -12,6 +12,8 @@ export async function buildPage(folder) {
     entryPoints: ["src/main.ts", "src/main.css"],
     outdir: folder,
     bundle: true,
+    // Chunk names depend on input paths. Keep them the same where node_modules is a symlink.
+    preserveSymlinks: true,
     splitting: true,
     format: "esm",
     target: ["es2022"],

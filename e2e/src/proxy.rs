@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-use crate::http::{self, Request};
+use alongside_testing::http::{self, Request};
 
 /// Sits in front of a companion and adds the bearer token to each request.
 pub struct AuthorizingProxy {

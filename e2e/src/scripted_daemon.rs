@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::http::{self, Request};
+use alongside_testing::http::{self, Request};
 
 const SESSION: &str = "5f0c1c1e-6a3b-4d56-9a34-0c9f4e6f7a11";
 /// Delay before an answer, so that everything triggered by the prompt itself is over.

@@ -84,6 +84,10 @@ previous port by them.")
   "Show FORMAT with ARGUMENTS to the user."
   (message "alongside: %s" (apply #'format-message format arguments)))
 
+(defun alongside-bridge-agent-name (name version)
+  "Return the agent with NAME and VERSION, which may be nil, for the user."
+  (if version (concat name " " version) name))
+
 (defun alongside-bridge-on (method handler)
   "Call HANDLER with the parameters of every notification of METHOD."
   (setf (alist-get method alongside-bridge--handlers nil nil #'equal) handler))

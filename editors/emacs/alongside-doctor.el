@@ -30,7 +30,10 @@
       (when-let ((hint (and (not connects) (plist-get agent :hint))))
         (insert "      " hint "\n"))))
   (dolist (agent alongside-bridge-agents)
-    (alongside-doctor--line t "%s is connected" (plist-get agent :name))))
+    (alongside-doctor--line t "%s is connected"
+                            (alongside-bridge-agent-name
+                             (plist-get agent :name)
+                             (plist-get agent :version)))))
 
 (defun alongside-doctor--context ()
   "Insert what agents see, and what is hidden from them."

@@ -42,7 +42,7 @@
                           (concat (alongside-review-size review)
                                   (when (plist-get review :newFile) ", new file")
                                   (when (plist-get review :edited) ", edited"))
-                          (plist-get review :agent))))
+                          (alongside-review-agent review))))
           (alongside-review-pending)))
 
 (defun alongside-list--refresh ()
@@ -88,7 +88,8 @@
   (let* ((id (alongside-list--here))
          (review (seq-find (lambda (review) (equal id (plist-get review :id)))
                            (alongside-review-pending))))
-    (when (y-or-n-p (format "%s every change by %s? " word (plist-get review :agent)))
+    (when (y-or-n-p (format "%s every change by %s? "
+                            word (alongside-review-agent review)))
       (let ((refused (plist-get (alongside-bridge-ask
                                  method :session (plist-get review :session))
                                 :refused)))

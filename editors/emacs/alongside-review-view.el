@@ -80,10 +80,15 @@
     (format "+%d −%d%s" (plist-get size :added) (plist-get size :removed)
             (if (> conflicts 0) (format ", conflicts: %d" conflicts) ""))))
 
+(defun alongside-review-agent (review)
+  "Return the agent of REVIEW with its version."
+  (alongside-bridge-agent-name (plist-get review :agent)
+                               (plist-get review :agentVersion)))
+
 (defun alongside-review--describe (review)
   "Return a description of REVIEW."
   (format "%s (%s), %s" (alongside-review-name (plist-get review :path))
-          (alongside-review-size review) (plist-get review :agent)))
+          (alongside-review-size review) (alongside-review-agent review)))
 
 ;;;; Drafts
 
@@ -228,7 +233,7 @@ replaces it."
   "Show a header line for VIEW, with its keys and notes."
   (let* ((id (alongside-view-id view))
          (conflicts (alongside-review--conflicts id))
-         (parts `(,(plist-get (alist-get id alongside-review--pending) :agent)
+         (parts `(,(alongside-review-agent (alist-get id alongside-review--pending))
                   ,(substitute-command-keys
                     "\\<alongside-draft-mode-map>\\[alongside-accept] to accept, \
 \\[alongside-reject] to reject")

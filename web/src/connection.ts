@@ -64,7 +64,7 @@ export class Connection {
   request<Method extends keyof Requests>(
     method: Method,
     ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]
-  ): Promise<Requests[Method]["result"]> {
+  ): Promise<Requests[Method]["response"]> {
     const socket = this.socket;
     if (!socket || socket.readyState !== WebSocket.OPEN) {
       return Promise.reject(new RequestError("offline", "Cannot reach the companion."));

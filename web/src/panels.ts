@@ -133,8 +133,8 @@ export class Panels {
             element(
               "ul",
               { class: "files hidden-files" },
-              ...hidden.map(({ path, because }) =>
-                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(because))),
+              ...hidden.map(({ path, reason }) =>
+                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(reason))),
               ),
             ),
           )),

@@ -268,7 +268,7 @@ export class ReviewView {
   private async explain(error: unknown, decision: "accept" | "reject"): Promise<void> {
     const kind = error instanceof RequestError ? error.kind : "";
     const sentence = error instanceof Error ? error.message : String(error);
-    if (kind === "alreadyOver" || kind === "unknownReview") {
+    if (kind === "closed" || kind === "unknownReview") {
       this.closed(null);
     } else if (kind === "emptyMeansUnedited") {
       const anyway = await confirmation("The draft is empty", sentence, "Accept anyway");
@@ -282,7 +282,7 @@ export class ReviewView {
     }
   }
 
-  private async decideHunk(hunk: number | string, decision: "accept" | "reject"): Promise<void> {
+  private async decideHunk(hunk: number, decision: "accept" | "reject"): Promise<void> {
     if (this.isOver || !this.armed) return;
     this.panes.choose(hunk);
     try {

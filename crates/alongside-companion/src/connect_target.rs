@@ -12,7 +12,6 @@ use alongside_core::printable::printable_line;
 #[serde(rename_all = "camelCase")]
 pub struct ConnectTarget {
     companion: CompanionName,
-    #[serde(rename = "because")]
     reason: Reason,
     /// The others that serve the same directory.
     others: Vec<CompanionName>,

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     fn review(base: &str, proposal: &str) -> ReviewTexts {
-        let draft = alongside_core::draft::Draft::new(base, proposal);
+        let draft = alongside_core::draft::Draft::new(base, proposal, None);
         let summary = json!({
             "id": 1, "path": "/a", "agent": "\u{1b}Agent", "session": "s", "revision": 1, "version": 1, "newFile": false,
             "edited": false, "size": { "added": 0, "removed": 0 }, "conflicts": 0, "opened": 0,

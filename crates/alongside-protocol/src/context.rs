@@ -58,7 +58,7 @@ pub struct HiddenFile {
     /// Absolute.
     pub path: String,
     /// As text.
-    pub because: String,
+    pub reason: String,
     /// The privacy rule that hides the file, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
@@ -66,14 +66,14 @@ pub struct HiddenFile {
 
 impl From<Hidden> for HiddenFile {
     fn from(hidden: Hidden) -> Self {
-        let because = hidden.reason.to_string();
+        let reason = hidden.reason.to_string();
         let rule = match hidden.reason {
             HiddenReason::Rule(rule) => Some(rule),
-            HiddenReason::NotOnDisk | HiddenReason::TooMany => None,
+            HiddenReason::NotOnDisk | HiddenReason::NotLookedUp | HiddenReason::TooMany => None,
         };
         Self {
             path: hidden.path,
-            because,
+            reason,
             rule,
         }
     }

@@ -118,7 +118,7 @@ requests! {
     /// Selects what happens to files that a local agent wants to write.
     ChatWrites = "chat/writes", ChatWritesChoice => Empty;
     /// Compares two texts.
-    Diff = "difference", Texts => Hunks;
+    Diff = "diff", Texts => Hunks;
     /// Shuts the companion down.
     Stop = "stop", Empty => Empty;
 }

@@ -66,7 +66,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_page() {
     scenario.resume();
     scenario.wait_until("before death");
     assert!(
-        model.requests_since(mark).contains("Blue"),
+        model.received_since(mark).contains("Blue"),
         "the answer reached the model"
     );
     daemon.kill_agent();

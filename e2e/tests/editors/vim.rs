@@ -34,6 +34,8 @@ impl<'a> Vim<'a> {
         if is_announced.is_none() {
             vim.terminal.fail("the companion never wrote its discovery file");
         }
+        // The companion is announced before the plugin subscribes to its notifications.
+        vim.wait_for("$QWEN_CODE_IDE_SERVER_PORT !=# ''");
         vim
     }
 

@@ -77,7 +77,7 @@ fn context_reaches_the_model(cli: Cli) {
     );
     assert!(news.contains("another"), "the new selection is missing: {news}");
 
-    let requests = model.requests_since(0);
+    let requests = model.received_since(0);
     assert!(!requests.contains("opensesame"), "a secret has leaked");
     assert!(!requests.contains(".env\""), "the name of a secret file has leaked");
     let shown = companion.json(&["context", "show"]).to_string();

@@ -69,7 +69,7 @@ fn wait_until_predicted(sandbox: &Sandbox, cli: Cli, name: &str) {
         let agents = diagnosis["agents"].as_array()?;
         let finding = agents.iter().find(|agent| agent["displayName"] == cli.display_name())?;
         let found = finding["found"].clone();
-        let reached = found["companion"]["displayName"] == name && found["because"] == "usedLast";
+        let reached = found["companion"]["displayName"] == name && found["reason"] == "usedLast";
         last = Some(found);
         reached.then_some(())
     });

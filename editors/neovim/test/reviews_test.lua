@@ -5,7 +5,8 @@ local function review(fields)
   return vim.tbl_extend('force', {
     id = 1,
     path = '/tmp/reviewed.txt',
-    agent = 'An Agent 1.0',
+    agent = 'An Agent',
+    agentVersion = '1.0',
     session = 's',
     revision = 1,
     version = 1,
@@ -49,6 +50,16 @@ function tests.every_outcome_is_shown_in_the_words_of_all_front_ends()
     fake.notify('review/closed', { review = 1, path = '/tmp/reviewed.txt', outcome = outcome })
     assert(fake.notices[1] == 'alongside: /tmp/reviewed.txt: ' .. words, vim.inspect(fake.notices))
   end
+end
+
+function tests.new_change_is_announced_with_the_agent_and_its_version()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  fake.notify('review/opened', review({}))
+  assert(
+    fake.has_notice('reviewed.txt (+1 −1), An Agent 1.0; review with :AlongsideReview') == 1,
+    vim.inspect(fake.notices)
+  )
 end
 
 function tests.edit_elsewhere_is_shown()

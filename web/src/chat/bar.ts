@@ -20,7 +20,7 @@ const PHASES = {
   connecting: "connecting\u2026",
   connected: "connected",
   interrupted: "reconnecting\u2026",
-  over: "disconnected",
+  ended: "disconnected",
 } as const;
 
 export class Bar {
@@ -92,7 +92,7 @@ export class Bar {
     const chosen = agents.find(({ id }) => id === connection.agent)?.name;
     this.agent.textContent = plain((connected && shown.session && sessionLabel(shown.session)) || chosen || "Choose an agent");
     this.phase.textContent = PHASES[phase];
-    this.dot.className = `dot ${phase === "connected" ? "good" : phase === "over" ? "bad" : phase === "idle" ? "" : "waiting"}`;
+    this.dot.className = `dot ${phase === "connected" ? "good" : phase === "ended" ? "bad" : phase === "idle" ? "" : "waiting"}`;
     this.title.textContent = plain(shown.title) || (connected ? "Untitled" : "");
     this.title.hidden = !connected;
     const canRename = abilities?.renameSessions ?? false;

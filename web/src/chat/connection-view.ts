@@ -138,7 +138,7 @@ export class ConnectionView {
         ),
         connect,
       );
-    } else if (phase === "over") {
+    } else if (phase === "ended") {
       const reopen = over?.reopen;
       this.over.hidden = false;
       this.over.dataset["state"] = "over";

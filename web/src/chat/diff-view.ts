@@ -38,7 +38,7 @@ export class DiffView {
     const base = this.shown.oldText ?? "";
     const proposal = this.shown.newText;
     try {
-      const { hunks } = await this.connection.request("difference", { base, proposal });
+      const { hunks } = await this.connection.request("diff", { base, proposal });
       const texts: ReviewTexts = {
         id: 0,
         path: this.shown.path,
@@ -54,6 +54,8 @@ export class DiffView {
         proposal,
         draft: proposal,
         hunks,
+        notes: [],
+        conflicts: 0,
       };
       const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", {
         edited: () => undefined,

@@ -163,8 +163,10 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
       return { ...shown, commands: event.commands, skills: event.skills };
     case "contextUsage":
       return { ...shown, context: { used: event.used, size: event.size } };
-    case "tokenUsage":
-      return { ...shown, tokens: { inputTokens: event.inputTokens, outputTokens: event.outputTokens, totalTokens: event.totalTokens } };
+    case "tokenUsage": {
+      const { type: _, ...tokens } = event;
+      return { ...shown, tokens };
+    }
     case "title":
       return { ...shown, title: event.title };
     case "suggestion":

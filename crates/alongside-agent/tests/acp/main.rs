@@ -11,7 +11,6 @@
     reason = "a test that cannot go on should panic, and may say why"
 )]
 
-mod agent;
 mod files;
 mod sessions;
 mod turns;
@@ -23,6 +22,7 @@ use std::time::Duration;
 use alongside_agent::acp::{AcpOptions, AgentProcess, AllowWrites};
 use alongside_agent::conversation::{PermissionDecision, TurnEnd};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentManager, AgentReply, AgentTarget, EventReceiver};
+use alongside_testing::agent;
 
 /// The agent, when this program is one.
 #[test]

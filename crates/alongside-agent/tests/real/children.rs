@@ -5,10 +5,11 @@ use std::sync::Arc;
 use alongside_agent::OpenSession;
 use alongside_agent::acp::{AcpError, AcpOptions, AgentProcess, AllowWrites, ProposedWrite, ReviewGate, WriteDecision};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget};
+use alongside_testing::{FakeModel, Prompt};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::{Chat, converse, model, said, words};
+use super::{Chat, converse, said, words};
 use crate::programs::Place;
 
 /// Reviews every change by adding to it, and keeps what it was shown.
@@ -63,7 +64,7 @@ async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
     assert_eq!(found, AgentReply::Files { paths });
     let session_id = chat.manager.session_id().unwrap();
     if reopening == Reopening::Works {
-        name(&mut chat, &session_id).await;
+        name(&mut chat, session_id.as_str()).await;
     }
     chat.manager.disconnect().await;
     let options = AcpOptions {
@@ -83,10 +84,10 @@ async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
     let told = chat
         .until(|event| matches!(event, AgentEvent::AssistantChunk { .. }))
         .await;
-    assert!(matches!(&told[0], AgentEvent::Connected(session) if session.session_id == session_id));
+    assert!(matches!(&told[0], AgentEvent::Connected(session) if session.session_id == session_id.as_str()));
     assert!(said(&told).contains("word0"), "{told:#?}");
     // Gemini CLI goes on telling the history after it has said that the session is open.
-    let told = chat.ask("COUNT 20").await;
+    let told = chat.ask(&Prompt::Count(20).to_string()).await;
     assert!(said(&told).trim().ends_with(words(20).trim()));
 }
 
@@ -109,12 +110,12 @@ async fn name(chat: &mut Chat, session_id: &str) {
 
 #[tokio::test]
 async fn a_qwen_child_is_talked_to() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     child(place.qwen(), place, Reopening::Works).await;
 }
 
 #[tokio::test]
 async fn a_gemini_child_is_talked_to() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     child(place.gemini(), place, Reopening::IsRefused).await;
 }

@@ -9,9 +9,10 @@ use alongside_agent::daemon::{DaemonAddress, DaemonClient, DaemonError, Diagnost
 use alongside_agent::{
     AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget, DisconnectKind, Locality, Position, Secret,
 };
+use alongside_testing::{FakeModel, Prompt};
 use rustix::process::Signal;
 
-use super::{Chat, converse, is_approval, is_end, model, option, said, words};
+use super::{Chat, converse, is_approval, is_end, option, said, words};
 use crate::programs::{Daemon, Place, Proxy};
 
 fn daemon_target(address: DaemonAddress, place: &Place) -> DaemonOptions {
@@ -30,7 +31,7 @@ async fn daemon_chat(options: DaemonOptions) -> Result<Chat, AgentError> {
 
 #[tokio::test]
 async fn a_daemon_is_talked_to() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     let mut chat = daemon_chat(daemon_target(daemon.address(), &place)).await.unwrap();
     let told = chat.until(|event| matches!(event, AgentEvent::Modes(_))).await;
@@ -43,7 +44,7 @@ async fn a_daemon_is_talked_to() {
     assert!(preflight.iter().any(|cell| cell.locality.as_deref() == Some("daemon")));
     converse(&mut chat, &place).await;
 
-    chat.prompt("QUESTION").await;
+    chat.prompt(&Prompt::Ask.to_string()).await;
     let told = chat.until(is_approval).await;
     let Some(AgentEvent::ApprovalOpened { request }) = told.last() else {
         panic!()
@@ -103,13 +104,13 @@ async fn a_daemon_is_talked_to() {
 
 #[tokio::test]
 async fn lost_connection_resumes_at_last_event_id() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     let proxy = Proxy::start(daemon.port).await;
     let address = DaemonAddress::parse(&format!("http://127.0.0.1:{}", proxy.port)).unwrap();
     let mut chat = daemon_chat(daemon_target(address, &place)).await.unwrap();
     for turn in 0..5 {
-        chat.prompt("COUNT 400").await;
+        chat.prompt(&Prompt::Count(400).to_string()).await;
         let mut told = chat
             .until(|event| matches!(event, AgentEvent::AssistantChunk { .. }))
             .await;
@@ -128,11 +129,11 @@ async fn lost_connection_resumes_at_last_event_id() {
 
 #[tokio::test]
 async fn session_of_crashed_agent_is_reopened() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     let mut chat = daemon_chat(daemon_target(daemon.address(), &place)).await.unwrap();
-    chat.ask("COUNT 10").await;
-    chat.prompt("SLOW").await;
+    chat.ask(&Prompt::Count(10).to_string()).await;
+    chat.prompt(&Prompt::Slow.to_string()).await;
     chat.until(|event| matches!(event, AgentEvent::AssistantChunk { .. }))
         .await;
     daemon.kill_agent();
@@ -160,16 +161,19 @@ async fn session_of_crashed_agent_is_reopened() {
     .await;
     let told = chat.until(|event| *event == AgentEvent::HistoryEnd).await;
     assert_eq!(said(&told).trim(), words(10).trim());
-    assert_eq!(said(&chat.ask("COUNT 20").await).trim(), words(20).trim());
+    assert_eq!(
+        said(&chat.ask(&Prompt::Count(20).to_string()).await).trim(),
+        words(20).trim()
+    );
 }
 
 #[tokio::test]
 async fn restarted_daemon_is_reconnected() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     let port = daemon.port;
     let mut chat = daemon_chat(daemon_target(daemon.address(), &place)).await.unwrap();
-    chat.ask("COUNT 10").await;
+    chat.ask(&Prompt::Count(10).to_string()).await;
     daemon.end(Signal::KILL).await;
     chat.until(|event| matches!(event, AgentEvent::Interrupted { .. }))
         .await;
@@ -180,10 +184,14 @@ async fn restarted_daemon_is_reconnected() {
             .any(|event| matches!(event, AgentEvent::HistoryStart { reason } if reason == "session_reopened"))
     );
     assert_eq!(said(&told).trim(), words(10).trim());
-    assert_eq!(said(&chat.ask("COUNT 20").await).trim(), words(20).trim());
+    assert_eq!(
+        said(&chat.ask(&Prompt::Count(20).to_string()).await).trim(),
+        words(20).trim()
+    );
     // The mode is that of before: a restart does not stop anybody from being asked.
     let path = place.workspace().join("new.txt");
-    chat.prompt(&format!("WRITE {} text", path.display())).await;
+    chat.prompt(&Prompt::WriteFile(path.to_str().unwrap(), "text").to_string())
+        .await;
     let told = chat.until(is_approval).await;
     chat.answer(&told, option(&told, "reject_once")).await;
     chat.until(is_end).await;
@@ -192,7 +200,7 @@ async fn restarted_daemon_is_reconnected() {
 
 #[tokio::test]
 async fn wrong_workspace_or_token_is_refused() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, Some("s3cret-token")).await;
     let options = |token: &str| DaemonOptions {
         token: Secret::new(token),
@@ -232,13 +240,16 @@ async fn wrong_workspace_or_token_is_refused() {
 
 #[tokio::test]
 async fn many_turns_lose_and_double_nothing() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     let mut chat = daemon_chat(daemon_target(daemon.address(), &place)).await.unwrap();
-    chat.ask("COUNT 5").await;
+    chat.ask(&Prompt::Count(5).to_string()).await;
     let begun = Instant::now();
     for _ in 0..10 {
-        assert_eq!(said(&chat.ask("COUNT 300").await).trim(), words(300).trim());
+        assert_eq!(
+            said(&chat.ask(&Prompt::Count(300).to_string()).await).trim(),
+            words(300).trim()
+        );
     }
     eprintln!("10 turns of 300 words in {:?}", begun.elapsed());
 }
@@ -261,7 +272,7 @@ async fn come_back(options: &DaemonOptions, kept: &str) -> Chat {
 
 #[tokio::test]
 async fn killed_reader_resumes() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     let options = daemon_target(daemon.address(), &place);
     let mut chat = daemon_chat(options.clone()).await.unwrap();
@@ -270,7 +281,7 @@ async fn killed_reader_resumes() {
     // Each time the reader takes a little more, is gone without a word, and comes back in the middle of the turn.
     let mut told = Vec::new();
     for turn in 0..4 {
-        chat.prompt("COUNT 300").await;
+        chat.prompt(&Prompt::Count(300).to_string()).await;
         for _ in 0..3 {
             let enough = told.len() + 7 * turn + 1;
             while told.len() < enough {
@@ -301,7 +312,8 @@ async fn killed_reader_resumes() {
     }
     // An approval that was shown is not shown again, and can be answered.
     let path = place.workspace().join("new.txt");
-    chat.prompt(&format!("WRITE {} text", path.display())).await;
+    chat.prompt(&Prompt::WriteFile(path.to_str().unwrap(), "text").to_string())
+        .await;
     let told = chat.until(is_approval).await;
     let kept = serde_json::to_string(chat.events.position().unwrap()).unwrap();
     let mut chat = come_back(&options, &kept).await;
@@ -327,7 +339,7 @@ async fn killed_reader_resumes() {
 
 #[tokio::test]
 async fn daemon_with_own_certificate_is_accepted() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let certificate = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let file = place.path("certificate.pem");
     std::fs::write(&file, certificate.cert.pem()).unwrap();
@@ -338,7 +350,10 @@ async fn daemon_with_own_certificate_is_accepted() {
         ..daemon_target(daemon.address(), &place)
     };
     let mut chat = daemon_chat(options.clone()).await.unwrap();
-    assert_eq!(said(&chat.ask("COUNT 50").await).trim(), words(50).trim());
+    assert_eq!(
+        said(&chat.ask(&Prompt::Count(50).to_string()).await).trim(),
+        words(50).trim()
+    );
     let error = daemon_chat(DaemonOptions {
         ca_file: None,
         ..options
@@ -354,7 +369,7 @@ async fn daemon_with_own_certificate_is_accepted() {
 
 #[tokio::test]
 async fn files_are_found_and_sessions_listed_in_pages() {
-    let place = Place::new(model::start().await);
+    let place = Place::new(FakeModel::start().port());
     let daemon = Daemon::start(&place, 0, None).await;
     std::fs::create_dir_all(place.workspace().join("src")).unwrap();
     for name in ["src/Main.rs", "src/domain.rs", "other.rs"] {
@@ -368,7 +383,7 @@ async fn files_are_found_and_sessions_listed_in_pages() {
         .await;
     let paths = ["src/Main.rs", "src/domain.rs"].map(str::to_owned).to_vec();
     assert_eq!(found, AgentReply::Files { paths });
-    chat.ask("COUNT 5").await;
+    chat.ask(&Prompt::Count(5).to_string()).await;
     // A page of the daemon itself is smaller than what it has.
     let client = DaemonClient::new(daemon.address(), None).unwrap();
     let workspace = place.workspace().display().to_string();
@@ -380,7 +395,7 @@ async fn files_are_found_and_sessions_listed_in_pages() {
         // A closed session makes room for the next one; a session without a prompt is not stored.
         let session = client.create_or_attach(&session, None).await.unwrap();
         client
-            .close(&session.session_id, session.client_id.as_deref())
+            .close(session.session_id.as_str(), session.client_id.as_deref())
             .await
             .unwrap();
     }
@@ -394,7 +409,10 @@ async fn files_are_found_and_sessions_listed_in_pages() {
             break;
         }
     }
-    assert!(seen.contains(&chat.manager.session_id().unwrap()), "{seen:?}");
+    assert!(
+        seen.contains(&chat.manager.session_id().unwrap().to_string()),
+        "{seen:?}"
+    );
     let all = seen.len();
     seen.sort();
     seen.dedup();

@@ -1,4 +1,4 @@
-//! Conversations with the real programs: `qwen serve`, `qwen --acp` and `gemini --acp`, with a model that does as it is told.
+//! Conversations with the real programs: `qwen serve`, `qwen --acp` and `gemini --acp`, with a fake model.
 //!
 //! ```text
 //! npm install @qwen-code/qwen-code @google/gemini-cli
@@ -16,13 +16,13 @@
 
 mod children;
 mod daemons;
-mod model;
 mod programs;
 
 use std::time::Duration;
 
 use alongside_agent::conversation::{PermissionDecision, TurnEnd};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentManager, AgentReply, AgentTarget, EventReceiver};
+use alongside_testing::Prompt;
 
 use crate::programs::Place;
 
@@ -136,12 +136,12 @@ fn option(events: &[AgentEvent], kind: &str) -> PermissionDecision {
 
 /// What works the same whichever way the agent is connected.
 async fn converse(chat: &mut Chat, place: &Place) {
-    let told = chat.ask("COUNT 200").await;
+    let told = chat.ask(&Prompt::Count(200).to_string()).await;
     assert_eq!(said(&told).trim(), words(200).trim());
     assert_eq!(stop_reason(&told), "end_turn");
     assert!(matches!(told[0], AgentEvent::PromptAccepted { .. }), "{:?}", told[0]);
 
-    chat.prompt("SLOW").await;
+    chat.prompt(&Prompt::Slow.to_string()).await;
     chat.until(|event| matches!(event, AgentEvent::AssistantChunk { .. }))
         .await;
     chat.execute(AgentCommand::Cancel).await;
@@ -149,7 +149,8 @@ async fn converse(chat: &mut Chat, place: &Place) {
 
     let path = place.workspace().join("new.txt");
     for (kind, expected) in [("reject_once", None), ("allow_once", Some("text"))] {
-        chat.prompt(&format!("WRITE {} text", path.display())).await;
+        chat.prompt(&Prompt::WriteFile(path.to_str().unwrap(), "text").to_string())
+            .await;
         let told = chat.until(is_approval).await;
         assert!(!path.exists());
         chat.answer(&told, option(&told, kind)).await;

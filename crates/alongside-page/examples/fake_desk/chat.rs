@@ -72,7 +72,7 @@ impl Chat {
                 let mut state = self.0.lock();
                 state.phase = match params["phase"].as_str() {
                     Some("interrupted") => "interrupted",
-                    Some("over") => "over",
+                    Some("ended") => "ended",
                     _ => "connected",
                 };
                 state.changed();
@@ -113,7 +113,7 @@ impl Chat {
         let mut state = self.0.lock();
         state.running = None;
         state.emit(json!({"type": "disconnected", "kind": kind, "reason": reason, "reopen": "session-1"}));
-        state.phase = "over";
+        state.phase = "ended";
         state.changed();
         json!({})
     }

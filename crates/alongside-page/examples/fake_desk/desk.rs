@@ -69,7 +69,7 @@ impl Desk {
     fn review(&mut self, params: &Value) -> Result<&mut Review, Failure> {
         let id = params["review"].as_u64();
         let review = self.reviews.iter_mut().find(|review| Some(review.id) == id);
-        review.ok_or(("alreadyOver", "This change was decided already, elsewhere.".to_owned()))
+        review.ok_or(("closed", "This change was decided already, elsewhere.".to_owned()))
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
@@ -77,7 +77,7 @@ impl Desk {
             return answer;
         }
         match method {
-            "difference" => {
+            "diff" => {
                 let text = |name: &str| params[name].as_str().unwrap_or_default();
                 Ok(json!({"hunks": hunks_between(text("base"), text("proposal"))}))
             }
@@ -151,7 +151,7 @@ impl Desk {
         let review = self.review(params)?;
         if milliseconds_now() < review.opened + 400 {
             return Err((
-                "notArmed",
+                "tooSoon",
                 "This change has only just appeared; look at it first.".to_owned(),
             ));
         }

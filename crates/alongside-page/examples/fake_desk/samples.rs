@@ -122,7 +122,7 @@ pub(crate) fn context() -> Value {
     json!({"context": {"workspaceState": {"openFiles": [
         {"path": "/home/me/project/src/retry.rs", "timestamp": 1_763_240_000_000_u64, "isActive": true, "cursor": {"line": 14, "character": 9}, "selectedText": "pub fn retry"},
         {"path": "/home/me/project/Cargo.toml", "timestamp": 1_763_239_000_000_u64, "isActive": false}], "isTrusted": true}},
-        "hidden": [{"path": "/home/me/project/.env", "because": "matches the rule .env*"}, {"path": "/home/me/project/secrets/key.pem", "because": "matches the rule *.pem"}]})
+        "hidden": [{"path": "/home/me/project/.env", "reason": "matches the rule .env*"}, {"path": "/home/me/project/secrets/key.pem", "reason": "matches the rule *.pem"}]})
 }
 
 pub(crate) fn agents() -> Value {

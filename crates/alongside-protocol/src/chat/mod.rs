@@ -79,7 +79,6 @@ pub enum ChatPhase {
     /// Lost, and reconnecting automatically.
     Interrupted,
     /// Ended, or failed to connect.
-    #[serde(rename = "over")]
     Ended,
 }
 

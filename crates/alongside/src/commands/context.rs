@@ -44,7 +44,7 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
         output.remark(&format!(
             "{} is hidden from agents: {}",
             printable_line(&hidden.path),
-            hidden.because
+            hidden.reason
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -101,7 +101,7 @@ fn words(shown: &ShownContext) -> String {
         words.push_str("Hidden from agents:\n");
     }
     for hidden in &shown.hidden {
-        words.push_str(&format!("  {}: {}\n", printable_line(&hidden.path), hidden.because));
+        words.push_str(&format!("  {}: {}\n", printable_line(&hidden.path), hidden.reason));
     }
     words
 }

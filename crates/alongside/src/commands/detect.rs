@@ -58,7 +58,7 @@ fn to_json(detection: &Detection, beliefs: &[Belief]) -> Value {
     };
     let agents: Vec<Value> = beliefs
         .iter()
-        .map(|belief| json!({ "agent": belief.agent, "displayName": belief.display_name, "believes": belief.identity }))
+        .map(|belief| json!({ "agent": belief.agent, "displayName": belief.display_name, "detects": belief.identity }))
         .collect();
     json!({
         "found": detection.found.as_ref().map(finding),

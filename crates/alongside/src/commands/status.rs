@@ -39,7 +39,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         .iter()
         .map(|(agent, target)| json!({ "agent": agent, "found": target }))
         .collect();
-    let value = json!({ "companions": companions, "here": here, "found": by_agent, "silent": unresponsive });
+    let value = json!({ "companions": companions, "here": here, "found": by_agent, "unresponsive": unresponsive });
     common.output().answer(&value, || {
         format_companions(&companions, here, &unresponsive) + &format_targets(&targets)
     });

@@ -52,7 +52,7 @@ fn most_recently_used_editor_is_picked() {
     let found = &status["found"][0]["found"];
     assert_eq!(status["here"], other.bridge.id(), "commands go by the same rule");
     assert_eq!(found["companion"]["editorPid"], other.editor.id());
-    assert_eq!(found["because"], "usedLast");
+    assert_eq!(found["reason"], "usedLast");
     assert_eq!(found["others"][0]["pid"], one.bridge.id());
     let sentence = format!(
         "started here would pick The Editor (pid {}), because it was used most recently; also running: The Editor (pid {})",
@@ -124,7 +124,7 @@ fn companion_without_an_editor_yields_to_one_with_an_editor() {
     sandbox.words(&["context", "focus", &file]);
     assert_eq!(found(&sandbox), [port, port]);
     let status = sandbox.json(&["status"]);
-    assert_eq!(status["found"][0]["found"]["because"], "hasEditor");
+    assert_eq!(status["found"][0]["found"]["reason"], "hasEditor");
     let words = sandbox.words(&["status"]);
     let sentence = format!(
         "would pick The Editor (pid {}), because it belongs to an editor; also running: Alongside (pid {})",

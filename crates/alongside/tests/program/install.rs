@@ -65,14 +65,14 @@ fn detect_says_the_editor_the_evidence_and_what_agents_believe() {
         json!({ "kind": "variable", "name": "NVIM", "value": "/run/nvim.0" })
     );
     assert_eq!(
-        detection["agents"][0]["believes"],
+        detection["agents"][0]["detects"],
         Value::Null,
         "Neovim means nothing to the agents"
     );
     let _serving = sandbox.serve_with(&["--name", "neovim", "--display-name", "Neovim"]);
     for agent in sandbox.json(&["detect"])["agents"].as_array().unwrap() {
         assert_eq!(
-            agent["believes"]["displayName"], "Neovim",
+            agent["detects"]["displayName"], "Neovim",
             "from a discovery file: {agent}"
         );
     }

@@ -8,6 +8,7 @@
 
 ---@class alongside.Agent
 ---@field name string
+---@field version? string
 ---@field session string
 ---@field listening boolean
 ---@field since integer
@@ -52,6 +53,14 @@ local variables = {}
 ---@param handler fun(params: table)
 function M.on(method, handler)
   handlers[method] = handler
+end
+
+--- An agent as shown to the user.
+---@param name string
+---@param version? string
+---@return string
+function M.agent_name(name, version)
+  return version and name .. ' ' .. version or name
 end
 
 ---@return boolean

@@ -40,7 +40,7 @@ function M.check()
     end
   end
   for _, agent in ipairs(bridge.agents) do
-    health.info(agent.name .. ' is connected')
+    health.info(bridge.agent_name(agent.name, agent.version) .. ' is connected')
   end
 end
 

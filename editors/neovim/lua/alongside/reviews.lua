@@ -18,6 +18,7 @@ local WRITE_TIMEOUT_MS = 10000
 ---@field id integer
 ---@field path string
 ---@field agent string
+---@field agentVersion? string
 ---@field revision integer
 ---@field size { added: integer, removed: integer }
 ---@field conflicts integer
@@ -80,7 +81,7 @@ local function describe(review)
     review.size.added,
     review.size.removed,
     conflicts,
-    review.agent
+    bridge.agent_name(review.agent, review.agentVersion)
   )
 end
 

@@ -12,7 +12,7 @@ function M.text()
     return pending == 1 and '1 change to review' or pending .. ' changes to review'
   end
   local names = vim.tbl_map(function(agent)
-    return (agent.name:gsub('%%', '%%%%'))
+    return (bridge.agent_name(agent.name, agent.version):gsub('%%', '%%%%'))
   end, bridge.agents)
   return table.concat(names, ', ')
 end

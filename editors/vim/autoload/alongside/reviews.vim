@@ -67,7 +67,7 @@ enddef
 def Describe(review: dict<any>): string
   const conflicts = review.conflicts > 0 ? ', conflicts: ' .. review.conflicts : ''
   return printf('%s (+%d -%d%s), %s', fnamemodify(review.path, ':~:.'), review.size.added, review.size.removed, conflicts,
-    review.agent)
+    join([review.agent, get(review, 'agentVersion', '')])->trim())
 enddef
 
 # Opens the pending change, or asks which one if there are several.

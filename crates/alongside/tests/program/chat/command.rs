@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::daemon::TalkingDaemon;
 use super::front::Front;
-use super::{agent, sandbox, serve};
+use alongside_testing::agent;
+
+use super::{sandbox, serve};
 use crate::sandbox::{Sandbox, wait_for};
 
 fn chat(sandbox: &Sandbox, arguments: &[&str]) -> Command {

@@ -1,7 +1,5 @@
 //! The chat, with an agent that does what its prompts say, as a child and in a daemon.
 
-#[path = "../../../../alongside-agent/tests/acp/agent.rs"]
-pub(crate) mod agent;
 mod command;
 mod conversation;
 pub(crate) mod daemon;
@@ -9,6 +7,8 @@ pub(crate) mod front;
 mod kills;
 mod survival;
 mod writes;
+
+use alongside_testing::agent;
 
 use crate::sandbox::{Sandbox, Serving};
 

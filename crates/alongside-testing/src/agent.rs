@@ -1,11 +1,20 @@
-//! An ACP agent that does what the prompt says.
+//! An ACP agent that does what its prompt says. A test program starts itself again as the agent:
+//!
+//! ```
+//! #[test]
+//! fn agent() {
+//!     if std::env::var_os(alongside_testing::agent::VARIABLE).is_some() {
+//!         alongside_testing::agent::run();
+//!     }
+//! }
+//! ```
 
 use std::io::{BufRead, Lines, StdinLock, Write};
 
 use serde_json::{Value, json};
 
-/// The variable that makes this program the agent; its value says what kind of agent.
-pub(crate) const VARIABLE: &str = "ALONGSIDE_FAKE_AGENT";
+/// Makes a test program the agent. The value selects a variant of the agent, such as `login` or `config-options`.
+pub const VARIABLE: &str = "ALONGSIDE_FAKE_AGENT";
 
 struct Agent {
     how: String,
@@ -16,8 +25,8 @@ struct Agent {
     next: u64,
 }
 
-/// Speaks ACP until its input ends.
-pub(crate) fn run() {
+/// Handles ACP messages until stdin is closed. Does not return.
+pub fn run() {
     let mut agent = Agent {
         how: std::env::var(VARIABLE).unwrap(),
         lines: std::io::stdin().lock().lines(),
@@ -29,7 +38,7 @@ pub(crate) fn run() {
     if agent.how == "exit" {
         std::process::exit(1);
     }
-    // The test harness has begun a line of its own.
+    // The test harness has started a line.
     println!();
     while let Some(message) = agent.read() {
         agent.take(&message);

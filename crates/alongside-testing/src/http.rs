@@ -1,21 +1,21 @@
-//! A minimal HTTP/1.1 server for known loopback clients: one request per connection.
+//! A minimal HTTP/1.1 server for known clients: one request per connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-/// One request, with its complete body.
-pub(crate) struct Request {
-    pub(crate) method: String,
-    pub(crate) target: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+/// One request, its body read to the end.
+pub struct Request {
+    pub method: String,
+    pub target: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Request {
-    /// Reads a request. `None` if the client disconnected without sending one.
-    pub(crate) fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
+    /// `None` if the client closes the connection without a request.
+    pub fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {
@@ -43,8 +43,8 @@ impl Request {
         Ok(Some(request))
     }
 
-    /// The value of a header; names ignore case.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// The name is case-insensitive.
+    pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
             .find(|(other, _)| other.eq_ignore_ascii_case(name))
@@ -70,8 +70,8 @@ impl Request {
     }
 }
 
-/// Responds to a request and closes the connection.
-pub(crate) fn respond(mut stream: &TcpStream, content_type: &str, body: &str) -> io::Result<()> {
+/// Sends a response that ends the connection.
+pub fn respond(mut stream: &TcpStream, content_type: &str, body: &str) -> io::Result<()> {
     let length = body.len();
     write!(
         stream,
@@ -79,10 +79,10 @@ pub(crate) fn respond(mut stream: &TcpStream, content_type: &str, body: &str) ->
     )
 }
 
-/// Listens on a free loopback port, and passes every request to `answer` in its own thread.
+/// Listens on a free loopback port, and calls `answer` for every request, in a thread of its own. Returns the port.
 ///
-/// The accepting thread lives as long as the test process: a test has two or three of these, and they cost little.
-pub(crate) fn serve<F>(answer: F) -> u16
+/// The thread lives as long as the test program. A test has two or three of these.
+pub fn serve<F>(answer: F) -> u16
 where
     F: Fn(&TcpStream, Request) -> io::Result<()> + Send + Sync + 'static,
 {
@@ -92,7 +92,7 @@ where
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let answer = Arc::clone(&answer);
-            // A client that disconnects early is not our problem.
+            // A client may close the connection at any time.
             thread::spawn(move || match Request::read(&stream) {
                 Ok(Some(request)) => answer(&stream, request),
                 Ok(None) => Ok(()),

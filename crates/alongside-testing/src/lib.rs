@@ -1,0 +1,23 @@
+//! What the tests of several crates share. Only dev-dependencies refer to this crate.
+//!
+//! - [`agent`]: a local agent that speaks ACP and does what its prompts say.
+//! - [`FakeModel`]: a model that does what its prompts say, for the real agents.
+//! - [`http`]: the server of [`FakeModel`].
+//!
+//! Everything here fails by panicking: this is test code, and a panic is its report.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "test code"
+)]
+
+pub mod agent;
+pub mod http;
+mod model;
+
+pub use model::{FakeModel, Prompt};

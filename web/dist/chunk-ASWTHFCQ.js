@@ -1,0 +1,1 @@
+import{a,b,c,d,e}from"./chunk-MR2JEI5J.js";import"./chunk-2NZG6USS.js";import"./chunk-66SUCR3O.js";import"./chunk-ZLLYLNI4.js";import"./chunk-U3UAG5P3.js";import"./chunk-7JLFRUMJ.js";export{e as autoCloseTags,d as html,a as htmlCompletionSource,b as htmlCompletionSourceWith,c as htmlLanguage};

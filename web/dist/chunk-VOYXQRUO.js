@@ -1,1 +1,0 @@
-import{a,b,c,d,e}from"./chunk-XJATGGG2.js";import"./chunk-IAHADPAZ.js";import"./chunk-C3UKHCJN.js";import"./chunk-LCQLKR7Y.js";import"./chunk-MHJZWKD6.js";import"./chunk-3EPS46KF.js";export{e as autoCloseTags,d as html,a as htmlCompletionSource,b as htmlCompletionSourceWith,c as htmlLanguage};
