@@ -27,34 +27,34 @@ pub struct AgentReport {
 }
 
 /// Makes every installed agent connect automatically.
-pub fn connect_agents(setting: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
-    let there = DIALECTS.iter().filter(|dialect| is_there(dialect, setting));
-    there.map(|dialect| connect(dialect, setting, mode)).collect()
+pub fn connect_agents(context: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
+    let there = DIALECTS.iter().filter(|dialect| is_there(dialect, context));
+    there.map(|dialect| connect(dialect, context, mode)).collect()
 }
 
-fn connect(dialect: &Dialect, setting: &InstallContext<'_>, mode: Mode) -> AgentReport {
+fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> AgentReport {
     let name = dialect.display_name;
-    let words = Messages {
+    let messages = Messages {
         done: format!("{name} will now connect to your editor automatically."),
         planned: format!("{name} would be set to connect to your editor automatically."),
         unchanged: format!("{name} already connects to your editor automatically."),
     };
-    let (plan, words) = match plan(dialect, setting.environment) {
-        Ok(Some(plan)) => (Ok(plan), words),
+    let (plan, messages) = match plan(dialect, context.environment) {
+        Ok(Some(plan)) => (Ok(plan), messages),
         Ok(None) => {
             let unchanged = format!(
                 "{name} is configured not to connect to editors; that setting was left alone. Run `/ide enable` in it to change this."
             );
-            (Ok(Plan::default()), Messages { unchanged, ..words })
+            (Ok(Plan::default()), Messages { unchanged, ..messages })
         }
-        Err(error) => (Err(error), words),
+        Err(error) => (Err(error), messages),
     };
     let RunResult {
         outcome,
         sentence,
         steps,
         mut remarks,
-    } = run_plan(plan, mode, setting.runner, words);
+    } = run_plan(plan, mode, context.runner, messages);
     if outcome == InstallOutcome::Refused {
         remarks.push(format!(
             "Run `/ide enable` in {name} once; after that it connects automatically."
@@ -81,9 +81,9 @@ fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
 }
 
 /// Whether the agent is installed; without it, settings would be clutter.
-fn is_there(dialect: &Dialect, setting: &InstallContext<'_>) -> bool {
-    let has_run = directory(dialect.kind, setting.environment).is_some_and(|directory| directory.is_dir());
-    has_run || machine(setting).on_path(dialect.command).is_some()
+fn is_there(dialect: &Dialect, context: &InstallContext<'_>) -> bool {
+    let has_run = directory(dialect.kind, context.environment).is_some_and(|directory| directory.is_dir());
+    has_run || machine(context).on_path(dialect.command).is_some()
 }
 
 /// The planned change; `None` if the user has disabled the setting.
@@ -132,8 +132,8 @@ fn enabled(text: &str) -> Enabled {
         return not_an_object("its `ide`");
     }
     let ide = settings.object_value_or_set("ide");
-    let said = ide.get("enabled").and_then(|property| property.value());
-    match said.map(|value| value.as_boolean_lit().map(|literal| literal.value())) {
+    let enabled = ide.get("enabled").and_then(|property| property.value());
+    match enabled.map(|value| value.as_boolean_lit().map(|literal| literal.value())) {
         None => {
             ide.append("enabled", CstInputValue::Bool(true));
             Enabled::Now(root.to_string())
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn only_installed_agents_are_changed_once() {
         let scene = Fixture::on(Platform::Unix);
-        assert!(connect_agents(&scene.setting(), Mode::Real).is_empty());
+        assert!(connect_agents(&scene.context(), Mode::Real).is_empty());
         let settings = scene.home().join(".gemini/settings.json");
         fs::create_dir_all(scene.home().join(".gemini")).unwrap();
         let outcome = |mode| {
-            let reports = connect_agents(&scene.setting(), mode);
+            let reports = connect_agents(&scene.context(), mode);
             reports
                 .into_iter()
                 .map(|report| (report.agent, report.outcome))
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Done)]);
         assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Unchanged)]);
         fs::write(&settings, "{").unwrap();
-        let report = connect_agents(&scene.setting(), Mode::Real).remove(0);
+        let report = connect_agents(&scene.context(), Mode::Real).remove(0);
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(report.remarks[0].contains("/ide enable"), "{report:?}");
         assert_eq!(fs::read_to_string(&settings).unwrap(), "{");

@@ -26,7 +26,7 @@ const FRAMEWORKS: [(&str, &str, &str); 3] = [
 ];
 
 pub(super) struct Emacs<'a> {
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     has_plugin: bool,
     directory: PathBuf,
     package: Package,
@@ -35,17 +35,17 @@ pub(super) struct Emacs<'a> {
 }
 
 impl<'a> Emacs<'a> {
-    pub(super) fn new(setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
-        let machine = machine(setting);
+    pub(super) fn new(context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(context);
         let (directory, init) = machine.emacs().ok_or(InstallError::NoHome)?;
-        let files = setting.plugins.files("emacs");
+        let files = context.plugins.files("emacs");
         Ok(Self {
-            setting,
+            context,
             has_plugin: files.is_some(),
             package: Package {
                 directory: directory.join("alongside"),
                 own_parents: 0,
-                program: setting.program.clone(),
+                program: context.program.clone(),
                 files: files.cloned().unwrap_or_default(),
             },
             block: ConfigurationBlock {
@@ -113,7 +113,7 @@ impl Installer for Emacs<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -144,8 +144,8 @@ mod tests {
             let mine = ";;; init.el -*- lexical-binding: t -*-\n(setq my-own t)\n";
             fs::create_dir_all(&directory).unwrap();
             fs::write(&init, mine).unwrap();
-            let setting = scene.setting();
-            let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+            let context = scene.context();
+            let installer = installer(DetectedIde::Emacs, &context).unwrap();
             let planned = installer.install(Mode::DryRun);
             let difference = planned.steps.last().unwrap().difference.as_ref().unwrap();
             assert!(
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn partial_installation_is_completed() {
         let scene = scene(Platform::Unix);
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Emacs, &context).unwrap();
         installer.install(Mode::Real);
         fs::remove_file(scene.home().join(".emacs.d/init.el")).unwrap();
         assert_eq!(installer.status().state, InstallState::Outdated);
@@ -187,8 +187,8 @@ mod tests {
         let init = scene.home().join(".emacs.d/init.el");
         fs::create_dir(scene.home().join(".emacs.d")).unwrap();
         std::os::unix::fs::symlink(scene.home().join("gone/init.el"), &init).unwrap();
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Emacs, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Failed);
         assert!(
@@ -208,8 +208,8 @@ mod tests {
             let mark = scene.home().join(".emacs.d").join(mark);
             fs::create_dir_all(mark.parent().unwrap()).unwrap();
             fs::write(&mark, "").unwrap();
-            let setting = scene.setting();
-            let report = installer(DetectedIde::Emacs, &setting).unwrap().install(Mode::Real);
+            let context = scene.context();
+            let report = installer(DetectedIde::Emacs, &context).unwrap().install(Mode::Real);
             assert_eq!(report.outcome, InstallOutcome::Refused);
             assert!(
                 report.sentence.contains(name) && report.sentence.contains("load-path"),

@@ -14,17 +14,17 @@ const COMPANIONS: [(&str, &str); 2] = [
 
 pub(super) struct Extension<'a> {
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     executable: Option<PathBuf>,
     /// Extensions for the installed agents; all of them if no agent is installed.
     wanted: Vec<&'static str>,
 }
 
 impl<'a> Extension<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Self {
-        let machine = machine(setting);
+    pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Self {
+        let machine = machine(context);
         // Antigravity exports the name of its command. It must be a plain name, because it is looked up like any other.
-        let alias = setting.environment.variable("ANTIGRAVITY_CLI_ALIAS");
+        let alias = context.environment.variable("ANTIGRAVITY_CLI_ALIAS");
         let alias = alias.filter(|alias| ide == DetectedIde::Antigravity && is_plain_name(alias));
         let executable = alias
             .and_then(|alias| machine.on_path(alias))
@@ -36,7 +36,7 @@ impl<'a> Extension<'a> {
         }
         Self {
             ide,
-            setting,
+            context,
             executable,
             wanted,
         }
@@ -53,7 +53,7 @@ impl<'a> Extension<'a> {
     fn present(&self, program: &Path) -> Result<Vec<&'static str>, InstallError> {
         let arguments = ["--list-extensions".to_owned()];
         let listed = self
-            .setting
+            .context
             .runner
             .run(program, &arguments)
             .map_err(|output| InstallError::Command {
@@ -128,7 +128,7 @@ impl Installer for Extension<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn both_companions_install_and_uninstall() {
         let scene = Fixture::on(Platform::Unix).with_program("codium");
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::VsCodium, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::VsCodium, &context).unwrap();
         assert_eq!(installer.status().state, InstallState::Absent);
         assert_eq!(installer.install(Mode::DryRun).steps.len(), 2);
         assert!(scene.ran().iter().all(|command| command.ends_with("--list-extensions")));
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn only_companions_of_installed_agents_are_installed() {
         let scene = Fixture::on(Platform::Unix).with_program("code").with_program("gemini");
-        let setting = scene.setting();
-        let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
         assert_eq!(report.steps.len(), 1);
         assert!(report.steps[0].subject.contains("google.gemini-cli"), "{report:?}");
     }
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn missing_editor_error_names_its_command() {
         let scene = Fixture::on(Platform::Unix);
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Windsurf, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::Windsurf, &context).unwrap().install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(
             report
@@ -196,8 +196,8 @@ mod tests {
         let scene = Fixture::on(Platform::Unix)
             .with_program("code")
             .with_failing_commands("no network");
-        let setting = scene.setting();
-        let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
         assert!(report.sentence.contains("failed: no network"), "{}", report.sentence);
     }
 
@@ -209,8 +209,8 @@ mod tests {
         }
         let scene = Fixture::on(Platform::Unix).with_program("agy-nightly");
         let scene = scene.with_variable("ANTIGRAVITY_CLI_ALIAS", "agy-nightly");
-        let setting = scene.setting();
-        let status = installer(DetectedIde::Antigravity, &setting).unwrap().status();
+        let context = scene.context();
+        let status = installer(DetectedIde::Antigravity, &context).unwrap().status();
         assert!(status.executable.unwrap().ends_with("agy-nightly"));
     }
 }

@@ -100,7 +100,7 @@ impl Fixture {
         self
     }
 
-    pub(super) fn setting(&self) -> InstallContext<'_> {
+    pub(super) fn context(&self) -> InstallContext<'_> {
         InstallContext {
             environment: &self.environment,
             plugins: &self.plugins,

@@ -41,7 +41,7 @@ const HELIX_LANGUAGES: [(&str, &[&str]); 20] = [
 
 pub(super) struct LanguageServer<'a> {
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     block: ConfigurationBlock,
     /// Languages whose servers the user has configured.
     chosen: Vec<String>,
@@ -49,9 +49,9 @@ pub(super) struct LanguageServer<'a> {
 }
 
 impl<'a> LanguageServer<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
-        let machine = machine(setting);
-        let program = program_name(setting);
+    pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(context);
+        let program = program_name(context);
         let path = match ide {
             DetectedIde::Helix => machine.helix_languages(),
             _ => machine.kakrc(),
@@ -75,7 +75,7 @@ impl<'a> LanguageServer<'a> {
         };
         Ok(Self {
             ide,
-            setting,
+            context,
             block,
             chosen,
             executable: machine.executable(ide),
@@ -178,7 +178,7 @@ impl Installer for LanguageServer<'_> {
     }
 
     fn obstacle(&self) -> Option<InstallError> {
-        let is_windows = self.setting.environment.platform == Platform::Windows;
+        let is_windows = self.context.environment.platform == Platform::Windows;
         (self.ide == DetectedIde::Kakoune && is_windows).then_some(InstallError::NotOnWindows("Kakoune"))
     }
 
@@ -199,7 +199,7 @@ impl Installer for LanguageServer<'_> {
                 self.chosen.join(", ")
             ));
         }
-        if self.ide == DetectedIde::Kakoune && machine(self.setting).on_path("kak-lsp").is_none() {
+        if self.ide == DetectedIde::Kakoune && machine(self.context).on_path("kak-lsp").is_none() {
             plan.remarks
                 .push("This needs kakoune-lsp, but `kak-lsp` is not on your PATH.".to_owned());
         }
@@ -211,7 +211,7 @@ impl Installer for LanguageServer<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -247,8 +247,8 @@ mod tests {
             let file = scene.home().join(below);
             let mine = "# my own\n";
             put(&file, mine);
-            let setting = scene.setting();
-            let installer = installer(ide, &setting).unwrap();
+            let context = scene.context();
+            let installer = installer(ide, &context).unwrap();
             assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
             assert!(fs::read_to_string(&file).unwrap().starts_with(mine));
             assert_eq!(installer.status().state, InstallState::Installed);
@@ -266,8 +266,8 @@ mod tests {
             &file,
             "[[language]]\nname = \"rust\"\nlanguage-servers = [\"mine\"]\n\n[[language]]\nname = \"go\"\nauto-format = false\n",
         );
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Helix, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Helix, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert!(
             report
@@ -286,7 +286,7 @@ mod tests {
         };
         assert_eq!((of("rust"), of("go"), of("python")), (1, 2, 1));
         let command = table["language-server"]["alongside"]["command"].as_str();
-        assert_eq!(command, setting.program.to_str());
+        assert_eq!(command, context.program.to_str());
     }
 
     #[test]
@@ -299,8 +299,8 @@ mod tests {
             let scene = Fixture::on(Platform::Unix);
             let file = scene.home().join(".config/helix/languages.toml");
             put(&file, text);
-            let setting = scene.setting();
-            let report = installer(DetectedIde::Helix, &setting).unwrap().install(Mode::Real);
+            let context = scene.context();
+            let report = installer(DetectedIde::Helix, &context).unwrap().install(Mode::Real);
             assert_eq!(report.outcome, InstallOutcome::Refused, "{text}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
@@ -325,8 +325,8 @@ mod tests {
     #[test]
     fn kakoune_is_unavailable_on_windows() {
         let scene = Fixture::on(Platform::Windows);
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Kakoune, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::Kakoune, &context).unwrap().install(Mode::Real);
         assert!(
             report.sentence.contains("does not run on Windows"),
             "{}",

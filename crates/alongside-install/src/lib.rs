@@ -130,22 +130,22 @@ pub trait Installer {
             None => self.plan_install(),
         };
         let name = self.editor().display_name();
-        let words = Messages {
+        let messages = Messages {
             done: format!("Installed for {name}{}.", at(self.place())),
             planned: format!("Would install for {name}{}.", at(self.place())),
             unchanged: format!("Already installed for {name}{}.", at(self.place())),
         };
-        report(self.editor(), plan, mode, self.runner(), words)
+        report(self.editor(), plan, mode, self.runner(), messages)
     }
 
     fn uninstall(&self, mode: Mode) -> InstallReport {
         let name = self.editor().display_name();
-        let words = Messages {
+        let messages = Messages {
             done: format!("Removed from {name}."),
             planned: format!("Would remove from {name}."),
             unchanged: format!("Not installed for {name}; nothing to remove."),
         };
-        report(self.editor(), self.plan_uninstall(), mode, self.runner(), words)
+        report(self.editor(), self.plan_uninstall(), mode, self.runner(), messages)
     }
 
     fn status(&self) -> InstallStatus {
@@ -191,7 +191,7 @@ struct RunResult {
     remarks: Vec<String>,
 }
 
-fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, words: Messages) -> RunResult {
+fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, messages: Messages) -> RunResult {
     let refused = |error: &InstallError| RunResult {
         outcome: InstallOutcome::Refused,
         sentence: capitalised(error),
@@ -203,10 +203,10 @@ fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, w
         Err(error) => return refused(&error),
     };
     let (outcome, sentence, steps) = match mode {
-        _ if plan.is_empty() => (InstallOutcome::Unchanged, words.unchanged, Vec::new()),
-        Mode::DryRun => (InstallOutcome::Planned, words.planned, plan.preview()),
+        _ if plan.is_empty() => (InstallOutcome::Unchanged, messages.unchanged, Vec::new()),
+        Mode::DryRun => (InstallOutcome::Planned, messages.planned, plan.preview()),
         Mode::Real => match plan.carry_out(runner) {
-            Ok(steps) => (InstallOutcome::Done, words.done, steps),
+            Ok(steps) => (InstallOutcome::Done, messages.done, steps),
             Err(interrupted) if interrupted.steps.is_empty() => return refused(&interrupted.error),
             Err(interrupted) => (
                 InstallOutcome::Failed,
@@ -228,14 +228,14 @@ fn report(
     plan: Result<Plan, InstallError>,
     mode: Mode,
     runner: &dyn Runner,
-    words: Messages,
+    messages: Messages,
 ) -> InstallReport {
     let RunResult {
         outcome,
         sentence,
         steps,
         remarks,
-    } = run_plan(plan, mode, runner, words);
+    } = run_plan(plan, mode, runner, messages);
     InstallReport {
         editor,
         outcome,
@@ -248,15 +248,15 @@ fn report(
 /// The installer for an editor, or manual steps if it has none.
 pub fn installer<'a>(
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
 ) -> Result<Box<dyn Installer + 'a>, InstallError> {
     Ok(match ide {
-        DetectedIde::Neovim | DetectedIde::Vim => Box::new(native::Native::new(ide, setting)?),
-        DetectedIde::Emacs => Box::new(emacs::Emacs::new(setting)?),
-        DetectedIde::Helix | DetectedIde::Kakoune => Box::new(language_server::LanguageServer::new(ide, setting)?),
+        DetectedIde::Neovim | DetectedIde::Vim => Box::new(native::Native::new(ide, context)?),
+        DetectedIde::Emacs => Box::new(emacs::Emacs::new(context)?),
+        DetectedIde::Helix | DetectedIde::Kakoune => Box::new(language_server::LanguageServer::new(ide, context)?),
         // Its terminals run on a machine that is recreated each time.
         DetectedIde::CloudShell => return Err(InstallError::Manual(manual_steps(ide))),
-        _ if ide.family() == Family::VsCode => Box::new(extension::Extension::new(ide, setting)),
+        _ if ide.family() == Family::VsCode => Box::new(extension::Extension::new(ide, context)),
         _ => return Err(InstallError::Manual(manual_steps(ide))),
     })
 }
@@ -306,18 +306,18 @@ fn capitalised(error: &InstallError) -> String {
 }
 
 /// The real machine.
-fn machine<'a>(setting: &'a InstallContext<'_>) -> SystemPaths<'a> {
+fn machine<'a>(context: &'a InstallContext<'_>) -> SystemPaths<'a> {
     SystemPaths {
-        environment: setting.environment,
+        environment: context.environment,
         exists: &|path| path.exists(),
     }
 }
 
 /// How an editor should call this program: by name if it is on the PATH, so that updates are picked up.
-fn program_name(setting: &InstallContext<'_>) -> String {
-    match machine(setting).on_path("alongside") {
+fn program_name(context: &InstallContext<'_>) -> String {
+    match machine(context).on_path("alongside") {
         Some(_) => "alongside".to_owned(),
-        None => setting.program.to_string_lossy().into_owned(),
+        None => context.program.to_string_lossy().into_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::detect::DetectedIde;
 
 pub(super) struct Native<'a> {
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     has_plugin: bool,
     package: Package,
     executable: Option<PathBuf>,
@@ -18,8 +18,8 @@ pub(super) struct Native<'a> {
 }
 
 impl<'a> Native<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
-        let machine = machine(setting);
+    pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(context);
         let base = match ide {
             DetectedIde::Neovim => machine.neovim_data(),
             _ => machine.vim_directory(),
@@ -29,7 +29,7 @@ impl<'a> Native<'a> {
             DetectedIde::Neovim => base.join("site/pack"),
             _ => base.join("pack"),
         };
-        let files = setting.plugins.files(ide.id());
+        let files = context.plugins.files(ide.id());
         let has_plugin = files.is_some();
         let mut files = files.cloned().unwrap_or_default();
         if let Some(tags) = plugins::help_tags(&files) {
@@ -37,12 +37,12 @@ impl<'a> Native<'a> {
         }
         Ok(Self {
             ide,
-            setting,
+            context,
             has_plugin,
             package: Package {
                 directory: packages.join("alongside/start/alongside"),
                 own_parents: 2,
-                program: setting.program.clone(),
+                program: context.program.clone(),
                 files,
             },
             executable: machine.executable(ide),
@@ -57,7 +57,7 @@ impl<'a> Native<'a> {
             _ => (9, 0),
         };
         let printed = self
-            .setting
+            .context
             .runner
             .run(self.executable.as_ref()?, &["--version".to_owned()]);
         let version = version(&printed.ok()?)?;
@@ -72,10 +72,10 @@ impl<'a> Native<'a> {
 
     /// The plugin calls this program by name, and falls back to its recorded path, which an update may change.
     fn path_remark(&self) -> Option<String> {
-        machine(self.setting).on_path("alongside").is_none().then(|| {
+        machine(self.context).on_path("alongside").is_none().then(|| {
             format!(
                 "`alongside` is not on your PATH, so the plugin will run {}; reinstall the plugin if you move it.",
-                self.setting.program.display()
+                self.context.program.display()
             )
         })
     }
@@ -128,7 +128,7 @@ impl Installer for Native<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -179,8 +179,8 @@ mod tests {
         for (ide, platform, below) in rows {
             let scene = Fixture::on(platform).with_plugin(ide.id(), "plugin/alongside.vim", "plugin");
             let scene = scene.with_plugin(ide.id(), "doc/alongside.txt", "*alongside*");
-            let setting = scene.setting();
-            let installer = installer(ide, &setting).unwrap();
+            let context = scene.context();
+            let installer = installer(ide, &context).unwrap();
             assert_eq!(installer.status().state, InstallState::Absent);
             let planned = installer.install(Mode::DryRun);
             assert_eq!(planned.outcome, InstallOutcome::Planned);
@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn build_without_plugin_reports_it() {
         let scene = Fixture::on(Platform::Unix);
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Neovim, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Neovim, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert_eq!(report.sentence, "This build of alongside has no plugin for Neovim.");
@@ -229,8 +229,8 @@ mod tests {
             .with_plugin("neovim", "plugin/alongside.lua", "x")
             .with_program("nvim")
             .with_answer("NVIM v0.7.2");
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        let context = scene.context();
+        let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         assert!(
             report.remarks[0].contains("Neovim 0.7, and the plugin needs 0.10"),
             "{report:?}"
@@ -241,8 +241,8 @@ mod tests {
     fn remarks_name_obstacles() {
         let scene = Fixture::on(Platform::Unix).with_plugin("neovim", "plugin/alongside.lua", "x");
         fs::create_dir_all(scene.home().join(".local/share/nvim/lazy/lazy.nvim")).unwrap();
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        let context = scene.context();
+        let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         let remarks = report.remarks.join("\n");
         for part in [
             "Neovim itself was not found",

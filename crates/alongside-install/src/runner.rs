@@ -23,7 +23,7 @@ impl Runner for SystemRunner {
     }
 }
 
-fn run(program: &Path, arguments: &[String], patience: Duration) -> io::Result<Result<String, String>> {
+fn run(program: &Path, arguments: &[String], timeout: Duration) -> io::Result<Result<String, String>> {
     // Files, not pipes: an unread pipe fills up, and a grandchild may hold it open indefinitely.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut child = Command::new(program)
@@ -37,10 +37,10 @@ fn run(program: &Path, arguments: &[String], patience: Duration) -> io::Result<R
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if start.elapsed() > patience {
+        if start.elapsed() > timeout {
             child.kill()?;
             child.wait()?;
-            return Ok(Err(format!("it did not finish within {} seconds", patience.as_secs())));
+            return Ok(Err(format!("it did not finish within {} seconds", timeout.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(10));
     };
@@ -49,10 +49,10 @@ fn run(program: &Path, arguments: &[String], patience: Duration) -> io::Result<R
         return Ok(Ok(stdout));
     }
     let stderr = content(&mut stderr)?;
-    let words = [stderr.trim(), stdout.trim()]
+    let output = [stderr.trim(), stdout.trim()]
         .into_iter()
-        .find(|words| !words.is_empty());
-    Ok(Err(words.map_or_else(|| status.to_string(), str::to_owned)))
+        .find(|output| !output.is_empty());
+    Ok(Err(output.map_or_else(|| status.to_string(), str::to_owned)))
 }
 
 fn content(file: &mut File) -> io::Result<String> {
@@ -67,8 +67,8 @@ fn content(file: &mut File) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: Duration) -> Result<String, String> {
-        run(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()], patience).unwrap()
+    fn shell(script: &str, timeout: Duration) -> Result<String, String> {
+        run(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()], timeout).unwrap()
     }
 
     #[test]
