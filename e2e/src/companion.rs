@@ -305,6 +305,6 @@ fn serve(
         .recv_timeout(TIMEOUT)
         .expect("`alongside serve --json` prints a line when it is ready");
     let ready =
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is no JSON: {error}: {line}"));
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is not JSON: {error}: {line}"));
     (child, ready)
 }

@@ -76,7 +76,7 @@ impl QwenDaemon {
             self.port,
             body.len()
         );
-        sent.expect("speak to the daemon");
+        sent.expect("send the request to the daemon");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("hear from the daemon");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

@@ -16,7 +16,7 @@ pub fn alongside() -> PathBuf {
         .expect("ALONGSIDE_BIN names no binary: run these tests with `cargo xtask test`");
     assert!(
         binary.is_file(),
-        "ALONGSIDE_BIN is {}, which is no file",
+        "ALONGSIDE_BIN is {}, which is not a file",
         binary.display()
     );
     binary

@@ -75,7 +75,7 @@ fn answer(stream: &TcpStream, request: &Request, workspace: &str, ring: &Arc<Rin
                 data: message_chunk("user_message_chunk", "asked"),
             });
             let (ring, prompt) = (Arc::clone(ring), id.clone());
-            thread::spawn(move || speak(&ring, &prompt));
+            thread::spawn(move || send_answer(&ring, &prompt));
             (202, json!({"promptId": id, "lastEventId": count, "eventEpoch": "e"}))
         }
         (_, "status") => (
@@ -97,7 +97,7 @@ fn respond(mut stream: &TcpStream, status: u16, body: &str) -> io::Result<()> {
     )
 }
 
-fn speak(ring: &Ring, prompt: &str) {
+fn send_answer(ring: &Ring, prompt: &str) {
     thread::sleep(THINKING);
     let end = json!({"sessionId": SESSION, "stopReason": "end_turn"});
     for (name, data) in [

@@ -131,7 +131,7 @@ impl Terminal {
 
     fn shell(&self) -> u32 {
         let pid = run(self.tmux().args(SHELL));
-        pid.trim().parse().expect("tmux tells the process id of the shell")
+        pid.trim().parse().expect("tmux prints the PID of the shell")
     }
 
     fn tmux(&self) -> Command {

@@ -233,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn folder_with_delimiter_is_an_array_for_qwen_and_skipped_for_gemini() {
+    fn folder_with_delimiter_is_skipped_only_for_gemini() {
         let (text, problems) = joined(&["/a:b", "/c"], AgentKind::Qwen);
         assert_eq!(text, r#"["/a:b","/c"]"#);
         assert!(problems.is_empty());

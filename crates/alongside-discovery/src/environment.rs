@@ -189,8 +189,8 @@ impl Environment {
 
 /// `QWEN_HOME` from the first of two files that sets it: `.env` in the default directory, then the one next to it.
 fn qwen_home_from_files(default: &Path) -> Option<String> {
-    let beside = default.parent().map(|home| home.join(".env"));
-    [Some(default.join(".env")), beside]
+    let next_to_it = default.parent().map(|home| home.join(".env"));
+    [Some(default.join(".env")), next_to_it]
         .into_iter()
         .flatten()
         .find_map(|file| {

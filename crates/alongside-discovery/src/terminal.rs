@@ -80,14 +80,14 @@ mod tests {
             in_container: true,
             ..Environment::new("/home/ada", "/")
         };
-        let told = |environment: &Environment| {
-            let told = ("REMOTE_CONTAINERS".to_owned(), "1".to_owned());
-            variables(environment).contains(&told)
+        let is_set = |environment: &Environment| {
+            let variable = ("REMOTE_CONTAINERS".to_owned(), "1".to_owned());
+            variables(environment).contains(&variable)
         };
-        assert!(told(&container));
-        assert!(told(&container.clone().with("SSH_CONNECTION", "")));
+        assert!(is_set(&container));
+        assert!(is_set(&container.clone().with("SSH_CONNECTION", "")));
         for name in DIALS_HERE_IN_A_CONTAINER {
-            assert!(!told(&container.clone().with(name, "x")), "{name}");
+            assert!(!is_set(&container.clone().with(name, "x")), "{name}");
         }
     }
 }

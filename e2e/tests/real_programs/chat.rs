@@ -75,7 +75,7 @@ fn local_agent_answers_and_restarts_after_crash(cli: Cli) {
         let state = state(&sandbox, &companion);
         (state.changed.phase == ChatPhase::Connected).then_some(state)
     });
-    let restored = connected.expect("the companion connects by itself");
+    let restored = connected.expect("the companion reconnects automatically");
     assert_eq!(turns(&restored), [("one".to_owned(), "OK.".to_owned())]);
     let second = answer(&companion, "two", cli.command());
     assert_eq!(second["answer"], "OK.", "{second}");

@@ -14,7 +14,7 @@ fn wrong_token_is_refused_and_diagnosed(cli: Cli) {
     let companion = Companion::start(&sandbox);
     let launch = Launch::plain(&sandbox, cli);
     let healthy = launch.doctor(&sandbox);
-    assert!(healthy.success, "all is well, but the doctor says {healthy:?}");
+    assert!(healthy.success, "expected doctor to pass, got {healthy:?}");
 
     let token = companion.token();
     for file in &companion.files {
@@ -93,7 +93,7 @@ fn doctor_predicts_what_the_agent_does(cli: Cli) {
         Row::new("a dead process", (true, false))
             .dead_process()
             .file(&scene, |_| {}),
-        Row::new("a leftover of a dead process beside a good file", (true, true))
+        Row::new("a stale file of a dead process next to a valid file", (true, true))
             .file(&scene, |_| {})
             .dead_process()
             .file(&scene, |file| file["port"] = json!(closed_port())),

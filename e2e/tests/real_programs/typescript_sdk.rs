@@ -101,13 +101,13 @@ fn decisions(sandbox: &Sandbox, companion: &Companion<'_>, client: &mut SdkClien
     let odd = format!("{}/./sub/../odd name.txt", sandbox.workspace().display());
     let opened = client.call("openDiff", &json!({"filePath": odd, "newContent": "one\r\ntwo"}));
     assert_eq!(opened["content"], json!([]), "{opened}");
-    let review = companion.reviews().pop().expect("the change is listed at once");
+    let review = companion.reviews().pop().expect("the change is listed immediately");
     companion.json(&["diff", "accept", &review.id]);
     let accepted = client.wait_for_notification("ide/diffAccepted", |_| true);
     assert_eq!(accepted, json!({"filePath": odd, "content": "one\r\ntwo"}));
 
     client.call("openDiff", &json!({"filePath": odd, "newContent": "again"}));
-    let review = companion.reviews().pop().expect("the change is listed at once");
+    let review = companion.reviews().pop().expect("the change is listed immediately");
     companion.json(&["diff", "reject", &review.id]);
     let rejected = client.wait_for_notification("ide/diffRejected", |_| true);
     assert_eq!(rejected["filePath"], odd.as_str());
@@ -116,7 +116,7 @@ fn decisions(sandbox: &Sandbox, companion: &Companion<'_>, client: &mut SdkClien
     let draft = sandbox.path("draft");
     fs::write(&draft, "drafted").expect("write the draft");
     client.call("openDiff", &json!({"filePath": odd, "newContent": "proposed"}));
-    let review = companion.reviews().pop().expect("the change is listed at once");
+    let review = companion.reviews().pop().expect("the change is listed immediately");
     companion.json(&["diff", "edit", &review.id, "--content-file", &draft.to_string_lossy()]);
     let close = json!({"filePath": odd, "suppressNotification": true});
     assert_eq!(only_text(&client.call("closeDiff", &close)), r#"{"content":"drafted"}"#);

@@ -51,7 +51,7 @@ fn each_variable_alone_is_enough() {
         assert_eq!(
             found(&[(rule.name, "")], &[]),
             None,
-            "{} set to nothing says nothing",
+            "{} set to an empty value is not evidence",
             rule.name
         );
     }
