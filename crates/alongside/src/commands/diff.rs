@@ -37,7 +37,7 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 .await?;
             let mut value = serde_json::to_value(&texts)?;
             value["diff"] = json!(diff(&texts));
-            output.answer(&value, || show_in_words(&texts, output.colours()));
+            output.answer(&value, || show_in_words(&texts, output.colors()));
         }
         Diff::Accept {
             review,
@@ -227,11 +227,11 @@ fn diff(texts: &ReviewTexts) -> String {
     )
 }
 
-fn show_in_words(texts: &ReviewTexts, colours: bool) -> String {
+fn show_in_words(texts: &ReviewTexts, colors: bool) -> String {
     let mut words = format!("{}\n\n", line(&texts.summary).trim_start());
     let diff = diff(texts);
     words.push_str(if diff.is_empty() { "(no changes)\n" } else { "" });
-    words.push_str(&printable_difference(&diff, colours));
+    words.push_str(&printable_difference(&diff, colors));
     for note in &texts.notes {
         words.push_str(&format!("Note: {note}.\n"));
     }
