@@ -97,7 +97,7 @@ impl RunningCompanion {
     /// Starts a companion and announces it.
     pub async fn start(options: Options) -> Result<Self> {
         let (editor, reconnect) = (options.pid, options.reconnect_grace);
-        let companion = tokio::task::spawn_blocking(|| open(options))
+        let companion = tokio::task::spawn_blocking(move || open(&options))
             .await
             .context("cannot start the companion")??;
         let (server, token) = listen(&companion, reconnect).await?;
@@ -234,7 +234,7 @@ impl Companion {
 }
 
 /// Reads settings, state and the chat's journal. Blocks.
-fn open(options: Options) -> Result<Shared> {
+fn open(options: &Options) -> Result<Shared> {
     let places = options.places.clone().map_or_else(Places::of_user, Ok)?;
     let environment = options.environment.clone().unwrap_or_else(Environment::current);
     let workspace = options
@@ -244,7 +244,7 @@ fn open(options: Options) -> Result<Shared> {
         .collect::<Result<Vec<_>>>()?;
     let settings = Settings::load(&places.settings(), &workspace)?;
     let privacy = settings.privacy(&workspace, &ignore_files())?;
-    let identity = identity(&options, &settings);
+    let identity = identity(options, &settings);
     let store = Store::open(&places, &identity.name, &workspace)?;
     let companion =
         Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, store));

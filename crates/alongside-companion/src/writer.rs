@@ -137,10 +137,14 @@ impl Shared {
             };
             if !log.is_empty() || !state.is_empty() {
                 MutexGuard::unlocked(&mut queue, || {
-                    log.into_iter().for_each(|job| job());
+                    for job in log {
+                        job();
+                    }
                     self.room.notify_waiters();
                     let start = Instant::now();
-                    state.into_values().for_each(|job| job());
+                    for job in state.into_values() {
+                        job();
+                    }
                     // A large review that is being edited would keep the disk busy; half of the time is left to others.
                     paused_until = Instant::now() + start.elapsed();
                 });
@@ -187,7 +191,7 @@ mod tests {
     async fn slow_disk_latest_state_wins_and_log_keeps_its_order() {
         let writer = Writer::start().unwrap();
         let release = block(&writer);
-        let (notes, noted) = mpsc::channel();
+        let (notes, results) = mpsc::channel();
         for number in [1, 2, 3] {
             writer.replace(Key::SavedState, note(&notes, number));
             writer.append(note(&notes, number + 10));
@@ -196,7 +200,7 @@ mod tests {
         assert!(writer.cancel(Key::Decisions) && !writer.cancel(Key::Decisions));
         drop(release);
         writer.flush().await;
-        assert_eq!(noted.try_iter().collect::<Vec<_>>(), [11, 12, 13, 3]);
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [11, 12, 13, 3]);
     }
 
     #[tokio::test]
@@ -215,13 +219,13 @@ mod tests {
 
     #[test]
     fn dropped_writer_has_written_everything() {
-        let (notes, noted) = mpsc::channel();
+        let (notes, results) = mpsc::channel();
         let writer = Writer::start().unwrap();
         let release = block(&writer);
         writer.replace(Key::SavedState, note(&notes, 1));
         writer.append(note(&notes, 2));
         drop(release);
         drop(writer);
-        assert_eq!(noted.try_iter().collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [2, 1]);
     }
 }

@@ -68,8 +68,8 @@ pub(super) struct LocalAgent {
 
 impl State {
     /// Restores the chat from its journal.
-    pub(super) fn restore(path: PathBuf, writes: ChatWrites, writer: Arc<Writer>) -> Self {
-        let (mut journal, kept) = Journal::open(path, writer);
+    pub(super) fn restore(path: PathBuf, writes: ChatWrites, journal_writer: Arc<Writer>) -> Self {
+        let (mut journal, kept) = Journal::open(path, journal_writer);
         let mut log = Log::default();
         for event in kept.events {
             log.push(event);
