@@ -6,8 +6,10 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use alongside_core::difference;
+use alongside_core::draft::DIFF_TIMEOUT;
 use serde::Serialize;
 
 use super::{InstallError, Runner};
@@ -296,6 +298,7 @@ fn show_difference(path: &Path, before: &[u8], after: &[u8]) -> String {
         &String::from_utf8_lossy(after),
         &name,
         &name,
+        Some(Instant::now() + DIFF_TIMEOUT),
     )
 }
 

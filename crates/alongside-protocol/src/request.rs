@@ -36,7 +36,6 @@ macro_rules! requests {
 
         #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
-        #[expect(clippy::large_enum_variant, reason = "one at a time, and never in a collection")]
         pub enum Response {
             $($name($response),)+
         }

@@ -20,7 +20,7 @@ const PHASES = {
   connecting: "connecting\u2026",
   connected: "connected",
   interrupted: "reconnecting\u2026",
-  over: "disconnected",
+  ended: "disconnected",
 } as const;
 
 export class Bar {

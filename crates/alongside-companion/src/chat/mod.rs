@@ -34,7 +34,6 @@ use gate::Waiting;
 use record::State;
 use requests::{request_error, superseded};
 
-pub(super) use gate::is_of_chat;
 pub(super) use requests::diff;
 
 /// How many events a front end may be behind before it has to fetch everything again.

@@ -12,6 +12,7 @@ use alongside_protocol::{ChatState, ErrorKind, Hunks, RequestError, Texts};
 use super::agents::{self, Choice};
 use super::gate::Gate;
 use crate::Companion;
+use crate::clock::diff_deadline;
 use crate::settings::Settings;
 
 /// How often a state that keeps changing is waited for.
@@ -74,7 +75,11 @@ fn environment(name: &str) -> Option<String> {
 
 /// Compares two texts, off the async workers: large ones take a while.
 pub(crate) async fn diff(texts: Texts) -> Result<Hunks, RequestError> {
-    let compare = move || Draft::new(texts.base, texts.proposal).hunks().collect();
+    let compare = move || {
+        Draft::new(texts.base, texts.proposal, Some(diff_deadline()))
+            .hunks()
+            .collect()
+    };
     let hunks = tokio::task::spawn_blocking(compare).await;
     let hunks = hunks.map_err(|error| RequestError::new(ErrorKind::Internal, error.to_string()))?;
     Ok(Hunks { hunks })

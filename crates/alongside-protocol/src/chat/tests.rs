@@ -87,6 +87,7 @@ fn session() -> ConnectedSession {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one entry per event")]
 fn every_event_round_trips() {
     let id = || "p".to_owned();
     let text = || "é\n".to_owned();

@@ -4,10 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use alongside_core::ReviewId;
 use alongside_core::difference::unified;
+use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
 use alongside_protocol::{
@@ -222,6 +223,7 @@ fn diff(texts: &ReviewTexts) -> String {
         &texts.draft,
         old_name,
         &texts.summary.path,
+        Some(Instant::now() + DIFF_TIMEOUT),
     )
 }
 
