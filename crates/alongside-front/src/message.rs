@@ -87,7 +87,8 @@ mod tests {
         let unknown = response(r#"{"jsonrpc":"2.0","id":5,"method":"diff/list"}"#);
         assert!(unknown.contains("-32601") && unknown.contains("review/list") && unknown.contains("\"id\":5"));
         assert!(response(r#"{"jsonrpc":"2.0","id":1,"method":"context/open","params":{}}"#).contains("missing field"));
-        let dance = response(r#"{"jsonrpc":"2.0","id":1,"method":"chat/command","params":{"command":{"type":"dance"}}}"#);
+        let dance =
+            response(r#"{"jsonrpc":"2.0","id":1,"method":"chat/command","params":{"command":{"type":"dance"}}}"#);
         assert!(dance.contains("-32602") && dance.contains("unknown variant"), "{dance}");
     }
 }
