@@ -119,14 +119,16 @@ impl Terminal {
     /// Stops the programs in the terminal until [`Self::thaw`]. The shell then takes the terminal back, so nothing can
     /// be typed into them afterwards.
     pub fn freeze(&self) {
-        let processes = self.processes().into_iter();
-        processes.for_each(|pid| process::signal(pid, rustix::process::Signal::STOP));
+        for pid in self.processes() {
+            process::signal(pid, rustix::process::Signal::STOP);
+        }
     }
 
     /// Resumes the programs stopped by [`Self::freeze`].
     pub fn thaw(&self) {
-        let processes = self.processes().into_iter();
-        processes.for_each(|pid| process::signal(pid, rustix::process::Signal::CONT));
+        for pid in self.processes() {
+            process::signal(pid, rustix::process::Signal::CONT);
+        }
     }
 
     fn shell(&self) -> u32 {

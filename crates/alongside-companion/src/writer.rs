@@ -191,7 +191,7 @@ mod tests {
     async fn slow_disk_latest_state_wins_and_log_keeps_its_order() {
         let writer = Writer::start().unwrap();
         let release = block(&writer);
-        let (notes, noted) = mpsc::channel();
+        let (notes, results) = mpsc::channel();
         for number in [1, 2, 3] {
             writer.replace(Key::SavedState, note(&notes, number));
             writer.append(note(&notes, number + 10));
@@ -200,7 +200,7 @@ mod tests {
         assert!(writer.cancel(Key::Decisions) && !writer.cancel(Key::Decisions));
         drop(release);
         writer.flush().await;
-        assert_eq!(noted.try_iter().collect::<Vec<_>>(), [11, 12, 13, 3]);
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [11, 12, 13, 3]);
     }
 
     #[tokio::test]
@@ -219,13 +219,13 @@ mod tests {
 
     #[test]
     fn dropped_writer_has_written_everything() {
-        let (notes, noted) = mpsc::channel();
+        let (notes, results) = mpsc::channel();
         let writer = Writer::start().unwrap();
         let release = block(&writer);
         writer.replace(Key::SavedState, note(&notes, 1));
         writer.append(note(&notes, 2));
         drop(release);
         drop(writer);
-        assert_eq!(noted.try_iter().collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [2, 1]);
     }
 }
