@@ -132,12 +132,12 @@ mod tests {
         assert!(sentence(scratch.path()).contains("is a directory"));
         let noise = scratch.path().join("noise");
         fs::write(&noise, b"\xff\xfe\xfd").unwrap();
-        assert!(sentence(&noise).contains("does not hold text"));
+        assert!(sentence(&noise).contains("is not a text file"));
         let binary = scratch.path().join("binary");
         fs::write(&binary, b"a\0b").unwrap();
         assert!(sentence(&binary).contains("is a binary file"));
         let below_a_file = noise.join("below");
-        assert!(sentence(&below_a_file).contains("cannot be looked at"));
+        assert!(sentence(&below_a_file).contains("Cannot access"));
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
                 .unwrap()
                 .success()
         );
-        assert!(look(&pipe).unwrap_err().contains("not an ordinary file"));
+        assert!(look(&pipe).unwrap_err().contains("not a regular file"));
     }
 
     #[cfg(unix)]
