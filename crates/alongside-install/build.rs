@@ -1,18 +1,18 @@
-//! Puts the editors' plugins into the library: every file below `editors/<name>/` as it is at build time.
+//! Embeds the editor plugins: every file under `editors/<name>/` as it is at build time.
 //!
-//! A plugin that is not there leaves its editor out, and the installer says so; the build goes on.
+//! If a plugin is missing, the build continues and the installer reports that editor as unavailable.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Directories that are for whoever works on a plugin and not for whoever uses it.
+/// Directories for plugin developers, not users.
 const NOT_FOR_USERS: [&str; 3] = ["test", "tests", "spec"];
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let editors = manifest.join("../../editors");
     println!("cargo::rerun-if-changed=build.rs");
-    // While there are no plugins at all this makes Cargo look every time, which is what is wanted until there are some.
+    // While there are no plugins at all, this makes Cargo rerun every time, which is fine.
     println!("cargo::rerun-if-changed={}", editors.display());
     let mut source = String::from("&[\n");
     for plugin in sorted_entries(&editors)? {
@@ -55,12 +55,12 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Help tags and byte code are made on the user's machine, for the user's editor.
+/// Help tags and byte code are generated on the user's machine, for the user's editor.
 fn is_generated(path: &Path) -> bool {
     path.ends_with("doc/tags") || path.extension().is_some_and(|extension| extension == "elc")
 }
 
-/// What is in a directory, without hidden files, in an order that does not change from build to build.
+/// The entries of a directory except hidden files, in a stable order.
 fn sorted_entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

@@ -1,10 +1,10 @@
-//! What is kept of a test that failed, under `e2e/artifacts/`.
+//! Artifacts of failed tests, in `e2e/artifacts/`.
 
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-/// Where the artifacts of the running test go. The directory exists afterwards.
+/// The artifact directory of the running test, created if missing.
 pub(crate) fn directory() -> PathBuf {
     let test = thread::current().name().unwrap_or("unnamed").replace("::", "-");
     let directory = crate::programs::e2e_directory().join("artifacts").join(test);
@@ -12,10 +12,10 @@ pub(crate) fn directory() -> PathBuf {
     directory
 }
 
-/// Keeps one text, and says so.
+/// Saves one text and prints its path.
 #[allow(clippy::print_stderr)]
 pub(crate) fn keep(name: &str, text: &str) {
     let path = directory().join(name);
     fs::write(&path, text).expect("write an artifact");
-    eprintln!("kept {}", path.display());
+    eprintln!("saved {}", path.display());
 }

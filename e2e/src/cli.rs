@@ -1,4 +1,4 @@
-//! The real command lines, driven as a person drives them.
+//! The real agent CLIs, driven the way a user drives them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,37 +9,31 @@ use crate::companion::Outcome;
 use crate::fake_model::FakeModel;
 use crate::sandbox::{Sandbox, shell_quoted};
 use crate::tmux::Terminal;
-use crate::waiting::{PATIENCE, eventually};
+use crate::waiting::{TIMEOUT, eventually};
 use crate::{companion, process, programs};
 
-/// Which command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cli {
-    /// Google's Gemini CLI.
     Gemini,
-    /// Qwen Code.
     Qwen,
 }
 
-/// How an agent is started.
 pub struct Launch {
     /// What is typed into the shell.
     pub line: String,
-    /// The directory of the shell.
     pub directory: PathBuf,
-    /// Further variables of the shell.
+    /// Additional environment variables for the shell.
     pub environment: Vec<(String, String)>,
 }
 
-/// A command line that runs in a terminal.
+/// An agent CLI running in a terminal.
 pub struct Agent {
     cli: Cli,
-    /// Where it runs.
     pub terminal: Terminal,
 }
 
 impl Cli {
-    /// The command a person types, which also names its files.
+    /// The command a user types, which also appears in file names.
     pub fn command(self) -> &'static str {
         match self {
             Self::Gemini => "gemini",
@@ -55,7 +49,7 @@ impl Cli {
         }
     }
 
-    /// The start of the names of its variables.
+    /// An environment variable of this agent.
     pub fn variable(self, rest: &str) -> String {
         match self {
             Self::Gemini => format!("GEMINI_CLI_IDE_{rest}"),
@@ -63,7 +57,7 @@ impl Cli {
         }
     }
 
-    /// The place of its discovery files.
+    /// The directory of its discovery files.
     pub fn discovery_directory(self, sandbox: &Sandbox) -> PathBuf {
         match self {
             Self::Gemini => sandbox.path("tmp/gemini/ide"),
@@ -71,19 +65,19 @@ impl Cli {
         }
     }
 
-    /// The shell words that start it.
+    /// The shell command that starts it.
     pub(crate) fn start_line(self) -> String {
         let (script, arguments) = match self {
-            // A named model: "auto" asks the model which model to use.
+            // A fixed model: "auto" asks the model which model to use.
             Self::Gemini => ("@google/gemini-cli/bundle/gemini.js", "-m gemini-2.5-flash"),
-            // The default is to let a model decide about permissions, and then no change is ever shown.
+            // By default a model decides about permissions, and changes are never shown.
             Self::Qwen => ("@qwen-code/qwen-code/cli-entry.js", "--approval-mode default"),
         };
         let node = shell_quoted(&programs::node());
         format!("{node} {} {arguments}", shell_quoted(&programs::npm_package(script)))
     }
 
-    /// The variables that make it ask a model of ours.
+    /// The variables that point it to our fake model.
     pub fn model_variables(self, model: &FakeModel) -> Vec<(String, String)> {
         let variables: Vec<(&str, String)> = match self {
             Self::Gemini => vec![
@@ -104,13 +98,13 @@ impl Cli {
 }
 
 impl Launch {
-    /// Typed into a plain terminal in the workspace, without a hint about the companion.
+    /// Typed into a plain terminal in the workspace, without any hint about the companion.
     pub fn plain(sandbox: &Sandbox, cli: Cli) -> Self {
         Self {
             line: cli.command().to_owned(),
             directory: sandbox.workspace(),
-            // Tests often run in a container, where Gemini CLI would not look at the loopback: it takes the editor to
-            // be outside. This says that everything is in the same place.
+            // Tests often run in a container, where Gemini CLI would not use the loopback address: it expects the
+            // editor outside. With this variable it stays on this machine.
             environment: vec![("SSH_CONNECTION".to_owned(), "x".to_owned())],
         }
     }
@@ -129,7 +123,7 @@ impl Launch {
         self
     }
 
-    /// The same through `alongside run`, which has to set itself whatever is needed.
+    /// The same through `alongside run`, which must set the required variables itself.
     #[must_use]
     pub fn through_alongside(mut self) -> Self {
         self.line = format!("alongside run {}", self.line);
@@ -137,7 +131,7 @@ impl Launch {
         self
     }
 
-    /// What `alongside doctor` says in the place where this would start.
+    /// The result of `alongside doctor` where this would start.
     pub fn doctor(&self, sandbox: &Sandbox) -> Outcome {
         let workspace = self.directory.to_string_lossy();
         let arguments = ["doctor", "--workspace", &workspace, "--json"];
@@ -146,12 +140,12 @@ impl Launch {
 }
 
 impl Agent {
-    /// Starts a command line in a plain terminal and waits for its prompt.
+    /// Starts an agent in a plain terminal and waits for its prompt.
     pub fn start(sandbox: &Sandbox, cli: Cli, model: &FakeModel) -> Self {
         Self::launch(sandbox, cli, model, cli.command(), Launch::plain(sandbox, cli))
     }
 
-    /// Starts a command line in a terminal called `name` and waits for its prompt.
+    /// Starts an agent in a terminal called `name` and waits for its prompt.
     pub fn launch(sandbox: &Sandbox, cli: Cli, model: &FakeModel, name: &str, launch: Launch) -> Self {
         let line = launch.line.clone();
         let agent = Self::prepare(sandbox, cli, model, name, launch);
@@ -159,45 +153,45 @@ impl Agent {
         agent
     }
 
-    /// Opens a terminal in which a command line can be [started](Self::run) later, when something else has been.
+    /// Opens a terminal in which an agent can be [started](Self::run) later.
     pub fn prepare(sandbox: &Sandbox, cli: Cli, model: &FakeModel, name: &str, launch: Launch) -> Self {
         let environment = [cli.model_variables(model), launch.environment].concat();
         let terminal = Terminal::open(sandbox, name, &launch.directory, &environment);
         Self { cli, terminal }
     }
 
-    /// Starts the command line in its terminal, where none runs.
+    /// Starts the agent in its terminal, where none is running.
     pub fn run(&self, line: &str) {
         self.terminal.type_line(line);
-        self.terminal.wait_for_text("Type your message", PATIENCE * 2);
+        self.terminal.wait_for_text("Type your message", TIMEOUT * 2);
     }
 
-    /// What `/ide status` says, once it says something.
+    /// The response to `/ide status`.
     pub fn ide_status(&self) -> String {
         self.ask("/ide status")
     }
 
-    /// Waits until the command line says that it is connected.
+    /// Waits until the agent reports that it is connected.
     pub fn wait_until_connected(&self) -> String {
         let mut last = String::new();
-        let connected = eventually(PATIENCE, || {
+        let connected = eventually(TIMEOUT, || {
             last = self.ide_status();
             last.contains("Connected to").then(|| last.clone())
         });
-        connected.unwrap_or_else(|| self.terminal.fail("/ide status never said Connected"))
+        connected.unwrap_or_else(|| self.terminal.fail("/ide status never showed Connected"))
     }
 
-    /// Types `/ide enable`, which makes a command line that has lost its companion look for one again.
+    /// Types `/ide enable`, which makes a disconnected agent look for a companion again.
     pub fn ide_enable(&self) -> String {
         self.ask("/ide enable")
     }
 
-    /// Types a command that answers with a sentence about the companion, and gives what it printed.
+    /// Types a command whose response mentions the companion, and returns that response.
     ///
-    /// A command line shows its prompt before it is ready: what is typed then is lost, or taken for a question to the model.
-    /// A person types it again, and so does this.
+    /// An agent shows its prompt before it is ready: what is typed then is lost, or sent to the model. So the command
+    /// is repeated, as a user would do.
     fn ask(&self, command: &str) -> String {
-        let answer = eventually(PATIENCE, || self.ask_once(command));
+        let answer = eventually(TIMEOUT, || self.ask_once(command));
         answer.unwrap_or_else(|| self.terminal.fail(&format!("no answer to {command}")))
     }
 
@@ -210,7 +204,7 @@ impl Agent {
             "Failed to connect",
             "disabled",
         ];
-        // The last answer may still be on the screen: what counts is what comes after the last echo of the command.
+        // The previous response may still be on the screen: only text after the last echo of the command is relevant.
         let before = self.terminal.history().matches(command).count();
         self.terminal.type_line(command);
         eventually(Duration::from_secs(4), || {
@@ -223,37 +217,36 @@ impl Agent {
         .filter(|answer| !answer.contains("OK."))
     }
 
-    /// Types a prompt.
     pub fn prompt(&self, text: &str) {
         self.terminal.type_line(text);
     }
 
-    /// Waits for the command line's own question whether it may change the file.
+    /// Waits for the agent's own prompt whether it may change the file.
     pub fn wait_for_question(&self) -> String {
         self.terminal
-            .wait_for("the question about the change", PATIENCE, |screen| {
+            .wait_for("the question about the change", TIMEOUT, |screen| {
                 screen.contains("Apply this change")
                     || screen.contains("Yes, allow once")
                     || screen.contains("Allow once")
             })
     }
 
-    /// Waits until the command line is at its prompt and asks nothing.
+    /// Waits until the agent is idle at its prompt.
     pub fn wait_until_idle(&self) -> String {
-        self.terminal.wait_for("the prompt", PATIENCE, |screen| {
+        self.terminal.wait_for("the prompt", TIMEOUT, |screen| {
             screen.contains("Type your message") && !screen.contains("llow once") && !screen.contains("esc to cancel")
         })
     }
 
-    /// Ends it as a person does, and waits until it is gone.
+    /// Quits it with `/quit`, and waits until it has exited.
     pub fn quit(&self) {
         self.terminal.type_line("/quit");
-        let gone = eventually(PATIENCE, || {
+        let gone = eventually(TIMEOUT, || {
             let gone = eventually(Duration::from_secs(4), || {
                 self.terminal.processes().is_empty().then_some(())
             });
             if gone.is_none() {
-                // An Enter that comes while the list of commands is drawn chooses from the list, and no more.
+                // Enter while the command list is being drawn only selects from the list.
                 self.terminal.press("Enter");
             }
             gone
@@ -269,7 +262,7 @@ impl Agent {
         for &pid in &processes {
             process::signal(pid, Signal::KILL);
         }
-        let gone = eventually(PATIENCE, || {
+        let gone = eventually(TIMEOUT, || {
             (!processes.iter().any(|&pid| process::is_alive(pid))).then_some(())
         });
         assert!(gone.is_some(), "{} survived being killed", self.cli.command());

@@ -13,10 +13,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::waiting::{PATIENCE, eventually};
+use crate::waiting::{TIMEOUT, eventually};
 use crate::{artifacts, process, programs};
 
-/// A running `alongside serve`. Dropping it kills it.
+/// A running `alongside serve`, killed on drop.
 pub struct Companion<'a> {
     sandbox: &'a Sandbox,
     workspace: PathBuf,
@@ -24,56 +24,48 @@ pub struct Companion<'a> {
     environment: Vec<(String, String)>,
     log: PathBuf,
     child: Child,
-    /// Where agents connect.
+    /// The port that agents connect to.
     pub port: u16,
-    /// The discovery files.
     pub files: Vec<PathBuf>,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Whether its exit code was 0.
     pub success: bool,
-    /// What it printed for programs.
     pub stdout: String,
-    /// What it printed for people.
     pub stderr: String,
 }
 
 /// A row of `alongside diff list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
-    /// What commands call it.
     pub id: String,
-    /// The file that would change.
     pub path: String,
-    /// Who wants to change it.
     pub agent: String,
 }
 
 impl<'a> Companion<'a> {
-    /// Starts a companion for the workspace of the sandbox and waits until it is ready.
+    /// Starts a companion for the sandbox's workspace and waits until it is ready.
     pub fn start(sandbox: &'a Sandbox) -> Self {
         Self::start_with(sandbox, &sandbox.workspace(), &[])
     }
 
-    /// Starts a companion for a workspace, with further arguments.
+    /// Starts a companion for a workspace, with additional arguments.
     pub fn start_with(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
         Self::launch(sandbox, workspace, arguments, Vec::new())
     }
 
-    /// Starts a companion with further variables, which the agents that it starts have too.
+    /// Starts a companion with additional variables, which its local agents inherit.
     pub fn start_with_variables(sandbox: &'a Sandbox, environment: Vec<(String, String)>) -> Self {
         Self::launch(sandbox, &sandbox.workspace(), &[], environment)
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Starts a companion that keeps its own things where no other companion looks. Only the agents can find both.
+    /// Starts a companion with its own state directory, hidden from other companions. Only the agents can find both.
     pub fn start_apart(sandbox: &'a Sandbox, workspace: &Path, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir_in(sandbox.path(""))
             .expect("create a directory")
@@ -108,9 +100,9 @@ impl<'a> Companion<'a> {
         }
     }
 
-    /// The token that agents find in the discovery files.
+    /// The token in the discovery files.
     pub fn token(&self) -> String {
-        // The others are called by another name while another companion is found before this one.
+        // The other files have different names while another companion takes precedence.
         let lock = self
             .files
             .iter()
@@ -123,8 +115,8 @@ impl<'a> Companion<'a> {
             .to_owned()
     }
 
-    /// Ends the only agent's event stream cleanly, which leaves the agent between two streams until it opens the next one, about a
-    /// second later: a second stream replaces the first, and goes away at once.
+    /// Ends the only agent's event stream cleanly, which leaves the agent between two streams until it opens the next
+    /// one, about a second later: a second stream replaces the first and is closed immediately.
     pub fn end_stream(&self) {
         let session = self.agents()[0]["session"]
             .as_str()
@@ -144,14 +136,14 @@ impl<'a> Companion<'a> {
             .expect("read the status line");
         assert!(line.contains(" 200 "), "{line}");
         drop(stream);
-        let ended = eventually(PATIENCE, || (self.agents()[0]["listening"] == false).then_some(()));
+        let ended = eventually(TIMEOUT, || (self.agents()[0]["listening"] == false).then_some(()));
         assert!(ended.is_some(), "the agent still listens");
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates it and waits until it has exited.
     pub fn terminate(&mut self) {
         process::signal(self.child.id(), Signal::TERM);
-        let ended = eventually(PATIENCE, || self.child.try_wait().expect("wait for the companion"));
+        let ended = eventually(TIMEOUT, || self.child.try_wait().expect("wait for the companion"));
         assert!(ended.is_some(), "the companion did not end after SIGTERM");
     }
 
@@ -161,14 +153,14 @@ impl<'a> Companion<'a> {
         self.child.wait().expect("wait for the companion");
     }
 
-    /// Starts again with the same arguments, after [`Self::terminate`] or [`Self::kill`].
+    /// Restarts with the same arguments, after [`Self::terminate`] or [`Self::kill`].
     pub fn restart(&mut self) {
         let (sandbox, workspace, arguments) = (self.sandbox, self.workspace.clone(), self.arguments.clone());
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         *self = Self::launch(sandbox, &workspace, &arguments, self.environment.clone());
     }
 
-    /// Runs a command about this companion's workspace, and reads the JSON that it prints.
+    /// Runs a command for this companion's workspace and parses its JSON output.
     pub fn json(&self, arguments: &[&str]) -> Value {
         let outcome = self.command(arguments);
         assert!(outcome.success, "alongside {} failed: {outcome:?}", arguments.join(" "));
@@ -176,14 +168,14 @@ impl<'a> Companion<'a> {
             .unwrap_or_else(|error| panic!("{arguments:?} printed no JSON: {error}: {outcome:?}"))
     }
 
-    /// Runs a command about this companion's workspace.
+    /// Runs a command for this companion's workspace.
     pub fn command(&self, arguments: &[&str]) -> Outcome {
         let workspace = self.workspace.to_string_lossy().into_owned();
         let arguments = [arguments, &["--workspace", &workspace, "--json"]].concat();
         alongside(self.sandbox, &self.workspace, &arguments, &self.environment)
     }
 
-    /// Tells this companion, and not another for the same workspace, that a file got the focus.
+    /// Reports a focused file to this companion, not to another one for the same workspace.
     pub fn focus(&self, path: &Path) {
         let port = ("GEMINI_CLI_IDE_SERVER_PORT".to_owned(), self.port.to_string());
         let environment = [self.environment.as_slice(), &[port]].concat();
@@ -197,7 +189,7 @@ impl<'a> Companion<'a> {
         assert!(outcome.success, "{outcome:?}");
     }
 
-    /// The changes that wait for a person.
+    /// The pending reviews.
     pub fn reviews(&self) -> Vec<Review> {
         let list = self.json(&["diff", "list"]);
         let text = |review: &Value, key: &str| match &review[key] {
@@ -214,22 +206,22 @@ impl<'a> Companion<'a> {
             .collect()
     }
 
-    /// Waits for a change of this file to arrive.
+    /// Waits for a review of this file.
     pub fn wait_for_review(&self, path: &Path) -> Review {
         let wanted = path.to_string_lossy();
-        let found = eventually(PATIENCE, || {
+        let found = eventually(TIMEOUT, || {
             self.reviews().into_iter().find(|review| review.path == wanted)
         });
         found.unwrap_or_else(|| panic!("no change of {wanted} arrived; there are {:?}", self.reviews()))
     }
 
-    /// Waits until no change waits for a person.
+    /// Waits until no review is pending.
     pub fn wait_for_no_review(&self, limit: Duration) {
         let none = eventually(limit, || self.reviews().is_empty().then_some(()));
         assert!(none.is_some(), "these changes still wait: {:?}", self.reviews());
     }
 
-    /// The agents that `status` lists.
+    /// The agents listed by `status`.
     pub fn agents(&self) -> Vec<Value> {
         let status = self.json(&["status"]);
         let companions = status["companions"].as_array().expect("`status --json` has companions");
@@ -255,7 +247,7 @@ impl Drop for Companion<'_> {
     }
 }
 
-/// Runs any command line of `alongside` in a directory of a sandbox, with further variables.
+/// Runs any `alongside` command in a sandbox directory, with additional variables.
 pub(crate) fn alongside(
     sandbox: &Sandbox,
     directory: &Path,
@@ -303,16 +295,16 @@ fn serve(
         .expect("start alongside");
     let stdout = child.stdout.take().expect("its output is piped");
     let (sender, receiver) = mpsc::channel();
-    // Reads on to the end, so that the companion never writes into a closed pipe.
+    // Keep reading to the end, so that the companion never writes to a closed pipe.
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             let _ = sender.send(line);
         }
     });
     let line = receiver
-        .recv_timeout(PATIENCE)
+        .recv_timeout(TIMEOUT)
         .expect("`alongside serve --json` prints a line when it is ready");
     let ready =
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is no JSON: {error}: {line}"));
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("the ready line is not JSON: {error}: {line}"));
     (child, ready)
 }

@@ -1,4 +1,4 @@
-//! A real `qwen serve`, and a proxy before it that can cut every connection.
+//! A real `qwen serve`, and a proxy in front of it that can cut every connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,24 +14,23 @@ use crate::fake_model::FakeModel;
 use crate::sandbox::Sandbox;
 use crate::{process, programs};
 
-/// The key of the model, as the daemon has it. Whoever masks a key leaves its ends.
+/// The daemon's model API key. Masking keeps the first and last characters of a key, so tests search for those too.
 pub const MODEL_KEY: &str = "sk-e2e-9f3c51d07ab2";
 
-/// A `qwen serve` that runs. Dropping it kills it and its agent.
+/// A running `qwen serve`. Dropping it kills it and its agent.
 pub struct QwenDaemon {
     child: Child,
-    /// Where it listens.
     pub port: u16,
 }
 
 impl QwenDaemon {
-    /// Starts it for the workspace of the sandbox. It wants this token.
+    /// Starts it for the sandbox's workspace, requiring this token.
     pub fn start(sandbox: &Sandbox, model: &FakeModel, token: &str) -> Self {
         offer_two_models(sandbox, model);
         Self::start_at(sandbox, model, token, 0)
     }
 
-    /// Kills it and its agent, and starts another one where it was.
+    /// Kills it and its agent, and starts another one on the same port.
     pub fn restart(&mut self, sandbox: &Sandbox, model: &FakeModel, token: &str) {
         self.kill();
         *self = Self::start_at(sandbox, model, token, self.port);
@@ -61,12 +60,12 @@ impl QwenDaemon {
                 break digits.parse().expect("a port is a number");
             }
         };
-        // Reads on to the end, so that the daemon never writes into a closed pipe.
+        // Keep reading to the end, so that the daemon never writes to a closed pipe.
         thread::spawn(move || lines.for_each(drop));
         Self { child, port }
     }
 
-    /// Answers an approval as another client would.
+    /// Answers a permission request as another client would.
     pub fn vote(&self, token: &str, request: &str, option: &str) {
         let body = json!({"outcome": {"outcome": "selected", "optionId": option}}).to_string();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("connect to the daemon");
@@ -77,13 +76,13 @@ impl QwenDaemon {
             self.port,
             body.len()
         );
-        sent.expect("speak to the daemon");
+        sent.expect("send the request to the daemon");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("hear from the daemon");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
-    /// Kills the agent behind the daemon, and not the daemon.
+    /// Kills the daemon's agent, but not the daemon.
     pub fn kill_agent(&self) {
         let agents = self.agents();
         assert!(!agents.is_empty(), "the daemon has no agent");
@@ -120,7 +119,7 @@ impl Drop for QwenDaemon {
     }
 }
 
-/// With two models there is something to switch between.
+/// Configures two models, so that there is one to switch to.
 fn offer_two_models(sandbox: &Sandbox, model: &FakeModel) {
     let path = sandbox.path("home/.qwen/settings.json");
     let text = std::fs::read_to_string(&path).expect("read the settings");
@@ -132,35 +131,38 @@ fn offer_two_models(sandbox: &Sandbox, model: &FakeModel) {
     std::fs::write(path, settings.to_string()).expect("write the settings");
 }
 
-/// Stands between the companion and a daemon, keeps what the companion says, and cuts every connection when told to.
+/// Sits between the companion and a daemon, records the companion's requests, and cuts every connection on demand.
 pub struct CutProxy {
-    /// Where it listens.
     pub port: u16,
     streams: Arc<Mutex<Vec<TcpStream>>>,
-    said: Arc<Mutex<String>>,
+    requests: Arc<Mutex<String>>,
 }
 
 impl CutProxy {
-    /// Starts it before a daemon.
+    /// Starts it in front of a daemon.
     pub fn start(daemon: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a loopback port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let streams = Arc::<Mutex<Vec<TcpStream>>>::default();
-        let said = Arc::<Mutex<String>>::default();
-        let (kept, heard) = (Arc::clone(&streams), Arc::clone(&said));
+        let requests = Arc::<Mutex<String>>::default();
+        let (open_streams, recorded) = (Arc::clone(&streams), Arc::clone(&requests));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // A connection that fails is the business of whoever made it.
-                let _ = carry(&client, port, daemon, &kept, &heard);
+                // Errors matter only to the client.
+                let _ = carry(&client, port, daemon, &open_streams, &recorded);
             }
         });
-        Self { port, streams, said }
+        Self {
+            port,
+            streams,
+            requests,
+        }
     }
 
-    /// The ids that the companion had with the daemon.
+    /// The client IDs that the companion used with the daemon.
     pub fn client_ids(&self) -> Vec<String> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = said.lines().filter_map(|line| line.split_once(": "));
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = requests.lines().filter_map(|line| line.split_once(": "));
         let mut ids: Vec<String> = lines
             .filter(|(name, _)| name.eq_ignore_ascii_case("x-qwen-client-id"))
             .map(|(_, value)| value.trim().to_owned())
@@ -170,7 +172,7 @@ impl CutProxy {
         ids
     }
 
-    /// Cuts every connection that there is.
+    /// Cuts every open connection.
     pub fn cut(&self) {
         for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
@@ -182,22 +184,23 @@ fn carry(
     client: &TcpStream,
     own: u16,
     daemon: u16,
-    kept: &Mutex<Vec<TcpStream>>,
-    said: &Arc<Mutex<String>>,
+    open_streams: &Mutex<Vec<TcpStream>>,
+    requests: &Arc<Mutex<String>>,
 ) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", daemon))?;
     for stream in [client, &server] {
         stream.set_nodelay(true)?;
-        kept.lock()
+        open_streams
+            .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(stream.try_clone()?);
     }
-    // The daemon insists on its own port in the host.
+    // The daemon requires its own port in the `Host` header.
     let (from, to) = (format!("127.0.0.1:{own}"), format!("127.0.0.1:{daemon}"));
-    let said = Arc::clone(said);
+    let requests = Arc::clone(requests);
     copy(client.try_clone()?, server.try_clone()?, move |text| {
         let text = String::from_utf8_lossy(text).replace(&from, &to);
-        said.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        requests.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         text.into_bytes()
     });
     copy(server, client.try_clone()?, <[u8]>::to_vec);

@@ -1,10 +1,10 @@
-//! The harness of the end-to-end tests: real programs, a model that is not real.
+//! Harness for the end-to-end tests: real programs, a fake model.
 //!
-//! A test puts the companion and the real command lines into a [`Sandbox`], so that nothing of the person who runs the
-//! tests is read or written. The command lines talk to a [`FakeModel`] that does what the prompt says and remembers every
-//! request, and run in a [`Terminal`] (tmux), so that a test types what a person types and sees what a person sees.
+//! A test runs the companion and the real agents in a [`Sandbox`], so that nothing of the developer's own is read or
+//! written. The agents use a [`FakeModel`] that does what the prompt says and records every request, and run in a
+//! [`Terminal`] (tmux), so that a test types what a user types and sees what a user sees.
 //!
-//! Everything here fails by panicking with what was on the screen: this is test code, and a panic is its report.
+//! All failures are panics that include the screen contents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::missing_panics_doc)]
 
 mod artifacts;
@@ -34,11 +34,11 @@ pub use sandbox::Sandbox;
 pub use scripted_daemon::ScriptedDaemon;
 pub use sdk::{Sdk, SdkClient};
 pub use tmux::Terminal;
-pub use waiting::{PATIENCE, eventually, never_during};
+pub use waiting::{TIMEOUT, eventually, never_during};
 
-/// Expands a function that takes a [`Cli`] into a test for each agent.
+/// Expands a function that takes a [`Cli`] into one test per agent.
 ///
-/// The function stays an ordinary one, so that it is formatted, linted and found like any other.
+/// The function itself stays ordinary, so that it is formatted, linted and found like any other.
 #[macro_export]
 macro_rules! for_both_agents {
     ($name:ident) => {

@@ -1,18 +1,17 @@
-//! Looking at and ending processes that a test has started, and no others.
+//! Inspects and kills processes started by a test.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Sends a signal. That the process is gone already is fine.
+/// Sends a signal. It is fine if the process has already exited.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = to_pid(pid);
     let _ = kill_process(pid, signal);
 }
 
-/// Whether a process with this id runs. One that has ended and that nobody has asked about does not: in a container the
-/// first process may never ask.
+/// Whether a process with this PID is running. Zombies do not count: in a container, PID 1 may never reap them.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     let state = status
@@ -23,7 +22,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
-/// All processes below `pid`, children before grandchildren.
+/// All descendants of `pid`, children before grandchildren.
 pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut next = 0;

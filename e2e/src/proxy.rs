@@ -1,14 +1,14 @@
-//! A proxy that knows the token.
+//! A proxy that adds the token.
 //!
-//! The MCP conformance suite cannot send a header of its own, and the companion answers nobody without one. What the suite
-//! does say about `Host` and `Origin` has to arrive as it was said: one of its scenarios is about just that.
+//! The MCP conformance suite cannot send custom headers, and the companion refuses every request without a token. The
+//! suite's own `Host` and `Origin` headers must pass through unchanged, because one of its scenarios tests them.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
 
 use alongside_testing::http::{self, Request};
 
-/// Stands in front of a companion and adds the bearer token to each request.
+/// Sits in front of a companion and adds the bearer token to each request.
 pub struct AuthorizingProxy {
     port: u16,
 }
@@ -21,7 +21,7 @@ impl AuthorizingProxy {
         Self { port }
     }
 
-    /// The address of the MCP endpoint, seen through the proxy.
+    /// The URL of the MCP endpoint through the proxy.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
@@ -35,7 +35,7 @@ fn forward(mut client: &TcpStream, request: &Request, companion: u16, token: &st
     for (name, value) in &request.headers {
         match name.to_ascii_lowercase().as_str() {
             "connection" | "transfer-encoding" | "content-length" | "authorization" => {}
-            // Our own address becomes the companion's; a foreign one stays what it is.
+            // Replace our own address with the companion's; leave any other unchanged.
             "host" => add(name, &value.replace(&format!(":{own_port}"), &format!(":{companion}"))),
             _ => add(name, value),
         }

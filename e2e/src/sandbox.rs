@@ -1,4 +1,4 @@
-//! A home, temporary directories and a workspace for one test, gone when it ends.
+//! A home, temporary directories and a workspace for one test, deleted when it ends.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use crate::cli::Cli;
 use crate::programs;
 
-/// The directories of one test. Declare it before everything that lives in it, so that it goes last.
+/// The directories of one test. Declare it before everything that lives in it, so that it is dropped last.
 pub struct Sandbox {
     root: TempDir,
 }
 
 impl Sandbox {
-    /// Empty directories, settings for both command lines, and commands `gemini`, `qwen` and `alongside` on the path.
+    /// Empty directories, settings for both agents, and `gemini`, `qwen` and `alongside` on the PATH.
     pub fn new() -> Self {
         let root = tempfile::Builder::new()
             .prefix("alongside-e2e-")
@@ -36,7 +36,6 @@ impl Sandbox {
         sandbox
     }
 
-    /// A path below the root.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -46,12 +45,11 @@ impl Sandbox {
         self.path("workspace")
     }
 
-    /// A path in the workspace.
     pub fn file(&self, name: &str) -> PathBuf {
         self.workspace().join(name)
     }
 
-    /// Writes a file of the workspace and says where it is.
+    /// Writes a file in the workspace and returns its path.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.file(name);
         fs::create_dir_all(path.parent().expect("a file has a parent")).expect("create its directory");
@@ -59,7 +57,7 @@ impl Sandbox {
         path
     }
 
-    /// The whole environment of a process in here: nothing is inherited but the path.
+    /// The complete environment of a process in the sandbox: only PATH is inherited.
     pub fn environment(&self) -> Vec<(String, String)> {
         let path = std::env::var("PATH").unwrap_or_default();
         let directory = |name: &str| self.path(name).to_string_lossy().into_owned();
@@ -67,7 +65,7 @@ impl Sandbox {
             ("HOME", directory("home")),
             ("TMPDIR", directory("tmp")),
             ("XDG_RUNTIME_DIR", directory("runtime")),
-            // Where they are without these variables too: a stdio companion is started without them.
+            // The same as the defaults: a stdio companion is started without these variables.
             ("XDG_STATE_HOME", directory("home/.local/state")),
             ("XDG_CONFIG_HOME", directory("home/.config")),
             ("PATH", format!("{}:{path}", directory("bin"))),
@@ -77,7 +75,7 @@ impl Sandbox {
         .into()
     }
 
-    /// Writes the settings of a command line into the directory that it keeps them in.
+    /// Writes an agent's settings into its settings directory.
     pub fn write_settings(&self, cli: Cli, directory: &Path) {
         let (version, login) = match cli {
             Cli::Gemini => (None, "gemini-api-key"),
@@ -101,12 +99,12 @@ impl Sandbox {
         fs::create_dir_all(directory).expect("create the directory of the settings");
         fs::write(directory.join("settings.json"), settings.to_string()).expect("write the settings");
         if cli == Cli::Gemini {
-            // Asked once in a terminal that says it is VS Code's; the question would eat the first key.
+            // VS Code's terminal triggers this prompt once; it would swallow the first key.
             fs::write(directory.join("state.json"), r#"{"terminalSetupPromptShown":true}"#).expect("write the state");
         }
     }
 
-    /// As it is before anybody has thought of editors: no command line is told to look for one.
+    /// The default state: no agent is configured to connect to editors.
     #[must_use]
     pub fn without_ide_settings(self) -> Self {
         for cli in [Cli::Gemini, Cli::Qwen] {
@@ -132,7 +130,7 @@ impl Default for Sandbox {
     }
 }
 
-/// A path as one word of a shell command.
+/// A path quoted as one shell word.
 pub(crate) fn shell_quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }

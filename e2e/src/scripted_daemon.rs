@@ -1,4 +1,4 @@
-//! A made-up daemon that writes into each answer when the answer left it.
+//! A fake daemon that puts the time of sending into each answer.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -12,12 +12,11 @@ use serde_json::{Value, json};
 use alongside_testing::http::{self, Request};
 
 const SESSION: &str = "5f0c1c1e-6a3b-4d56-9a34-0c9f4e6f7a11";
-/// So long after a prompt its answer comes: when everything that the prompt itself made happen is over.
+/// Delay before an answer, so that everything triggered by the prompt itself is over.
 const THINKING: Duration = Duration::from_millis(60);
 
 /// The daemon. Each answer is `stamp:<microseconds since 1970>`.
 pub struct ScriptedDaemon {
-    /// Where it listens.
     pub port: u16,
 }
 
@@ -35,7 +34,6 @@ struct Event {
 }
 
 impl ScriptedDaemon {
-    /// Starts it for a workspace.
     pub fn start(workspace: &Path) -> Self {
         let ring = Arc::new(Ring::default());
         let workspace = workspace.to_string_lossy().into_owned();
@@ -74,10 +72,10 @@ fn answer(stream: &TcpStream, request: &Request, workspace: &str, ring: &Arc<Rin
             events.push(Event {
                 name: "session_update",
                 prompt: id.clone(),
-                data: said("user_message_chunk", "asked"),
+                data: message_chunk("user_message_chunk", "asked"),
             });
             let (ring, prompt) = (Arc::clone(ring), id.clone());
-            thread::spawn(move || speak(&ring, &prompt));
+            thread::spawn(move || send_answer(&ring, &prompt));
             (202, json!({"promptId": id, "lastEventId": count, "eventEpoch": "e"}))
         }
         (_, "status") => (
@@ -99,11 +97,11 @@ fn respond(mut stream: &TcpStream, status: u16, body: &str) -> io::Result<()> {
     )
 }
 
-fn speak(ring: &Ring, prompt: &str) {
+fn send_answer(ring: &Ring, prompt: &str) {
     thread::sleep(THINKING);
     let end = json!({"sessionId": SESSION, "stopReason": "end_turn"});
     for (name, data) in [
-        ("session_update", said("agent_message_chunk", "")),
+        ("session_update", message_chunk("agent_message_chunk", "")),
         ("turn_complete", end),
     ] {
         let prompt = prompt.to_owned();
@@ -116,11 +114,11 @@ fn speak(ring: &Ring, prompt: &str) {
     }
 }
 
-fn said(kind: &str, text: &str) -> Value {
+fn message_chunk(kind: &str, text: &str) -> Value {
     json!({"sessionId": SESSION, "update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}}})
 }
 
-/// Writes events as they come. An answer says when it is written.
+/// Writes events as they come. An answer contains the time it is written.
 fn stream_events(mut stream: &TcpStream, ring: &Ring) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut next = ring.events.lock().unwrap_or_else(PoisonError::into_inner).len();

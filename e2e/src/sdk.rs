@@ -1,4 +1,4 @@
-//! Clients made of the official TypeScript SDK, at the versions that the command lines pin.
+//! Clients using the official TypeScript SDK, at the versions pinned by the agents.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::programs;
-use crate::waiting::PATIENCE;
+use crate::waiting::TIMEOUT;
 
-/// A version of the SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sdk {
-    /// What Gemini CLI is built with.
+    /// Used by Gemini CLI.
     V1_23,
-    /// What Qwen Code is built with.
+    /// Used by Qwen Code.
     V1_30,
 }
 
@@ -29,7 +28,7 @@ impl Sdk {
         }
     }
 
-    /// The newest protocol that it speaks.
+    /// The newest protocol version it supports.
     pub fn protocol(self) -> &'static str {
         match self {
             Self::V1_23 => "2025-06-18",
@@ -38,19 +37,19 @@ impl Sdk {
     }
 }
 
-/// A connected client. Dropping it kills it.
+/// A connected client, killed on drop.
 pub struct SdkClient {
     child: Child,
     input: ChildStdin,
     events: Receiver<Value>,
-    /// Events that were read while another was wanted.
-    passed: VecDeque<Value>,
+    /// Events read while waiting for another one.
+    buffered: VecDeque<Value>,
     /// What the client knows about the server.
     pub connected: Value,
 }
 
 impl SdkClient {
-    /// Connects with a token, calling itself `name`. The error is what the SDK said.
+    /// Connects with a token, using `name` as the client name. The error is the SDK's message.
     pub fn connect(sdk: Sdk, port: u16, token: &str, name: &str) -> Result<Self, String> {
         let mut command = Command::new(programs::node());
         command.arg(programs::typescript("client.mjs"));
@@ -79,7 +78,7 @@ impl SdkClient {
             child,
             input,
             events,
-            passed: VecDeque::new(),
+            buffered: VecDeque::new(),
             connected: Value::Null,
         };
         let first = client.wait_for("the connection", |event| {
@@ -92,7 +91,6 @@ impl SdkClient {
         Ok(client)
     }
 
-    /// Sends a request and waits for its result.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let line = json!({"method": method, "params": params});
         writeln!(self.input, "{line}").expect("write to the client");
@@ -101,12 +99,11 @@ impl SdkClient {
         answer["result"].clone()
     }
 
-    /// Calls a tool and gives its result.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
-    /// Waits for a notification whose parameters satisfy `wanted`, and gives the parameters.
+    /// Waits for a notification whose parameters satisfy `wanted`, and returns the parameters.
     pub fn wait_for_notification(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let event = self.wait_for(method, |event| {
             event["event"] == "notification" && event["method"] == method && wanted(&event["params"])
@@ -114,33 +111,33 @@ impl SdkClient {
         event["params"].clone()
     }
 
-    /// What the transport has complained about so far; each of these makes a command line say "Disconnected".
-    pub fn complaints(&mut self) -> Vec<Value> {
-        self.passed.extend(self.events.try_iter());
-        let complaints = self.passed.iter().filter(|event| event["event"] == "transport-error");
-        complaints.cloned().collect()
+    /// Transport errors so far; each of these makes an agent show "Disconnected".
+    pub fn transport_errors(&mut self) -> Vec<Value> {
+        self.buffered.extend(self.events.try_iter());
+        let transport_errors = self.buffered.iter().filter(|event| event["event"] == "transport-error");
+        transport_errors.cloned().collect()
     }
 
-    /// The notifications of this method that nobody has waited for, so far.
+    /// Notifications of this method that were received but not waited for.
     pub fn unread_notifications(&mut self, method: &str) -> Vec<Value> {
-        self.passed.extend(self.events.try_iter());
-        let matching = self.passed.iter().filter(|event| event["method"] == method);
+        self.buffered.extend(self.events.try_iter());
+        let matching = self.buffered.iter().filter(|event| event["method"] == method);
         matching.cloned().collect()
     }
 
     fn wait_for(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(position) = self.passed.iter().position(&wanted) {
-            return self.passed.remove(position).unwrap_or_default();
+        if let Some(position) = self.buffered.iter().position(&wanted) {
+            return self.buffered.remove(position).unwrap_or_default();
         }
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let left = end
                 .saturating_duration_since(Instant::now())
                 .max(Duration::from_millis(1));
             match self.events.recv_timeout(left) {
                 Ok(event) if wanted(&event) => return event,
-                Ok(event) => self.passed.push_back(event),
-                Err(error) => panic!("no {what}: {error}; there was {:#?}", self.passed),
+                Ok(event) => self.buffered.push_back(event),
+                Err(error) => panic!("no {what}: {error}; there was {:#?}", self.buffered),
             }
         }
     }

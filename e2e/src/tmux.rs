@@ -1,4 +1,4 @@
-//! A terminal that a test types into and reads, on a tmux server of its own.
+//! A terminal for tests to type into and read from, on its own tmux server.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use crate::sandbox::Sandbox;
 use crate::waiting::eventually;
 use crate::{artifacts, process};
 
-/// An Enter that follows typed text at once is taken as part of a paste by both command lines.
+/// Both agents treat an Enter right after typed text as part of a paste.
 const PASTE_GAP: Duration = Duration::from_millis(400);
 
 const HISTORY: [&str; 6] = ["capture-pane", "-p", "-S", "-3000", "-t", "s"];
 const SHELL: [&str; 5] = ["display-message", "-p", "-t", "s", "#{pane_pid}"];
 
-/// A terminal with a shell in it. Dropping it ends everything that runs there.
+/// A terminal running a shell. Dropping it kills everything in it.
 pub struct Terminal {
     name: String,
     socket: PathBuf,
 }
 
 impl Terminal {
-    /// Opens a terminal with a plain shell, as a person would who has never heard of the companion.
+    /// Opens a terminal with a plain shell that has no hint about the companion.
     pub fn open(sandbox: &Sandbox, name: &str, directory: &Path, environment: &[(String, String)]) -> Self {
-        // Never the same twice: a server that was told to end still listens for a moment.
+        // Never reuse a name: a server that is shutting down still listens for a moment.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let terminal = Self {
@@ -58,34 +58,32 @@ impl Terminal {
         terminal
     }
 
-    /// What is on the screen now.
     pub fn screen(&self) -> String {
         run(self.tmux().args(["capture-pane", "-p", "-t", "s"]))
     }
 
-    /// The screen and what has scrolled off it.
+    /// The screen including scrollback.
     pub fn history(&self) -> String {
         run(self.tmux().args(HISTORY))
     }
 
-    /// Types text and presses Enter, as a person does: not in the same instant.
+    /// Types text, then presses Enter after a short pause, as a user does.
     pub fn type_line(&self, text: &str) {
         self.type_text(text);
         thread::sleep(PASTE_GAP);
         self.press("Enter");
     }
 
-    /// Types text.
     pub fn type_text(&self, text: &str) {
         run(self.tmux().args(["send-keys", "-t", "s", "-l", text]));
     }
 
-    /// Presses a key by its tmux name, `Escape` for one.
+    /// Presses a key by its tmux name, such as `Escape`.
     pub fn press(&self, key: &str) {
         run(self.tmux().args(["send-keys", "-t", "s", key]));
     }
 
-    /// Empties the screen of a shell, so that a later wait does not find what was there before.
+    /// Clears a shell's screen, so that a later wait does not match old text.
     pub fn clear(&self) {
         self.type_line("clear");
         self.wait_for("an empty screen", Duration::from_secs(20), |screen| {
@@ -94,18 +92,17 @@ impl Terminal {
         run(self.tmux().args(["clear-history", "-t", "s"]));
     }
 
-    /// Waits until the screen satisfies `wanted`, and gives that screen back.
+    /// Waits until the screen satisfies `wanted`, and returns that screen.
     pub fn wait_for(&self, what: &str, limit: Duration, wanted: impl Fn(&str) -> bool) -> String {
         eventually(limit, || Some(self.screen()).filter(|screen| wanted(screen)))
             .unwrap_or_else(|| self.fail(&format!("waited {} s for {what}", limit.as_secs())))
     }
 
-    /// Waits until the screen shows `text`.
     pub fn wait_for_text(&self, text: &str, limit: Duration) -> String {
         self.wait_for(&format!("{text:?}"), limit, |screen| screen.contains(text))
     }
 
-    /// Ends the test, showing the screen.
+    /// Fails the test, showing the screen.
     pub fn fail(&self, message: &str) -> ! {
         let mut report = format!("{message}; the terminal {} shows:\n", self.name);
         for line in self.screen().trim_end().lines() {
@@ -114,19 +111,19 @@ impl Terminal {
         panic!("{report}")
     }
 
-    /// The processes that run in the terminal, without the shell itself.
+    /// The processes in the terminal, except the shell itself.
     pub fn processes(&self) -> Vec<u32> {
         process::descendants(self.shell())
     }
 
-    /// Stops the programs in the terminal until [`Self::thaw`]. The shell then takes the terminal back, so nothing can be typed into
-    /// them afterwards.
+    /// Stops the programs in the terminal until [`Self::thaw`]. The shell then takes the terminal back, so nothing can
+    /// be typed into them afterwards.
     pub fn freeze(&self) {
         let processes = self.processes().into_iter();
         processes.for_each(|pid| process::signal(pid, rustix::process::Signal::STOP));
     }
 
-    /// Continues what [`Self::freeze`] stopped.
+    /// Resumes the programs stopped by [`Self::freeze`].
     pub fn thaw(&self) {
         let processes = self.processes().into_iter();
         processes.for_each(|pid| process::signal(pid, rustix::process::Signal::CONT));
@@ -134,7 +131,7 @@ impl Terminal {
 
     fn shell(&self) -> u32 {
         let pid = run(self.tmux().args(SHELL));
-        pid.trim().parse().expect("tmux tells the process id of the shell")
+        pid.trim().parse().expect("tmux prints the PID of the shell")
     }
 
     fn tmux(&self) -> Command {
@@ -146,13 +143,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // No panic in here: it would hide the one that ends the test.
+        // No panic here: it would hide the one that failed the test.
         let history = try_run(self.tmux().args(HISTORY));
         if let (true, Ok(history)) = (thread::panicking(), history) {
             artifacts::keep(&format!("{}.txt", self.name), &history);
         }
-        // tmux sends a hang-up only; a command line that hangs is just what a failing test may leave behind. All are gone
-        // when this returns, so that none writes into the sandbox while that is being removed.
+        // tmux sends only SIGHUP, and a failing test may leave a hanging agent behind. All processes have exited when
+        // this returns, so that none writes into the sandbox while it is being removed.
         let shell = try_run(self.tmux().args(SHELL))
             .ok()
             .and_then(|pid| pid.trim().parse().ok());

@@ -46,7 +46,7 @@
               (if (plist-get file :selectedText) " with a selection" "") "\n"))
     (dolist (hidden (plist-get shown :hidden))
       (insert "  hidden: " (plist-get hidden :path) ": "
-              (plist-get hidden :because) "\n"))))
+              (plist-get hidden :reason) "\n"))))
 
 ;;;###autoload
 (defun alongside-doctor ()

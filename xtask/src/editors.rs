@@ -1,8 +1,8 @@
-//! The real editors that the plugins are tested in, where the machine's own are too old.
+//! Real editors for the plugin tests, where the system's own are too old.
 //!
-//! Each gets a command in the `editors` directory beside the build. Where the machine's own is new enough, that is what the
-//! command runs. Otherwise the editor comes out of a Debian trixie root, made from the same mirror that the machine's
-//! packages come from, and runs with that root's own libraries; nothing is installed into the machine.
+//! Each gets a launcher in the target directory's `editors` folder. If the system's editor is new enough, the launcher
+//! runs that. Otherwise the editor comes from a Debian trixie root file system, created from the same mirror as the
+//! system's packages, and runs with that root's libraries; nothing is installed into the system.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,22 +11,22 @@ use std::process::Command;
 
 use crate::{cargo, machine, run, target_directory};
 
-/// An editor, and how it is run out of a root.
+/// An editor, and how to run it from a root file system.
 struct Editor {
-    /// The command that is made for the tests.
+    /// Name of the launcher created for the tests.
     launcher: &'static str,
-    /// The machine's own command.
+    /// The system's own command.
     program: &'static str,
-    /// The oldest version that will do.
+    /// The oldest supported version.
     least: (u32, u32),
-    /// The Debian package, and the program in it.
+    /// The Debian package, and its program.
     package: &'static str,
     binary: &'static str,
-    /// Variables that say where its files are; a pattern of the shell below the root.
+    /// Variables for the editor's data directories; the values are shell patterns under the root.
     files: &'static [(&'static str, &'static str)],
-    /// Whether it starts itself once more, by what the system says that it runs; that must not be the loader of the root.
+    /// Whether it re-executes itself through `/proc/self/exe`, which must then not be the root's loader.
     respawns: bool,
-    /// Arguments before all others; one that begins with a slash is a pattern of the shell below the root.
+    /// Arguments that come first; one starting with a slash is a shell pattern under the root.
     arguments: &'static [&'static str],
 }
 
@@ -37,10 +37,10 @@ const EDITORS: &[Editor] = &[
     Editor { launcher: "hx", program: "hx", least: (25, 1), package: "hx", binary: "/usr/lib/hx/hx", files: &[("HELIX_RUNTIME", "/usr/lib/hx/runtime")], respawns: false, arguments: &[] },
 ];
 
-/// The language client of Kakoune, which no package has.
+/// Kakoune's language client, which no distribution packages.
 const KAK_LSP: &str = "22.0.0";
 
-/// Emacs looks for its files where it was installed, which is the machine's own root and not this one.
+/// Emacs looks for its files in the installation prefix, which is in the system's root and not in this one.
 const EMACS_FILES: &[(&str, &str)] = &[
     ("EMACSDATA", "/usr/share/emacs/*/etc"),
     ("EMACSDOC", "/usr/share/emacs/*/etc"),
@@ -48,17 +48,17 @@ const EMACS_FILES: &[(&str, &str)] = &[
     ("EMACSPATH", "/usr/libexec/emacs/*/*-linux-gnu"),
 ];
 
-/// Puts a command for each editor into the `editors` directory beside the build.
+/// Creates a launcher for each editor in the target directory's `editors` folder.
 pub(crate) fn prepare() -> Result<(), String> {
     let directory = target_directory()?.join("editors");
-    fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+    fs::create_dir_all(&directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     for editor in EDITORS {
         editor.prepare(&directory)?;
     }
     kak_lsp(&directory)
 }
 
-/// Builds Kakoune's language client, without what only makes it faster.
+/// Builds Kakoune's language client, unoptimized to save time.
 fn kak_lsp(directory: &Path) -> Result<(), String> {
     let program = directory.join("kak-lsp");
     let answer = Command::new(&program).arg("--version").output();
@@ -75,14 +75,14 @@ fn kak_lsp(directory: &Path) -> Result<(), String> {
         "--version",
         KAK_LSP,
     ]);
-    // Apart from our own build, whose settings are others.
+    // Separate from our own build, which has different settings.
     install
         .arg("--root")
         .arg(&root)
         .env("CARGO_TARGET_DIR", root.join("build"))
         .env("CARGO_PROFILE_DEV_DEBUG", "0");
     run(install)?;
-    // What was built on the way is large and of no use any more.
+    // The build directory is large and no longer needed.
     let _ = fs::remove_dir_all(root.join("build"));
     fs::rename(root.join("bin/kak-lsp"), &program)
         .map_err(|error| format!("cannot put kak-lsp into {}: {error}", directory.display()))
@@ -106,11 +106,11 @@ impl Editor {
         if self.is_new_enough(&launcher) {
             Ok(())
         } else {
-            Err(format!("{} does not run; {}", launcher.display(), self.wish()))
+            Err(format!("{} does not run; {}", launcher.display(), self.requirement()))
         }
     }
 
-    fn wish(&self) -> String {
+    fn requirement(&self) -> String {
         let (major, minor) = self.least;
         format!("install {} {major}.{minor} or newer first", self.program)
     }
@@ -122,16 +122,16 @@ impl Editor {
         version(&String::from_utf8_lossy(&output.stdout)) >= Some(self.least)
     }
 
-    /// The lines that run the editor out of a root, with that root's libraries and without becoming its prisoner.
+    /// The script lines that run the editor from a root with that root's libraries, without a chroot.
     fn lines_for_root(&self, root: &Path) -> Result<String, String> {
         let (loader, libraries) = match std::env::consts::ARCH {
             "x86_64" => ("/lib64/ld-linux-x86-64.so.2", "/usr/lib/x86_64-linux-gnu"),
             "aarch64" => ("/lib/ld-linux-aarch64.so.1", "/usr/lib/aarch64-linux-gnu"),
-            other => return Err(format!("{}: no root is known for {other}", self.wish())),
+            other => return Err(format!("{}: no root is known for {other}", self.requirement())),
         };
         let mut lines = format!("root='{}'\n", root.display());
         for (name, files) in self.files {
-            // Patterns are not resolved in an assignment.
+            // Assignments do not expand patterns.
             lines += &format!("export {name}=\"$(echo \"$root\"{files})\"\n");
         }
         lines += &if self.respawns {
@@ -147,7 +147,7 @@ impl Editor {
         Ok(lines + " \"$@\"")
     }
 
-    /// A copy of the program that knows by itself where its loader and libraries are.
+    /// A copy of the program with its own loader and library paths built in.
     fn with_own_loader(&self, root: &Path, loader: &str, libraries: &str) -> Result<PathBuf, String> {
         let inside = |path: &str| root.join(path.trim_start_matches('/'));
         let program = inside(self.binary);
@@ -168,15 +168,15 @@ impl Editor {
     }
 }
 
-/// The first two numbers of the first version in some words.
-fn version(words: &str) -> Option<(u32, u32)> {
-    words.split_whitespace().find_map(|word| {
+/// Major and minor number of the first version in some text.
+fn version(text: &str) -> Option<(u32, u32)> {
+    text.split_whitespace().find_map(|word| {
         let mut numbers = word.strip_prefix('v').unwrap_or(word).split('.');
         Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
     })
 }
 
-/// A trixie root with all of the editors in it.
+/// A trixie root with all editors installed.
 fn trixie(directory: &Path) -> Result<PathBuf, String> {
     let root = directory.join("trixie");
     let has = |editor: &Editor| root.join(editor.binary.trim_start_matches('/')).is_file();
@@ -184,11 +184,11 @@ fn trixie(directory: &Path) -> Result<PathBuf, String> {
         return Ok(root);
     }
     if !machine::may_install() {
-        let wishes: Vec<String> = EDITORS.iter().map(Editor::wish).collect();
+        let wishes: Vec<String> = EDITORS.iter().map(Editor::requirement).collect();
         return Err(wishes.join("; "));
     }
     machine::install(&["debootstrap"])?;
-    // What a former attempt may have left, or one for fewer editors.
+    // May be left by an interrupted attempt, or made for fewer editors.
     let _ = fs::remove_dir_all(&root);
     let packages: Vec<&str> = EDITORS.iter().map(|editor| editor.package).collect();
     let mut command = Command::new("debootstrap");
@@ -202,14 +202,14 @@ fn trixie(directory: &Path) -> Result<PathBuf, String> {
     Ok(root)
 }
 
-/// Where the machine's own packages come from.
+/// The mirror of the system's own packages.
 fn mirror() -> Result<String, String> {
     let targets = ["Created-By: Packages", "Origin: Debian", "Label: Debian"];
     let output = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI)"])
         .args(targets)
         .output()
-        .map_err(|error| format!("cannot ask apt-get for its mirror: {error}"))?;
+        .map_err(|error| format!("cannot determine the apt-get mirror: {error}"))?;
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     let first = list.lines().next().map(str::to_owned);
     first.ok_or_else(|| "apt has no mirror of Debian to take newer editors from".to_owned())
@@ -220,14 +220,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_found_in_the_words_of_every_editor() {
-        for (words, found) in [
+    fn version_is_parsed_for_every_editor() {
+        for (text, found) in [
             ("NVIM v0.10.4\nBuild type: RelWithDebInfo", Some((0, 10))),
             ("GNU Emacs 30.1\nCopyright (C) 2025", Some((30, 1))),
             ("helix 25.01.1 (e7ac2fcd)", Some((25, 1))),
             ("no such program", None),
         ] {
-            assert_eq!(version(words), found, "{words}");
+            assert_eq!(version(text), found, "{text}");
         }
     }
 }

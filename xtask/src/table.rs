@@ -1,7 +1,7 @@
-//! The README's table of editors: what the tests have proven for each, and on which version.
+//! The README's editor table: what the tests have proven for each editor, and on which version.
 //!
-//! The tests of the editors note what they prove (`proves` in `e2e/src/proof.rs`). The table is made from those notes and
-//! from nothing else, so that it cannot say more than a run has shown.
+//! The editor tests record what they prove (`proves` in `e2e/src/proof.rs`). The table is generated from those records
+//! alone, so it cannot claim more than a run has shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::{root, target_directory};
 const BEGIN: &str = "<!-- generated from test results by `cargo xtask table --write` -->";
 const END: &str = "<!-- end of generated table -->";
 
-/// The columns: what a test calls it, and what the table does.
+/// The columns: capability name in the tests, and title in the table.
 const COLUMNS: [(&str, &str); 5] = [
     ("Context", "context"),
     ("Review", "review"),
@@ -21,13 +21,13 @@ const COLUMNS: [(&str, &str); 5] = [
     ("Install", "installer"),
 ];
 
-/// By editor and by version: what was proven.
+/// Proven capabilities by editor and version.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Proven(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
-/// Forgets what former runs have proven.
-pub(crate) fn forget() -> Result<(), String> {
-    let path = notes()?;
+/// Deletes the records of previous runs.
+pub(crate) fn delete_records() -> Result<(), String> {
+    let path = records_path()?;
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(format!("cannot remove {}: {error}", path.display()))
@@ -36,7 +36,7 @@ pub(crate) fn forget() -> Result<(), String> {
     }
 }
 
-/// Says whether the README's table is what the last run has proven.
+/// Checks that the README's table matches the last run.
 pub(crate) fn check() -> Result<(), String> {
     let (_, table, _) = readme()?;
     let proven = Proven::read()?;
@@ -52,7 +52,7 @@ pub(crate) fn check() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes what the last run has proven into the README.
+/// Updates the README's table from the last run.
 pub(crate) fn write() -> Result<(), String> {
     let (before, _, after) = readme()?;
     let table = Proven::read()?.table();
@@ -61,12 +61,12 @@ pub(crate) fn write() -> Result<(), String> {
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Where tests note what they prove.
-fn notes() -> Result<PathBuf, String> {
+/// The file with the tests' records.
+fn records_path() -> Result<PathBuf, String> {
     Ok(target_directory()?.join("proven/editors.tsv"))
 }
 
-/// The README in three parts; the table is the second.
+/// The README split in three; the table is the second part.
 fn readme() -> Result<(String, String, String), String> {
     let path = root().join("README.md");
     let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -80,7 +80,7 @@ fn parts(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..begin], &text[begin..end], &text[end..]))
 }
 
-/// Another machine may have other versions, and prove the same all the same.
+/// Versions are not compared: another machine may have other versions and prove the same capabilities.
 fn without_versions(table: &str) -> Vec<String> {
     let row = |line: &str| {
         let mut cells: Vec<&str> = line.split('|').collect();
@@ -94,21 +94,17 @@ fn without_versions(table: &str) -> Vec<String> {
 
 impl Proven {
     fn read() -> Result<Self, String> {
-        let path = notes()?;
-        let text = fs::read_to_string(&path).map_err(|error| {
-            format!(
-                "cannot read {}: {error}; run the tests of the editors first",
-                path.display()
-            )
-        })?;
+        let path = records_path()?;
+        let text = fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}; run the editor tests first", path.display()))?;
         Self::parse(&text)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
         let mut proven = Self::default();
         for line in text.lines() {
-            let mut words = line.split('\t');
-            let (Some(editor), Some(version), Some(capability)) = (words.next(), words.next(), words.next()) else {
+            let mut fields = line.split('\t');
+            let (Some(editor), Some(version), Some(capability)) = (fields.next(), fields.next(), fields.next()) else {
                 return Err(format!("invalid test record: `{line}`"));
             };
             if !COLUMNS.iter().any(|(name, _)| *name == capability) {
@@ -138,7 +134,7 @@ impl Proven {
                     .copied()
                     .filter(|version| versions[*version].contains(name))
                     .collect();
-                // What was seen on one version only is not said of the others.
+                // Proven on some versions only: list them.
                 match proven.len() {
                     0 => table.push_str(" – |"),
                     count if count == all.len() => table.push_str(" ✓ |"),
@@ -155,11 +151,11 @@ impl Proven {
 mod tests {
     use super::*;
 
-    const NOTES: &str = "Vim\t9.0\tContext\nNeovim\t0.10.4\tHunk\nNeovim\t0.10.4\tHunk\nNeovim\t0.10.4\tInstall\n";
+    const RECORDS: &str = "Vim\t9.0\tContext\nNeovim\t0.10.4\tHunk\nNeovim\t0.10.4\tHunk\nNeovim\t0.10.4\tInstall\n";
 
     #[test]
-    fn the_table_has_what_was_proven_and_nothing_else() {
-        let table = Proven::parse(NOTES).unwrap().table();
+    fn table_has_exactly_the_proven_capabilities() {
+        let table = Proven::parse(RECORDS).unwrap().table();
         let wanted = "\
 | Editor | version | context | review | single hunks | edits | installer |
 |---|---|---|---|---|---|---|
@@ -170,9 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_on_one_version_is_not_said_of_the_others() {
-        let notes = "Emacs\t28.2\tContext\nEmacs\t30.1\tContext\nEmacs\t30.1\tEdit\n";
-        let table = Proven::parse(notes).unwrap().table();
+    fn capability_of_one_version_lists_that_version() {
+        let records = "Emacs\t28.2\tContext\nEmacs\t30.1\tContext\nEmacs\t30.1\tEdit\n";
+        let table = Proven::parse(records).unwrap().table();
         assert!(
             table.ends_with("| Emacs | 28.2, 30.1 | ✓ | – | – | 30.1 | – |\n"),
             "{table}"
@@ -180,21 +176,21 @@ mod tests {
     }
 
     #[test]
-    fn another_version_proves_the_same_and_a_missing_proof_does_not() {
-        let table = |notes: &str| without_versions(&Proven::parse(notes).unwrap().table());
-        assert_eq!(table(NOTES), table(&NOTES.replace("9.0", "9.1")));
-        assert_ne!(table(NOTES), table(&NOTES.replace("Vim\t9.0\tContext\n", "")));
-        assert_ne!(table(NOTES), table(&NOTES.replace("Context", "Edit")));
+    fn other_versions_match_and_missing_proofs_do_not() {
+        let table = |records: &str| without_versions(&Proven::parse(records).unwrap().table());
+        assert_eq!(table(RECORDS), table(&RECORDS.replace("9.0", "9.1")));
+        assert_ne!(table(RECORDS), table(&RECORDS.replace("Vim\t9.0\tContext\n", "")));
+        assert_ne!(table(RECORDS), table(&RECORDS.replace("Context", "Edit")));
     }
 
     #[test]
-    fn what_has_no_column_is_an_error() {
+    fn unknown_capability_is_an_error() {
         assert!(Proven::parse("Vim\t9.0\tMagic\n").is_err());
         assert!(Proven::parse("Vim 9.0 Context\n").is_err());
     }
 
     #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
+    fn only_text_between_marks_is_replaced() {
         let text = format!("before\n{BEGIN}\ntable\n{END}\nafter\n");
         let (before, table, after) = parts(&text).unwrap();
         assert_eq!(table, "table\n");

@@ -1,11 +1,11 @@
-//! What agents do.
+//! Inputs from agents.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, Proposal, SessionId};
+use alongside_core::{Decision, Proposal, SessionId, SessionKey};
 
 use super::{Companion, base};
 
@@ -15,7 +15,7 @@ impl alongside_mcp::Companion for Companion {
             self.store.remember_client(session, client);
         }
         self.store.forget_undelivered(session);
-        self.with_core(|core, now| core.session_started(now, session, client.cloned()));
+        self.with_core(|core, now| core.session_started(now, &key(session), client.cloned()));
     }
 
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
@@ -23,27 +23,27 @@ impl alongside_mcp::Companion for Companion {
     }
 
     fn stream_opened(&self, session: &SessionId) {
-        self.with_core(|core, _| core.stream_opened(session));
+        self.with_core(|core, _| core.stream_opened(&key(session)));
     }
 
     fn stream_closed(&self, session: &SessionId) {
-        self.with_core(|core, _| core.stream_closed(session));
+        self.with_core(|core, _| core.stream_closed(&key(session)));
     }
 
     fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
         let paths = undelivered.iter().map(|decision| decision.path().clone()).collect();
-        self.with_core(|core, _| core.session_ended(session, paths));
+        self.with_core(|core, _| core.session_ended(&key(session), paths));
     }
 
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
         let workspace = self.workspace();
         let outside_workspace = self.settings.lock().outside_workspace;
-        let buffer = self.buffers.get(Path::new(&*file_path));
-        // Reading and comparing take time that other agents should not have to wait for.
+        let (buffers, host) = (self.buffers.clone(), self.host.clone());
+        // Outside the core's lock: reading and comparing may take a while.
         let proposal = tokio::task::spawn_blocking(move || {
             base::check(&file_path, &workspace, outside_workspace)?;
-            let base = base::read(&file_path, buffer)?;
-            Ok::<_, String>(Proposal::new(file_path, base, new_content))
+            let base = base::read(&file_path, buffers.get(Path::new(&*file_path)))?;
+            Ok::<_, String>(Proposal::new(file_path, base, new_content, (host.diff_deadline)()))
         })
         .await
         .map_err(|_| "The change could not be processed; try again.".to_owned())??;
@@ -51,13 +51,18 @@ impl alongside_mcp::Companion for Companion {
             if self.is_stopping.load(Ordering::Relaxed) {
                 return Err("The companion is shutting down.".to_owned());
             }
-            core.open_review(now, session, proposal)
+            core.open_review(now, &key(session), proposal)
                 .map(|_| ())
                 .map_err(|refusal| refusal.to_string())
         })
     }
 
     fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
-        self.with_core(|core, _| core.close_review(session, file_path))
+        let closed = self.with_core(|core, _| core.close_review(&key(session), file_path));
+        closed.map(|review| review.text().clone())
     }
+}
+
+fn key(session: &SessionId) -> SessionKey {
+    SessionKey::Mcp(session.clone())
 }

@@ -1,4 +1,4 @@
-//! What a proposal is compared with: the file as it is on disk.
+//! The base of a proposal: the file on disk, or the editor's unsaved text.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -9,10 +9,10 @@ use alongside_core::Base;
 
 use crate::settings::OutsideWorkspace;
 
-/// A file larger than this is not text that a person reviews.
-const LARGEST_BASE: u64 = 64 * 1024 * 1024;
+/// Larger files cannot be reviewed.
+const MAX_BASE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Whether an agent may propose a change to this file at all, or a sentence that says why not.
+/// Whether an agent may propose a change to this file; the error is for the agent.
 pub(super) fn check(file_path: &str, workspace: &[PathBuf], outside_workspace: OutsideWorkspace) -> Result<(), String> {
     let path = Path::new(file_path);
     if !path.is_absolute() {
@@ -26,8 +26,7 @@ pub(super) fn check(file_path: &str, workspace: &[PathBuf], outside_workspace: O
     Ok(())
 }
 
-/// What a file holds: in the editor if it has unsaved changes there, else on disk; or a sentence that says why it cannot
-/// be reviewed.
+/// The unsaved text, or else the file on disk. The error, for the agent, says why the file cannot be reviewed.
 pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, String> {
     if let Some(text) = buffer {
         return Ok(Base::Text(text));
@@ -44,15 +43,15 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
     if !metadata.is_file() {
         return Err(format!("`{file_path}` is not a regular file and cannot be reviewed."));
     }
-    if metadata.len() > LARGEST_BASE {
+    if metadata.len() > MAX_BASE_BYTES {
         return Err(format!(
-            "`{file_path}` is too large to review: {} bytes; the limit is {LARGEST_BASE}.",
+            "`{file_path}` is too large to review: {} bytes; the limit is {MAX_BASE_BYTES}.",
             metadata.len()
         ));
     }
     let mut bytes = Vec::new();
     fs::File::open(path)
-        .and_then(|file| file.take(LARGEST_BASE).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_BASE_BYTES).read_to_end(&mut bytes))
         .map_err(|error| format!("Cannot read `{file_path}`: {error}."))?;
     if bytes.contains(&0) {
         return Err(format!(
@@ -75,7 +74,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     !bytes.iter().any(is_control) && ascii * 2 > bytes.len()
 }
 
-/// Whether a path that need not exist yet leads into one of the folders, links and `..` followed.
+/// Whether a path, which need not exist, leads into one of the folders, links and `..` followed.
 fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let Some(real) = real_path(path) else { return false };
     folders
@@ -83,12 +82,12 @@ fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
         .any(|folder| real.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
 }
 
-/// The real path of the nearest ancestor that exists, with the rest behind it.
+/// The real path of the nearest existing ancestor, followed by the rest.
 fn real_path(path: &Path) -> Option<PathBuf> {
     if let Ok(real) = path.canonicalize() {
         return Some(real);
     }
-    // A name of `..` in the part that does not exist has no meaning that could be checked.
+    // `..` after a missing directory cannot be checked.
     Some(real_path(path.parent()?)?.join(path.file_name()?))
 }
 
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_byte_for_byte() {
+    fn file_is_read_byte_for_byte() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("a.txt");
         fs::write(&file, "\u{feff}one\r\ntwo").unwrap();
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn unsaved_changes_count_more_than_the_file() {
+    fn unsaved_text_takes_precedence_over_the_file() {
         assert_eq!(
             read("/nowhere", Some("unsaved".into())),
             Ok(Base::Text("unsaved".into()))
@@ -119,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_exist_is_new_even_in_a_directory_that_does_not_exist() {
+    fn file_in_missing_directory_is_new() {
         let scratch = tempfile::tempdir().unwrap();
         assert_eq!(look(&scratch.path().join("a/b/c.txt")), Ok(Base::Missing));
     }
 
     #[test]
-    fn what_cannot_be_reviewed_is_refused_with_a_sentence() {
+    fn unreviewable_file_is_refused_with_a_reason() {
         let scratch = tempfile::tempdir().unwrap();
         let sentence = |path: &Path| look(path).unwrap_err();
         assert!(sentence(Path::new("a.txt")).contains("not an absolute path"));
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn text_in_another_encoding_is_known_as_such() {
+    fn text_in_another_encoding_is_recognized() {
         let scratch = tempfile::tempdir().unwrap();
         let latin = scratch.path().join("latin.txt");
         fs::write(&latin, b"un caf\xe9\r\n").unwrap();
@@ -150,7 +149,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_pipe_does_not_hang_the_companion() {
+    fn pipe_is_refused_without_reading() {
         let scratch = tempfile::tempdir().unwrap();
         let pipe = scratch.path().join("pipe");
         assert!(
@@ -160,12 +159,12 @@ mod tests {
                 .unwrap()
                 .success()
         );
-        assert!(look(&pipe).unwrap_err().contains("not a regular file"));
+        assert!(look(&pipe).unwrap_err().contains("is not a regular file"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn outside_the_workspace_is_outside_also_through_links_and_dots() {
+    fn symlinks_and_dots_do_not_leave_the_workspace() {
         let scratch = tempfile::tempdir().unwrap();
         let (inside, outside) = (scratch.path().join("inside"), scratch.path().join("outside"));
         fs::create_dir_all(&inside).unwrap();

@@ -1,6 +1,6 @@
-//! What editors hold and have not saved.
+//! Unsaved texts in editors.
 //!
-//! A person who has unsaved changes sees those, not the file on disk; so a proposal is compared with them.
+//! The user sees unsaved changes, not the file on disk, so a proposal is compared with them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// More unsaved text than this is not kept: then the file on disk counts.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// More unsaved text than this is not kept; the file on disk is used instead.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Unsaved texts by the real path of their file.
-#[derive(Default)]
-pub(super) struct Buffers(Mutex<BTreeMap<PathBuf, Arc<str>>>);
+/// Unsaved texts by the real path of their file. Both methods may look at the disk: call them in a blocking thread.
+#[derive(Clone, Default)]
+pub(super) struct Buffers(Arc<Mutex<BTreeMap<PathBuf, Arc<str>>>>);
 
 impl Buffers {
-    /// Remembers or, without a text, forgets what an editor holds.
+    /// Sets the unsaved text of a file; without a text, the file is saved.
     pub(super) fn set(&self, path: &str, text: Option<Arc<str>>) {
-        let mut buffers = self.0.lock();
         let path = real(Path::new(path));
+        let mut buffers = self.0.lock();
         let others: usize = buffers
             .iter()
             .filter(|(other, _)| **other != path)
             .map(|(_, text)| text.len())
             .sum();
         match text {
-            Some(text) if others + text.len() <= MOST_BYTES => {
+            Some(text) if others + text.len() <= MAX_BYTES => {
                 buffers.insert(path, text);
             }
             _ => {
@@ -35,13 +35,13 @@ impl Buffers {
         }
     }
 
-    /// What an editor holds of a file, if it is not what is on disk.
+    /// The unsaved text of a file.
     pub(super) fn get(&self, path: &Path) -> Option<Arc<str>> {
-        let buffers = self.0.lock();
-        if buffers.is_empty() {
+        if self.0.lock().is_empty() {
             return None;
         }
-        buffers.get(&real(path)).cloned()
+        let path = real(path);
+        self.0.lock().get(&path).cloned()
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unsaved_text_is_found_by_any_name_of_its_file_until_it_is_saved() {
+    fn unsaved_text_is_found_by_any_path_of_its_file() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("a.txt");
         std::fs::write(&file, "saved").unwrap();
@@ -67,9 +67,9 @@ mod tests {
     }
 
     #[test]
-    fn too_much_unsaved_text_is_not_kept() {
+    fn unsaved_text_is_limited() {
         let buffers = Buffers::default();
-        buffers.set("/a", Some("x".repeat(MOST_BYTES).into()));
+        buffers.set("/a", Some("x".repeat(MAX_BYTES).into()));
         buffers.set("/b", Some("y".into()));
         assert!(buffers.get(Path::new("/a")).is_some() && buffers.get(Path::new("/b")).is_none());
     }

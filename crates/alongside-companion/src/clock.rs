@@ -1,11 +1,12 @@
-//! The clocks that the core is told of.
+//! The clocks. The core has none: it receives their readings.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alongside_core::Now;
+use alongside_core::draft::DIFF_TIMEOUT;
 use tokio::time::Instant;
 
-/// Both clocks, the one that never jumps counted from its start.
+/// The wall clock, and a monotonic one that counts from its start.
 pub(super) struct Clock {
     start: Instant,
 }
@@ -23,8 +24,13 @@ impl Clock {
         }
     }
 
-    /// The moment of a deadline that the core named.
+    /// The time of one of the core's deadlines.
     pub(super) fn moment(&self, deadline: Duration) -> Instant {
         self.start + deadline
     }
+}
+
+/// The deadline of a diff that begins now.
+pub(super) fn diff_deadline() -> std::time::Instant {
+    std::time::Instant::now() + DIFF_TIMEOUT
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use alongside_core::context::ContextError;
-use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome, SessionId};
+use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
     Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageLink, Request, RequestError, Response, ReviewDecided,
     ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status, Undecided, VERSION,
@@ -37,31 +37,34 @@ impl Backend for Companion {
                 Response::ContextClose(self.report(|core, now| core.close_file(now, &file.path))?)
             }
             Request::ContextShow(_) => {
+                self.look_up_all_files().await;
                 let snapshot = self.with_core(|core, _| core.show_context());
                 Response::ContextShow(ShownContext {
                     context: snapshot.context,
                     hidden: snapshot.hidden.into_iter().map(Into::into).collect(),
                 })
             }
-            Request::ReviewList(_) => {
-                Response::ReviewList(self.with_core(|core, _| core.reviews().map(ReviewSummary::from).collect()))
-            }
+            Request::ReviewList(_) => Response::ReviewList(self.reviews().iter().map(ReviewSummary::from).collect()),
             Request::ReviewGet(params) => {
-                // Texts are shared: only pointers are copied while the core is locked.
-                let review = self.decide(|core| core.review(params.review).cloned())?;
+                let review = self.review(params.review).map_err(|error| request_error(&error))?;
                 Response::ReviewGet(ReviewTexts::from(&review))
             }
-            Request::ReviewEdit(edit) => Response::ReviewEdit(self.decide(|core| {
-                core.edit(edit.review, &edit.content)?;
-                core.review(edit.review).map(ReviewSummary::from)
-            })?),
+            Request::ReviewEdit(edit) => {
+                let edited = self.edit_draft(edit.review, edit.content).await;
+                let review = edited.and_then(|_| self.review(edit.review));
+                let review = review.map_err(|error| request_error(&error))?;
+                Response::ReviewEdit(ReviewSummary::from(&review))
+            }
             Request::ReviewChange(change) => {
-                let version = self.decide(|core| core.change(change.review, change.version, &change.changes))?;
+                let changed = self.change_draft(change.review, change.version, change.changes).await;
+                let version = changed.map_err(|error| request_error(&error))?;
                 Response::ReviewChange(Version { version })
             }
             Request::ReviewHunk(params) => {
-                let version =
-                    self.decide(|core| core.decide_hunk(params.review, params.hunk, params.decision.into()))?;
+                let decided = self
+                    .decide_hunk(params.review, params.hunk, params.decision.into())
+                    .await;
+                let version = decided.map_err(|error| request_error(&error))?;
                 Response::ReviewHunk(Version { version })
             }
             Request::ReviewAccept(accept) => {
@@ -71,6 +74,7 @@ impl Backend for Companion {
                 } else {
                     EmptyDraft::Refuse
                 };
+                self.prepare_text(review).await;
                 self.decide_armed(front_end, review, |core| core.accept(review, accept.content, empty))?;
                 Response::ReviewAccept(ReviewDecided { review, outcome })
             }
@@ -80,6 +84,7 @@ impl Backend for Companion {
                 Response::ReviewReject(ReviewDecided { review, outcome })
             }
             Request::ReviewAcceptAll(params) => {
+                self.prepare_texts().await;
                 Response::ReviewAcceptAll(
                     self.decide_all(front_end, &params, |core, id| core.accept(id, None, EmptyDraft::Refuse)),
                 )
@@ -88,8 +93,7 @@ impl Backend for Companion {
                 Response::ReviewRejectAll(self.decide_all(front_end, &params, Core::reject))
             }
             Request::ContextBuffer(buffer) => {
-                self.buffers.set(&buffer.path, buffer.text);
-                self.wake.bases.notify_one();
+                self.set_buffer(buffer.path, buffer.text).await;
                 Response::ContextBuffer(Empty {})
             }
             Request::WorkspaceSet(params) => {
@@ -215,12 +219,11 @@ impl Companion {
         params: &SessionRef,
         input: impl Fn(&mut Core, ReviewId) -> Result<(), DecideError>,
     ) -> BulkDecision {
-        let session = SessionId::new(params.session.as_str());
         let mut all = BulkDecision {
             decided: Vec::new(),
             refused: Vec::new(),
         };
-        for id in self.with_core(|core, _| core.reviews_of(&session)) {
+        for id in self.with_core(|core, _| core.reviews_of(&params.session)) {
             match self.decide_armed(front_end, id, |core| input(core, id)) {
                 Ok(()) => all.decided.push(id),
                 Err(error) => all.refused.push(Undecided {
@@ -230,11 +233,6 @@ impl Companion {
             }
         }
         all
-    }
-
-    fn decide<R>(&self, input: impl FnOnce(&mut Core) -> Result<R, DecideError>) -> Result<R, RequestError> {
-        self.with_core(|core, _| input(core))
-            .map_err(|error| request_error(&error))
     }
 }
 

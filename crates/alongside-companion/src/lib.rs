@@ -1,8 +1,8 @@
 //! The companion: the core with the world around it.
 //!
-//! Every input, from an agent, a person or a timer, goes through [`Companion::with_core`], which carries the effects out
-//! in their order before anybody else gets to the core. Nothing that happens in there waits: agents and front ends have
-//! outboxes of their own, and files are written by a thread of their own.
+//! Every input, from an agent, a front end or a timer, goes through [`Companion::with_core`], which runs the effects in
+//! order before the next input reaches the core. Nothing slow happens there: agents and front ends have outboxes, files
+//! are written by a thread, open files are looked up before ([`files`]), and diffs are computed before ([`drafts`]).
 
 mod agents_side;
 mod announcer;
@@ -12,9 +12,14 @@ mod chat;
 mod clock;
 pub mod companion_record;
 pub mod connect_target;
+#[cfg(test)]
+mod core_lock_tests;
 pub mod doctor;
+mod drafts;
 mod editor;
+mod files;
 mod front_ends;
+mod jobs;
 mod lifecycle;
 pub mod places;
 mod ranking;
@@ -29,8 +34,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::draft::DraftChange;
-use alongside_core::{Core, Effect, Now, Review, ReviewId};
+use alongside_core::draft::{Deadline, DraftChange};
+use alongside_core::{Core, Effect, Now, Review, ReviewId, SessionKey};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{
@@ -45,6 +50,8 @@ use crate::places::Places;
 use crate::settings::Settings;
 use buffers::Buffers;
 use clock::Clock;
+use files::Lookups;
+use jobs::Jobs;
 use ranking::Ranking;
 use store::Store;
 
@@ -69,6 +76,11 @@ pub struct Companion {
     page_links: OnceLock<LoginLinks>,
     store: Store,
     buffers: Buffers,
+    host: Arc<Host>,
+    lookups: Lookups,
+    full_lookup: Arc<tokio::sync::Mutex<()>>,
+    /// Reviews whose file is being read.
+    base_reads: Jobs<ReviewId>,
     places: Places,
     chat: chat::Chat,
     settings: Mutex<Settings>,
@@ -122,8 +134,29 @@ struct WakeSignals {
     reviews: Notify,
     /// A file under review may have changed.
     bases: Notify,
+    /// Other files are open, or they may lead elsewhere on disk.
+    files: Notify,
     /// A front end asked the companion to stop.
     stop: Notify,
+}
+
+/// What the companion needs from the machine and must not do under the core's lock. Tests replace it.
+struct Host {
+    /// The file that a path leads to, links followed; `None` if there is none.
+    resolve: Box<Resolve>,
+    /// Called right before a diff.
+    diff_deadline: Box<dyn Fn() -> Deadline + Send + Sync>,
+}
+
+type Resolve = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            resolve: Box::new(files::real_file),
+            diff_deadline: Box::new(|| Some(clock::diff_deadline())),
+        }
+    }
 }
 
 impl Companion {
@@ -139,13 +172,17 @@ impl Companion {
         Self {
             me,
             chat: chat::Chat::new(&places, &workspace, store.slot(), Arc::clone(store.writer())),
-            core: Mutex::new(Core::new(workspace, Box::new(real_file))),
+            core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
             notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             page_links: OnceLock::new(),
             store,
             buffers: Buffers::default(),
+            host: Arc::default(),
+            lookups: Lookups::default(),
+            full_lookup: Arc::default(),
+            base_reads: Jobs::default(),
             places,
             settings: Mutex::new(settings),
             ranking: Ranking::new(identity.has_editor()),
@@ -181,7 +218,7 @@ impl Companion {
         self.core.lock().workspace().to_vec()
     }
 
-    /// Gives the core an input and carries out what follows from it.
+    /// Runs an input of the core, and then its effects. Both must be quick: everything else waits.
     fn with_core<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> R {
         let mut core = self.core.lock();
         let before = core.next_deadline();
@@ -203,10 +240,16 @@ impl Companion {
                 }
                 self.broadcast(Notification::ContextChanged(context));
             }
-            Effect::SendDecision { session, decision } if chat::is_of_chat(&session) => {
+            Effect::SendDecision {
+                session: session @ SessionKey::Chat(_),
+                decision,
+            } => {
                 self.chat.waiting.tell(&session, decision);
             }
-            Effect::SendDecision { session, decision } => {
+            Effect::SendDecision {
+                session: SessionKey::Mcp(session),
+                decision,
+            } => {
                 let known = self
                     .agents
                     .get()
@@ -252,30 +295,7 @@ impl Companion {
                 }));
             }
             Effect::WorkspaceChanged => self.wake.workspace.notify_one(),
-        }
-    }
-
-    /// Compares every review with what its file holds now.
-    async fn refresh_bases(&self) {
-        let reviews: Vec<(ReviewId, Arc<str>)> = self
-            .core
-            .lock()
-            .reviews()
-            .map(|review| (review.id, review.path.clone()))
-            .collect();
-        let buffered: Vec<_> = reviews
-            .into_iter()
-            .map(|(id, path)| (id, self.buffers.get(Path::new(&*path)), path))
-            .collect();
-        let read = tokio::task::spawn_blocking(move || {
-            // A file that cannot be read as text now leaves its review as it is; the agent will say what is wrong.
-            let read = buffered
-                .into_iter()
-                .filter_map(|(id, buffer, path)| Some((id, base::read(&path, buffer).ok()?)));
-            read.collect::<Vec<_>>()
-        });
-        for (id, base) in read.await.unwrap_or_default() {
-            self.with_core(|core, _| core.base_changed(id, base));
+            Effect::FilesChanged => self.wake.files.notify_one(),
         }
     }
 
@@ -303,7 +323,7 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
     core.agents()
         .map(|agent| AgentSummary {
             identity: agent.identity(),
-            session: agent.session.to_string(),
+            session: agent.session.clone(),
             listening: agent.listening,
             since: agent.since_unix_milliseconds,
         })
@@ -330,12 +350,6 @@ fn edited(review: &Review, change: DraftChange) -> Notification {
 /// The names of the files in which a workspace says what agents shall not see.
 fn ignore_files() -> [&'static str; DIALECTS.len()] {
     DIALECTS.map(|dialect| dialect.ignore_file)
-}
-
-/// The file that a path leads to, if there is one.
-fn real_file(path: &Path) -> Option<PathBuf> {
-    let real = path.canonicalize().ok()?;
-    real.is_file().then_some(real)
 }
 
 /// What `Arc<Companion>` is called where it is shared.

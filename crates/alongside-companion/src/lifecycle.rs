@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alongside_core::{Decision, Secret, SessionId};
+use alongside_core::{Decision, Secret, SessionId, SessionKey};
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_page::PageServer;
@@ -20,11 +20,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::announcer::{Announcer, AnnouncerTask};
-use super::chat::is_of_chat;
 use super::ranking::{Rank, keep_ranked};
 use super::store::Store;
 use super::watcher::{Changes, Watcher};
-use super::{Companion, Identity, Shared, editor, ignore_files};
+use super::{Companion, Identity, Shared, editor, files, ignore_files};
 use crate::companion_record::CompanionRecord;
 use crate::places::Places;
 use crate::settings::Settings;
@@ -97,7 +96,7 @@ impl RunningCompanion {
     /// Starts a companion and announces it.
     pub async fn start(options: Options) -> Result<Self> {
         let (editor, reconnect) = (options.pid, options.reconnect_grace);
-        let companion = tokio::task::spawn_blocking(|| open(options))
+        let companion = tokio::task::spawn_blocking(move || open(&options))
             .await
             .context("cannot start the companion")??;
         let (server, token) = listen(&companion, reconnect).await?;
@@ -135,6 +134,7 @@ impl RunningCompanion {
         let mut tasks = JoinSet::new();
         tasks.spawn(front_ends.serve(companion.clone(), front_token));
         tasks.spawn(keep_deadlines(companion.clone()));
+        tasks.spawn(files::keep_files(companion.clone()));
         tasks.spawn(companion.clone().listen_to_chat());
         tasks.spawn(companion.clone().resume_chat());
         tasks.spawn(keep_ranked(companion.clone(), ranks, peers));
@@ -200,9 +200,9 @@ impl RunningCompanion {
             companion.is_stopping.store(true, Ordering::Relaxed);
             core.shut_down();
             let early = core.early_decisions().iter();
-            let mut expected: Vec<SessionId> = early.map(|(session, _)| session.clone()).collect();
-            expected.retain(|session| !is_of_chat(session));
-            expected
+            early
+                .filter_map(|(session, _)| mcp_session(session))
+                .collect::<Vec<_>>()
         });
         tokio::join!(companion.chat.end(), self.server.drain(&expected));
         let (undelivered, ()) = tokio::join!(self.server.shutdown(), self.page.shutdown());
@@ -217,11 +217,10 @@ impl Companion {
             .into_iter()
             .flat_map(|(session, decisions)| decisions.into_iter().map(move |decision| (session.clone(), decision)));
         let early = self.core.lock().early_decisions().to_vec();
-        let undelivered: Vec<(SessionId, Decision)> = early
+        let early = early
             .into_iter()
-            .chain(of_outboxes)
-            .filter(|(session, _)| !is_of_chat(session))
-            .collect();
+            .filter_map(|(session, decision)| Some((mcp_session(&session)?, decision)));
+        let undelivered: Vec<(SessionId, Decision)> = early.chain(of_outboxes).collect();
         if !undelivered.is_empty() {
             let count = undelivered.len();
             tracing::warn!(
@@ -233,8 +232,16 @@ impl Companion {
     }
 }
 
+/// The chat's own sessions end with the companion.
+fn mcp_session(session: &SessionKey) -> Option<SessionId> {
+    match session {
+        SessionKey::Mcp(session) => Some(session.clone()),
+        SessionKey::Chat(_) => None,
+    }
+}
+
 /// Reads settings, state and the chat's journal. Blocks.
-fn open(options: Options) -> Result<Shared> {
+fn open(options: &Options) -> Result<Shared> {
     let places = options.places.clone().map_or_else(Places::of_user, Ok)?;
     let environment = options.environment.clone().unwrap_or_else(Environment::current);
     let workspace = options
@@ -244,7 +251,7 @@ fn open(options: Options) -> Result<Shared> {
         .collect::<Result<Vec<_>>>()?;
     let settings = Settings::load(&places.settings(), &workspace)?;
     let privacy = settings.privacy(&workspace, &ignore_files())?;
-    let identity = identity(&options, &settings);
+    let identity = identity(options, &settings);
     let store = Store::open(&places, &identity.name, &workspace)?;
     let companion =
         Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, store));
@@ -256,7 +263,7 @@ fn open(options: Options) -> Result<Shared> {
 fn restore(companion: &Companion) {
     let mut reviews = companion.store.restore();
     // A child process ended with its companion, so nothing waits for these.
-    for review in reviews.extract_if(.., |review| is_of_chat(&review.session)) {
+    for review in reviews.extract_if(.., |review| review.session.is_chat()) {
         companion.store.forget(review.id);
     }
     let undelivered = companion.store.undelivered();
@@ -265,7 +272,7 @@ fn restore(companion: &Companion) {
             core.restore_review(now, review);
         }
         for (session, decision) in undelivered {
-            core.restore_decision(session, decision);
+            core.restore_decision(session.into(), decision);
         }
     });
 }
@@ -392,7 +399,7 @@ fn real_directory(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Lets the core do what is due.
-async fn keep_deadlines(companion: Shared) {
+pub(super) async fn keep_deadlines(companion: Shared) {
     loop {
         let deadline = companion.core.lock().next_deadline();
         let due = async {
@@ -441,7 +448,7 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
             () = companion.wake.bases.notified() => {}
             () = changes.bases.notified() => settled(&changes).await,
         }
-        companion.refresh_bases().await;
+        companion.refresh_bases();
     }
 }
 

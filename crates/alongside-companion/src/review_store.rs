@@ -187,17 +187,17 @@ fn read(directory: &Path, path: &Path) -> anyhow::Result<(Review, Texts)> {
 #[cfg(test)]
 mod tests {
     use alongside_core::draft::HunkDecision;
-    use alongside_core::{Base, Core, Now, Proposal, SessionId};
+    use alongside_core::{Base, Core, Now, Proposal, SessionKey};
 
     use super::*;
 
     fn core() -> Core {
-        Core::new(Vec::new(), Box::new(|_| None))
+        Core::new(Vec::new())
     }
 
     fn propose(core: &mut Core, text: &str) -> Review {
-        let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text);
-        let id = core.open_review(Now::default(), &SessionId::new("one"), proposal);
+        let proposal = Proposal::new("/a", Base::Text("\u{feff}old\r\n".into()), text, None);
+        let id = core.open_review(Now::default(), &SessionKey::from("one"), proposal);
         core.review(id.unwrap()).unwrap().clone()
     }
 
@@ -247,7 +247,9 @@ mod tests {
         let (store, restored) = open(&directory);
         core.restore_review(Now::default(), restored.into_iter().next().unwrap());
         let hunk = review.draft().hunks().next().unwrap().id;
-        core.decide_hunk(review.id, hunk, HunkDecision::Rejected).unwrap();
+        let restored = core.review(review.id).unwrap();
+        let update = restored.decide_hunk(hunk, HunkDecision::Rejected).unwrap();
+        core.update_draft(update).unwrap();
         store.save(core.review(review.id).unwrap().clone());
         drop(store);
         assert_eq!(names(&directory), ["1-1.texts", "1.json"]);

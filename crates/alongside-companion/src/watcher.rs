@@ -1,4 +1,4 @@
-//! Noticing what others do to our files, and what people do to theirs.
+//! Noticing changes on disk: to discovery files, settings, files under review and open files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,26 @@ use tokio::sync::Notify;
 
 use crate::settings::WORKSPACE_FILE;
 
-/// Watches directories, and says what kind of thing changed.
+/// Watches directories, and reports what kind of thing changed.
 pub(super) struct Watcher {
     system: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     pub(super) changes: Arc<Changes>,
 }
 
-/// What changed, to be awaited.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// A file may have been removed.
+    /// Something in a watched directory was removed or renamed.
     pub(super) removed: Notify,
-    /// Settings or ignore files may say something else.
+    /// Settings or ignore files changed.
     pub(super) rules: Notify,
-    /// The file of a review may hold something else.
+    /// One of the watched files changed.
     pub(super) bases: Notify,
-    /// The files of the reviews.
     files: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Watcher {
-    /// A system that cannot watch is no reason not to start: then nothing is noticed, and that is logged.
+    /// Starts even if the system cannot watch files: that is logged, and changes go unnoticed.
     pub(super) fn new() -> Self {
         let changes = Arc::new(Changes::default());
         let system = notify::recommended_watcher({
@@ -54,34 +52,38 @@ impl Watcher {
         }
     }
 
-    /// Watches these directories, and those that the files of reviews are in.
-    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) {
-        let Some(system) = &mut self.system else { return };
-        directories.extend(
-            files
-                .iter()
-                .filter_map(|file| file.parent())
-                .filter(|parent| parent.is_dir())
-                .map(Path::to_owned),
-        );
+    /// Watches these directories, and the parent directories of these files. Returns whether all of them are watched.
+    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) -> bool {
+        let Some(system) = &mut self.system else { return false };
+        let mut is_complete = true;
+        let parents: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        for parent in parents {
+            if parent.is_dir() {
+                directories.insert(parent.to_owned());
+            } else {
+                is_complete = false;
+            }
+        }
         *self.changes.files.lock() = files;
-        for former in self.watched.difference(&directories) {
-            // It may be gone.
-            let _ = system.unwatch(former);
+        for previous in self.watched.difference(&directories) {
+            // It may have been removed.
+            let _ = system.unwatch(previous);
         }
         for directory in directories.difference(&self.watched) {
             if let Err(error) = system.watch(directory, RecursiveMode::NonRecursive) {
+                is_complete = false;
                 tracing::warn!(%error, directory = %directory.display(), "cannot watch this directory; changes in it will not be noticed");
             }
         }
         self.watched = directories;
+        is_complete
     }
 
-    /// Forgets what is watched, so that a directory that was removed and made again is watched anew.
+    /// Unwatches everything, so that the next [`Self::watch`] also watches directories that were removed and recreated.
     pub(super) fn forget(&mut self) {
         if let Some(system) = &mut self.system {
-            for former in std::mem::take(&mut self.watched) {
-                let _ = system.unwatch(&former);
+            for previous in std::mem::take(&mut self.watched) {
+                let _ = system.unwatch(&previous);
             }
         }
     }

@@ -137,10 +137,14 @@ impl Shared {
             };
             if !log.is_empty() || !state.is_empty() {
                 MutexGuard::unlocked(&mut queue, || {
-                    log.into_iter().for_each(|job| job());
+                    for job in log {
+                        job();
+                    }
                     self.room.notify_waiters();
                     let start = Instant::now();
-                    state.into_values().for_each(|job| job());
+                    for job in state.into_values() {
+                        job();
+                    }
                     // A large review that is being edited would keep the disk busy; half of the time is left to others.
                     paused_until = Instant::now() + start.elapsed();
                 });

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use alongside_core::draft::{Draft, HunkDecision};
+use alongside_core::draft::{DIFF_TIMEOUT, Draft, HunkDecision};
 
 const LINES: usize = 200_000;
 const CHANGES: usize = 2_000;
@@ -53,7 +53,7 @@ fn ordinary() {
         })
         .collect();
     println!("{LINES} lines, {CHANGES} changed, {} KiB", base.len() / 1024);
-    let mut draft = measure_best("new", || Draft::new(base.as_str(), proposal.as_str()));
+    let mut draft = measure_best("new", || Draft::new(base.as_str(), proposal.as_str(), Some(deadline())));
     let middle = draft.hunks().nth(CHANGES / 2).map(|hunk| hunk.id);
     measure("hunks", || draft.hunks().count());
     if let Some(id) = middle {
@@ -63,45 +63,38 @@ fn ordinary() {
                 draft.hunks().count(),
             )
         });
-        measure("word_changes", || {
-            draft.word_changes(id).map_or(0, |changes| changes.len())
-        });
     }
     let text = measure("text", || draft.text());
     let edited = text.replacen("value_100001 ", "value_one ", 1);
     draft = measure_best("edit of one line (and a copy of the draft)", || {
         let mut draft = draft.clone();
-        draft.edit(&edited);
+        draft.edit(&edited, Some(deadline()));
         draft
     });
     let everywhere = text.replace("changed(", "altered(");
-    measure("edit of all hunks", || draft.edit(&everywhere));
+    measure("edit of all hunks", || draft.edit(&everywhere, Some(deadline())));
     let disk = base.replacen("value_5 ", "value_five ", 1);
-    measure("rebase by one line", || draft.rebase(disk));
+    measure("rebase by one line", || draft.rebase(disk, Some(deadline())));
     let disk = base.replace("7 = ", "seven = ");
-    let rebased = measure("rebase by every tenth line", || draft.rebase(disk));
+    let rebased = measure("rebase by every tenth line", || draft.rebase(disk, Some(deadline())));
     println!("  ({} conflicts)", rebased.conflicts);
-    measure("set_all", || draft.set_all(HunkDecision::Rejected));
 }
 
 fn pathological(name: &str, base: &str, proposal: &str) {
     println!("{name}");
-    let mut draft = measure_best("new", || Draft::new(base, proposal));
+    let mut draft = measure_best("new", || Draft::new(base, proposal, Some(deadline())));
     println!("  ({} hunks)", measure("hunks", || draft.hunks().count()));
-    measure("word_changes of each of the first 100", || {
-        let ids: Vec<_> = draft.hunks().take(100).map(|hunk| hunk.id).collect();
-        ids.into_iter()
-            .filter_map(|id| draft.word_changes(id).ok())
-            .map(|changes| changes.len())
-            .sum::<usize>()
-    });
     let other: String = base
         .split_inclusive('\n')
         .skip(1)
         .flat_map(|line| ["own ", line])
         .collect();
-    measure("edit into something else", || draft.edit(&other));
-    measure("rebase to the proposal", || draft.rebase(proposal));
+    measure("edit into something else", || draft.edit(&other, Some(deadline())));
+    measure("rebase to the proposal", || draft.rebase(proposal, Some(deadline())));
+}
+
+fn deadline() -> Instant {
+    Instant::now() + DIFF_TIMEOUT
 }
 
 /// Runs once.

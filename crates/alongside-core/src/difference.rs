@@ -1,14 +1,9 @@
 //! How two texts differ, for people.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
-use crate::draft::{Draft, HunkState};
-
-/// Beyond this the exact difference is given up for a coarser one: a person waits for the answer.
-const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
+use crate::draft::{Deadline, Draft, HunkState};
 
 /// How many lines a change adds and removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +27,13 @@ impl ChangeSize {
 }
 
 /// The unified difference of two texts; `old_name` is `/dev/null` for a new file.
-pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> String {
-    let difference = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
-    difference
+pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str, deadline: Deadline) -> String {
+    let mut configuration = TextDiff::configure();
+    if let Some(deadline) = deadline {
+        configuration.deadline(deadline);
+    }
+    configuration
+        .diff_lines(old, new)
         .unified_diff()
         .context_radius(3)
         .header(old_name, new_name)
@@ -73,14 +72,14 @@ mod tests {
 
     #[test]
     fn a_change_is_measured_in_lines() {
-        let size = |old, new| ChangeSize::of(&Draft::new(old, new));
+        let size = |old, new| ChangeSize::of(&Draft::new(old, new, None));
         assert_eq!(size("a\nb\nc\n", "a\nx\ny\nc\n"), ChangeSize { added: 2, removed: 1 });
         assert_eq!(size("", ""), ChangeSize::default());
     }
 
     #[test]
     fn a_missing_final_newline_shows_in_the_difference() {
-        let text = unified("a\n", "a", "old", "new");
+        let text = unified("a\n", "a", "old", "new", None);
         assert!(text.contains("\\ No newline at end of file"), "{text}");
     }
 

@@ -1,24 +1,25 @@
 //! The pure core of `alongside`.
 //!
-//! It holds everything the companion knows (what is open in the editor, which agents are connected, which changes wait
-//! for a person) and every rule about it. It does no I/O, knows no clock, no async runtime and no wire format: inputs are
-//! method calls on [`Core`], outputs are the [`Effect`]s it leaves behind, and so it is tested by calling and looking.
+//! It holds everything the companion knows (what is open in the editor, which agents are connected, which changes are
+//! pending) and every rule about it. It does no I/O and has no clock, no async runtime and no wire format: inputs are
+//! method calls on [`Core`], outputs are [`Effect`]s. Nothing slow happens in a call: files are resolved by the caller, and
+//! diffs are computed on a snapshot of a [`Review`] and applied by version.
 //!
 //! ```
-//! use alongside_core::{Base, Core, Effect, EmptyDraft, Now, Proposal, SessionId, Decision};
+//! use alongside_core::{Base, Core, Effect, EmptyDraft, Now, Proposal, SessionKey, Decision};
 //!
-//! let mut core = Core::new(Vec::new(), Box::new(|path| Some(path.to_owned())));
-//! let session = SessionId::new("one");
+//! let mut core = Core::new(Vec::new());
+//! let session = SessionKey::from("one");
 //! core.session_started(Now::default(), &session, None);
-//! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n");
+//! let proposal = Proposal::new("/project/a.txt", Base::Missing, "hello\n", None);
 //! let review = core.open_review(Now::default(), &session, proposal)?;
 //! core.accept(review, Some("hello, world\n".into()), EmptyDraft::Refuse)?;
 //!
-//! let told = core.take_effects().into_iter().find_map(|effect| match effect {
+//! let sent = core.take_effects().into_iter().find_map(|effect| match effect {
 //!     Effect::SendDecision { decision: Decision::Accepted { content, .. }, .. } => Some(content),
 //!     _ => None,
 //! });
-//! assert_eq!(told.as_deref(), Some("hello, world\n"));
+//! assert_eq!(sent.as_deref(), Some("hello, world\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -36,8 +37,10 @@ mod text_change;
 mod time;
 
 pub use crate::core::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
-pub use crate::review::{Base, BaseKind, Decision, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline};
+pub use crate::review::{
+    Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
+};
 pub use crate::secret::Secret;
-pub use crate::session::{Agent, AgentIdentity, SessionId};
+pub use crate::session::{Agent, AgentIdentity, SessionId, SessionKey};
 pub use crate::text_change::{InvalidEdit, TextChange};
 pub use crate::time::Now;

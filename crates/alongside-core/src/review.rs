@@ -1,4 +1,4 @@
-//! A change that an agent proposed and a person decides.
+//! A change proposed by an agent, pending until the user decides.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::DecideError;
 use crate::difference::{ChangeSize, invisible_changes};
-use crate::draft::{Draft, DraftChange, DraftOutline, Hunk, HunkChange, InvalidStoredDraft};
-use crate::session::{AgentIdentity, SessionId};
+use crate::draft::{
+    Deadline, Draft, DraftChange, DraftOutline, Hunk, HunkChange, HunkDecision, HunkId, InvalidStoredDraft,
+};
+use crate::session::{AgentIdentity, SessionKey};
 use crate::text_change::TextChange;
 
-/// The number by which people name a review.
+/// The number in "review 3".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReviewId(pub u64);
@@ -27,27 +30,24 @@ impl fmt::Display for ReviewId {
 pub enum Base {
     /// The file does not exist yet.
     Missing,
-    /// The text of the file, byte for byte: byte order mark, line endings and all.
+    /// Byte for byte: byte order mark, line endings and all.
     Text(Arc<str>),
-    /// The file holds text, but not in UTF-8. None of it is shown or kept, because it could only come back mangled:
-    /// accepting a proposal replaces the file as a whole.
+    /// Text in another encoding. It is neither shown nor kept, because it could only be returned mangled: accepting
+    /// replaces the whole file.
     OtherEncoding,
 }
 
-/// What a review knows of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BaseKind {
-    /// It does not exist yet.
+    /// The file does not exist yet.
     Missing,
-    /// It is text.
     Text,
-    /// It is text in another encoding than UTF-8.
     OtherEncoding,
 }
 
 impl Base {
-    /// What it is, and the text to compare with, which is empty where there is none.
+    /// The kind, and the text to compare with; empty unless the file is UTF-8 text.
     pub(crate) fn into_parts(self) -> (BaseKind, Arc<str>) {
         match self {
             Self::Missing => (BaseKind::Missing, Arc::default()),
@@ -63,56 +63,53 @@ pub struct Proposal {
     pub(crate) path: Arc<str>,
     pub(crate) base: BaseKind,
     pub(crate) draft: Draft,
+    pub(crate) derived: Derived,
 }
 
 impl Proposal {
-    /// A proposal to make `path`, which holds `base`, hold `text`. The path is kept exactly as the agent wrote it: agents
-    /// recognise answers by this very string. Comparing large texts takes a while.
-    pub fn new(path: impl Into<Arc<str>>, base: Base, text: impl Into<Arc<str>>) -> Self {
+    /// A proposal to replace `base` with `text` in `path`, which is kept byte for byte: agents match decisions by this
+    /// string. Comparing large texts takes up to the deadline, so do it outside of locks.
+    pub fn new(path: impl Into<Arc<str>>, base: Base, text: impl Into<Arc<str>>, deadline: Deadline) -> Self {
         let (base, base_text) = base.into_parts();
+        let draft = Draft::new(base_text, text, deadline);
         Self {
             path: path.into(),
             base,
-            draft: Draft::new(base_text, text),
+            derived: Derived::computed(base, &draft),
+            draft,
         }
     }
 }
 
-/// A proposal while it waits for its decision.
+/// A pending proposal.
 ///
-/// Its identity is (session, path, revision): the session that asked is the only one that is ever told.
+/// Its identity is (session, path, revision): only the session that asked receives the decision. Texts and hunks are
+/// shared, so a clone is a cheap snapshot to compute a [`DraftUpdate`] on, outside of locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
-    /// Its number.
     pub id: ReviewId,
-    /// Who asked.
-    pub session: SessionId,
+    pub session: SessionKey,
     pub agent: AgentIdentity,
-    /// The path exactly as the agent wrote it.
+    /// Byte for byte as the agent wrote it.
     pub path: Arc<str>,
     /// Counts the proposals of one session for one path.
     pub revision: u32,
-    /// Counts the changes of the draft, over all revisions.
+    /// Counts the changes to the draft, across revisions.
     pub version: u64,
-    /// What is known of the file.
     pub base: BaseKind,
-    /// When the proposal came.
     pub opened_unix_milliseconds: u64,
-    /// Base, proposal and what a person makes of them.
     pub(crate) draft: Draft,
-    /// The text of the draft once somebody has asked for it. A decision about one hunk asks for nothing, and so stays quick
-    /// in a text of any size.
-    pub(crate) text: CachedText,
-    /// When it appeared before people's eyes, on the clock that never jumps.
+    pub(crate) derived: Derived,
+    /// When it was first shown, on the monotonic clock.
     pub(crate) appeared: Duration,
 }
 
-/// All of a review but the texts that it began with: what is stored with each change, and is small however large they are.
+/// A review without its base and proposal: what is stored on each change, and small even for large texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewOutline {
     id: ReviewId,
-    session: SessionId,
+    session: SessionKey,
     agent: AgentIdentity,
     path: Arc<str>,
     revision: u32,
@@ -123,7 +120,7 @@ pub struct ReviewOutline {
 }
 
 impl Review {
-    /// All of it but the texts of its [draft](Self::draft), to be stored.
+    /// Everything to be stored, except the texts of its [draft](Self::draft).
     pub fn outline(&self) -> ReviewOutline {
         ReviewOutline {
             id: self.id,
@@ -138,7 +135,6 @@ impl Review {
         }
     }
 
-    /// Puts a stored review together again.
     pub fn restore(outline: ReviewOutline, base: Arc<str>, proposal: Arc<str>) -> Result<Self, InvalidStoredDraft> {
         Ok(Self {
             id: outline.id,
@@ -150,87 +146,178 @@ impl Review {
             base: outline.base,
             opened_unix_milliseconds: outline.opened_unix_milliseconds,
             draft: Draft::restore(base, proposal, outline.draft)?,
-            text: CachedText::default(),
+            derived: Derived::default(),
             appeared: Duration::ZERO,
         })
     }
 
-    /// Base, proposal and hunks.
     pub fn draft(&self) -> &Draft {
         &self.draft
     }
 
     /// What would be accepted now.
     pub fn text(&self) -> &Arc<str> {
-        self.text.0.get_or_init(|| Arc::from(self.draft.text()))
+        &self.facts().text
     }
 
-    /// Whether what would be accepted is not what was proposed.
+    /// Whether the draft differs from the proposal.
     pub fn is_edited(&self) -> bool {
-        **self.text() != **self.draft.proposal()
+        self.facts().is_edited
     }
 
-    /// What changes and cannot be seen in a comparison, in sentences.
-    pub fn notes(&self) -> Vec<&'static str> {
-        if self.base == BaseKind::OtherEncoding {
-            return vec!["the file is not UTF-8 and cannot be shown; accepting replaces all of it"];
-        }
-        invisible_changes(self.draft.base(), self.text())
+    /// Changes that a diff does not show, as sentences.
+    pub fn notes(&self) -> &[&'static str] {
+        &self.facts().notes
     }
 
-    /// How much accepting it now would change.
+    /// How many lines accepting it now would change.
     pub fn size(&self) -> ChangeSize {
-        ChangeSize::of(&self.draft)
+        self.facts().size
     }
 
-    /// How many hunks are in conflict with what happened to the file meanwhile.
+    /// How many hunks conflict with a newer change of the file.
     pub fn conflicts(&self) -> usize {
-        self.draft.conflicts().count()
+        self.facts().conflicts
     }
 
-    /// To be called after every change of the draft.
-    /// A person changes the draft into `text`.
-    pub(crate) fn edit(&mut self, text: &str) -> DraftChange {
+    fn facts(&self) -> &Facts {
+        self.derived.0.get_or_init(|| Facts::of(self.base, &self.draft))
+    }
+
+    /// Replaces the whole draft with `text`.
+    pub fn edit(&self, text: &str, deadline: Deadline) -> DraftUpdate {
         let hunks: Vec<Hunk> = self.draft.hunks().collect();
-        let change = TextChange::between(self.text(), text);
-        self.draft.edit(text);
-        DraftChange {
-            text: change,
-            hunks: HunkChange::between(&hunks, &self.draft.hunks().collect::<Vec<_>>()),
-        }
+        let mut draft = self.draft.clone();
+        draft.edit(text, deadline);
+        let change = DraftChange {
+            text: TextChange::between(self.text(), text),
+            hunks: HunkChange::between(&hunks, &draft.hunks().collect::<Vec<_>>()),
+        };
+        let derived = Derived::computed(self.base, &draft);
+        self.update(draft, derived, Update::Edited(change))
     }
 
-    pub(crate) fn changed(&mut self) {
-        self.version += 1;
-        self.text = CachedText::default();
+    /// Replaces ranges of the draft at `version`. Offsets are into that version's text.
+    pub fn change(&self, version: u64, changes: &[TextChange], deadline: Deadline) -> Result<DraftUpdate, DecideError> {
+        if version != self.version {
+            let (id, version) = (self.id, self.version);
+            return Err(DecideError::Stale { id, version });
+        }
+        let text = TextChange::apply_all(self.text(), changes)?;
+        Ok(self.edit(&text, deadline))
+    }
+
+    pub fn decide_hunk(&self, hunk: HunkId, decision: HunkDecision) -> Result<DraftUpdate, DecideError> {
+        let mut draft = self.draft.clone();
+        let change = draft.set_hunk(hunk, decision)?;
+        // Derived later, if at all: a decision about one hunk stays quick in a large text.
+        Ok(self.update(draft, Derived::default(), Update::Edited(change)))
+    }
+
+    /// Carries the draft over to the file's new text; overlapping changes become conflicts. `None` if the file still
+    /// holds the same.
+    pub fn rebase(&self, base: Base, deadline: Deadline) -> Option<DraftUpdate> {
+        let (kind, base) = base.into_parts();
+        if kind == self.base && base == *self.draft.base() {
+            return None;
+        }
+        let mut draft = self.draft.clone();
+        let conflicts = draft.rebase(base, deadline).conflicts;
+        let derived = Derived::computed(kind, &draft);
+        Some(self.update(draft, derived, Update::Rebased { base: kind, conflicts }))
+    }
+
+    fn update(&self, draft: Draft, derived: Derived, update: Update) -> DraftUpdate {
+        DraftUpdate {
+            id: self.id,
+            version: self.version,
+            draft,
+            derived,
+            update,
+        }
     }
 }
 
-/// A text that follows from the draft, and so makes no two reviews different.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CachedText(OnceLock<Arc<str>>);
+/// A new draft, computed from one version of a review. [`Core::update_draft`](crate::Core::update_draft) applies it if
+/// the review is still at that version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftUpdate {
+    pub(crate) id: ReviewId,
+    pub(crate) version: u64,
+    pub(crate) draft: Draft,
+    pub(crate) derived: Derived,
+    pub(crate) update: Update,
+}
 
-impl PartialEq for CachedText {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Update {
+    Edited(DraftChange),
+    Rebased { base: BaseKind, conflicts: usize },
+}
+
+/// What follows from a draft. Computed at most once and shared by all clones, so computing it on a snapshot serves the
+/// original.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Derived(Arc<OnceLock<Facts>>);
+
+#[derive(Debug)]
+struct Facts {
+    text: Arc<str>,
+    is_edited: bool,
+    notes: Vec<&'static str>,
+    size: ChangeSize,
+    conflicts: usize,
+}
+
+impl Derived {
+    pub(crate) fn computed(base: BaseKind, draft: &Draft) -> Self {
+        Self(Arc::new(OnceLock::from(Facts::of(base, draft))))
+    }
+}
+
+/// Drafts decide whether two reviews are equal.
+impl PartialEq for Derived {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for CachedText {}
+impl Eq for Derived {}
 
-/// How a review ended.
+impl Facts {
+    fn of(base: BaseKind, draft: &Draft) -> Self {
+        let text = draft.text();
+        let is_edited = text != **draft.proposal();
+        let text = if is_edited {
+            text.into()
+        } else {
+            draft.proposal().clone()
+        };
+        Self {
+            is_edited,
+            notes: if base == BaseKind::OtherEncoding {
+                vec!["the file is not UTF-8 and cannot be shown; accepting replaces all of it"]
+            } else {
+                invisible_changes(draft.base(), &text)
+            },
+            size: ChangeSize::of(draft),
+            conflicts: draft.conflicts().count(),
+            text,
+        }
+    }
+}
+
+/// How a review closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReviewOutcome {
-    /// A person accepted it.
     Accepted,
-    /// A person rejected it.
     Rejected,
-    /// It was answered in the agent's own terminal.
+    /// Decided in the agent's own terminal.
     ClosedByAgent,
-    /// The agent went away, so that nobody waits for an answer.
+    /// The agent disconnected.
     Orphaned,
-    /// The companion is shutting down.
+    /// Rejected because the companion was shutting down.
     ShutDown,
 }
 
@@ -246,25 +333,21 @@ impl fmt::Display for ReviewOutcome {
     }
 }
 
-/// What the agent that asked is told.
+/// The decision that is sent to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Write this.
     Accepted {
-        /// The path, byte for byte as the agent wrote it.
+        /// Byte for byte as the agent wrote it.
         path: Arc<str>,
-        /// The final text.
         content: Arc<str>,
     },
-    /// Write nothing.
     Rejected {
-        /// The path, byte for byte as the agent wrote it.
+        /// Byte for byte as the agent wrote it.
         path: Arc<str>,
     },
 }
 
 impl Decision {
-    /// The path that it is about.
     pub fn path(&self) -> &Arc<str> {
         match self {
             Self::Accepted { path, .. } | Self::Rejected { path } => path,

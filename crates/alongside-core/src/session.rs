@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::dialect::ClientInfo;
 
-/// The id of an MCP session, as in the `mcp-session-id` header.
+/// The id of a session, as its agent knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(Arc<str>);
@@ -25,6 +25,67 @@ impl SessionId {
 impl fmt::Display for SessionId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
+    }
+}
+
+/// A session of the core. Clients choose their own MCP session ids when they reconnect, so a session is identified by its
+/// kind and its id.
+///
+/// It is written as one string: `chat-` and the id for a session of the chat, and otherwise the id, which gets the prefix
+/// `mcp-` where it could be mistaken for something else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SessionKey {
+    /// An agent's MCP session.
+    Mcp(SessionId),
+    /// A session of an agent that the chat is connected to. It ends with the companion.
+    Chat(SessionId),
+}
+
+impl SessionKey {
+    pub fn is_chat(&self) -> bool {
+        matches!(self, Self::Chat(_))
+    }
+}
+
+impl From<SessionId> for SessionKey {
+    fn from(mcp: SessionId) -> Self {
+        Self::Mcp(mcp)
+    }
+}
+
+const CHAT: &str = "chat-";
+const MCP: &str = "mcp-";
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = match self {
+            Self::Chat(_) => CHAT,
+            Self::Mcp(id) if id.as_str().starts_with(CHAT) || id.as_str().starts_with(MCP) => MCP,
+            Self::Mcp(_) => "",
+        };
+        let (Self::Mcp(id) | Self::Chat(id)) = self;
+        write!(formatter, "{prefix}{id}")
+    }
+}
+
+impl From<&str> for SessionKey {
+    fn from(text: &str) -> Self {
+        match text.strip_prefix(CHAT) {
+            Some(id) => Self::Chat(SessionId::new(id)),
+            None => Self::Mcp(SessionId::new(text.strip_prefix(MCP).unwrap_or(text))),
+        }
+    }
+}
+
+impl Serialize for SessionKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::from(text.as_str()))
     }
 }
 
@@ -59,7 +120,7 @@ impl fmt::Display for AgentIdentity {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    pub session: SessionId,
+    pub session: SessionKey,
     /// `None` for a session that was resumed after a restart by an unknown client.
     pub client: Option<ClientInfo>,
     /// Whether its event stream is open.
@@ -72,5 +133,25 @@ impl Agent {
         self.client
             .as_ref()
             .map_or_else(AgentIdentity::unknown, ClientInfo::identity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_key_survives_being_written() {
+        for id in ["a", "chat-a", "mcp-a", "mcp-chat-a", "chat-", "mcp-mcp-"] {
+            for key in [
+                SessionKey::Mcp(SessionId::new(id)),
+                SessionKey::Chat(SessionId::new(id)),
+            ] {
+                let written = serde_json::to_string(&key).unwrap();
+                assert_eq!(serde_json::from_str::<SessionKey>(&written).unwrap(), key, "{written}");
+            }
+        }
+        assert_eq!(SessionKey::Chat(SessionId::new("a")).to_string(), "chat-a");
+        assert_eq!(SessionKey::Mcp(SessionId::new("a")).to_string(), "a");
     }
 }

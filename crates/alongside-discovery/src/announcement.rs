@@ -1,4 +1,4 @@
-//! What the companion tells the agents, and how each of them wants to read it.
+//! What the companion announces to agents, and how each agent reads it.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,28 +9,27 @@ use serde::Serialize;
 
 use crate::{DiscoveryError, Environment, LastUse, Platform};
 
-/// The value of the `companion` key in every file we write. Agents ignore the key; [`crate::sweep()`] goes by it.
+/// Value of the `companion` key in every file we write. Agents ignore the key; [`crate::sweep()`] relies on it.
 pub(crate) const MARK: &str = "alongside";
 
-/// What there is to tell: here I am, this is my workspace, this opens my door.
+/// Everything an agent needs to connect to a companion.
 #[derive(Clone, Debug)]
 pub struct Announcement {
-    /// The port that answers agents on the loopback interface.
+    /// The loopback port that agents connect to.
     pub port: u16,
-    /// The bearer token that opens it.
+    /// The bearer token agents must send.
     pub token: Secret,
-    /// The folders that are open in the editor, with full paths.
+    /// Workspace folders, as absolute paths.
     pub workspace: Vec<PathBuf>,
-    /// The editor's name in the agents' eyes, such as `neovim`. Not `vscode`: then they offer to install an extension.
+    /// The editor's short name, such as `neovim`. Not `vscode`: agents would offer to install an extension.
     pub name: String,
-    /// What people call the editor, such as `Neovim`.
+    /// The editor's display name, such as `Neovim`.
     pub display_name: String,
-    /// The editor's process id, or our own. It must be alive as long as the port answers: Qwen Code deletes a file whose
-    /// `ppid` is not, and Gemini CLI sorts it last.
+    /// PID of the editor, or our own. It must stay alive as long as the port is open: Qwen Code deletes a file whose
+    /// `ppid` is dead, and Gemini CLI sorts it last.
     pub pid: u32,
-    /// When it was last used.
     pub last_use: LastUse,
-    /// Whether no other companion that agents could find in its place was used later.
+    /// Whether this is the most recently used of all companions that agents could find instead.
     pub is_first: bool,
 }
 
@@ -48,9 +47,9 @@ struct FileContents<'a> {
     ide_name: Option<&'a str>,
     companion: &'static str,
     companion_pid: u32,
-    /// The editor, whatever stands in the name of the file.
+    /// PID of the editor, whatever number the file name contains.
     companion_editor: u32,
-    /// When the file was written, in milliseconds since 1970; its time says when the companion was used.
+    /// When the file was written, in milliseconds since 1970. The file's mtime is the last use, not this.
     companion_wrote: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     companion_host: Option<&'a str>,
@@ -64,21 +63,22 @@ struct IdeInfo<'a> {
 }
 
 impl Announcement {
-    /// What stands in the name of a file where agents expect the editor's process.
+    /// The number in a file name where agents expect the editor's PID.
     ///
-    /// Gemini CLI takes living processes first, then the larger number. So the one that was used last has its own process in
-    /// there, and each of the others the moment of its last use, which is no living process and larger than any. If the first
-    /// one is killed, its process is dead and its number smaller than that of the next: nobody has to notice.
+    /// Gemini CLI sorts live processes first, then by the larger number. So the most recently used companion uses its
+    /// own PID, and each of the others the time of its last use, which is never a live process and larger than any PID.
+    /// If the first one is killed, its PID is dead and smaller than the next one's number, so no file has to be
+    /// rewritten.
     pub(crate) fn number(&self, platform: Platform) -> u64 {
         match platform {
             _ if self.is_first => u64::from(self.pid),
             Platform::Unix | Platform::MacOs => self.last_use.as_dead_process(),
-            // There every number counts as alive, and the larger one wins.
+            // On Windows every number counts as alive, and the larger one wins.
             Platform::Windows => 1,
         }
     }
 
-    /// The text of the discovery file for one rule, and the folders that could not be told.
+    /// The content of one rule's discovery file, and the folders it could not include.
     pub(crate) fn contents(
         &self,
         environment: &Environment,
@@ -102,7 +102,7 @@ impl Announcement {
             companion_wrote: unix_milliseconds(SystemTime::now()),
             companion_host: environment.host_name.as_deref(),
         };
-        // Strings and numbers under fixed keys: there is nothing here that JSON cannot hold.
+        // Strings and numbers under fixed keys always serialize.
         (serde_json::to_string(&contents).unwrap_or_default(), problems)
     }
 }
@@ -112,9 +112,9 @@ pub(crate) fn unix_milliseconds(moment: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The list of folders as one string, and the folders that do not fit in.
+/// The folders joined into one string, and the folders that do not fit in.
 ///
-/// An empty or relative part would make Gemini CLI match every directory, so neither is ever written.
+/// An empty or relative entry would make Gemini CLI match every directory, so neither is ever written.
 pub(crate) fn workspace_path(roots: &[PathBuf], agent: AgentKind, platform: Platform) -> (String, Vec<DiscoveryError>) {
     let delimiter = platform.path_delimiter();
     let mut problems = Vec::new();
@@ -150,7 +150,7 @@ fn segment(root: &Path) -> Result<&str, DiscoveryError> {
         .ok_or_else(|| DiscoveryError::RootNotUnicode { root: owned() })
 }
 
-/// Whether the agent also reads a list of folders that is a JSON array in a string.
+/// Whether the agent also reads a JSON array of folders in that string.
 fn accepts_array(agent: AgentKind) -> bool {
     match agent {
         AgentKind::Gemini => false,
@@ -165,7 +165,6 @@ pub(crate) mod tests {
     use super::*;
     use crate::place;
 
-    /// An announcement for tests.
     pub(crate) fn announcement(workspace: &[&Path]) -> Announcement {
         Announcement {
             port: 4321,
@@ -194,7 +193,7 @@ pub(crate) mod tests {
 
     /// Difference 2: Qwen Code's file also needs `ppid`, and the official one has `ideName`.
     #[test]
-    fn qwens_files_name_the_parent_and_geminis_does_not() {
+    fn only_qwens_files_have_ppid() {
         for file in [0, 1] {
             let qwen = contents(AgentKind::Qwen, file);
             assert_eq!(qwen["ppid"], std::process::id());
@@ -205,8 +204,8 @@ pub(crate) mod tests {
         assert_eq!(gemini.get("ideName"), None);
     }
 
-    /// Difference 5 and difference 24: the token and `ideInfo` are always there, though drafts and official extensions
-    /// leave them out; without `ideInfo` an unknown editor is "not supported".
+    /// Difference 5 and difference 24: the token and `ideInfo` are always written, though drafts and official
+    /// extensions omit them; without `ideInfo` an unknown editor is "not supported".
     #[test]
     fn token_and_identity_are_in_every_file() {
         for (agent, file) in [(AgentKind::Gemini, 0), (AgentKind::Qwen, 0), (AgentKind::Qwen, 1)] {
@@ -223,7 +222,7 @@ pub(crate) mod tests {
 
     /// Difference 18: an empty segment matches every directory in Gemini CLI and a relative one none in Qwen Code.
     #[test]
-    fn no_empty_or_relative_folder_is_announced() {
+    fn empty_and_relative_folders_are_skipped() {
         for agent in [AgentKind::Gemini, AgentKind::Qwen] {
             let (text, problems) = joined(&["", "/a", "src", "/b"], agent);
             assert_eq!(text, "/a:/b");
@@ -234,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_folder_with_the_delimiter_is_told_to_qwen_as_an_array_and_left_out_for_gemini() {
+    fn folder_with_delimiter_is_skipped_only_for_gemini() {
         let (text, problems) = joined(&["/a:b", "/c"], AgentKind::Qwen);
         assert_eq!(text, r#"["/a:b","/c"]"#);
         assert!(problems.is_empty());
@@ -245,7 +244,7 @@ pub(crate) mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_that_is_not_unicode_is_reported() {
+    fn non_unicode_folder_is_reported() {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
 

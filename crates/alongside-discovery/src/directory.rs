@@ -1,8 +1,8 @@
-//! A directory that nobody else can have tampered with, and files that appear in it whole.
+//! A directory that other users cannot tamper with, and atomic file replacement in it.
 //!
-//! `/tmp` belongs to everybody: another user may have made `/tmp/gemini` first, or planted a symbolic link there, to read
-//! the token or to have us overwrite a file. So each directory below the base is opened without following links, checked
-//! by its handle, and everything after that goes through the handle: there is no moment between check and use.
+//! `/tmp` is shared: another user may have created `/tmp/gemini` first, or planted a symlink there, to read the token
+//! or to make us overwrite a file. So each directory under the base is opened without following symlinks, checked
+//! through its handle, and only used through that handle: there is no gap between check and use.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use crate::DiscoveryError;
 
-/// A directory that is ours, open.
+/// An open directory that only our user can write to.
 #[derive(Debug)]
 pub(crate) struct PrivateDirectory {
     path: PathBuf,
@@ -20,9 +20,9 @@ pub(crate) struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Opens `base` and the directories below it, and makes those that are missing, for nobody but us.
+    /// Opens `base` and the directories under it, creating missing ones with mode 0700.
     ///
-    /// The base may be a link or another's (`/tmp` is); what is below it may not.
+    /// The base may be a symlink or belong to another user (`/tmp` does); the directories under it may not.
     pub(crate) fn open(base: &Path, names: &[&str], uid: Option<u32>) -> Result<Self, DiscoveryError> {
         create_privately(base).map_err(|source| DiscoveryError::Directory {
             path: base.to_owned(),
@@ -35,8 +35,8 @@ impl PrivateDirectory {
         Ok(directory)
     }
 
-    /// Puts a file there, readable for nobody but us from its first moment, and in one step: a reader sees all of it or
-    /// what was there before. `temporary` is its name until then, `modified` its time.
+    /// Atomically writes a file that is private from the start: readers see either the old content or all of the new.
+    /// `temporary` is its name until the rename, `modified` its mtime.
     pub(crate) fn replace(
         &self,
         name: &str,
@@ -58,7 +58,7 @@ impl PrivateDirectory {
 
     fn write_new(&self, name: &str, contents: &str, modified: SystemTime) -> io::Result<()> {
         let mut file = match self.create_new(name) {
-            // The name holds our process id: what lies there is an earlier process's, never another writer's.
+            // The name contains our PID, so an existing file is left over from a dead process, never another writer's.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.discard(name);
                 self.create_new(name)?
@@ -93,7 +93,7 @@ impl PrivateDirectory {
         let open = || rustix::fs::openat(&self.handle, name, directory_flags() | OFlags::NOFOLLOW, Mode::empty());
         let opened = match open() {
             Err(Errno::NOENT) => match rustix::fs::mkdirat(&self.handle, name, Mode::RWXU) {
-                // Somebody may have been quicker; then what they made is checked like anything else.
+                // Another process may have created it first; it is then checked like any other directory.
                 Ok(()) | Err(Errno::EXIST) => open(),
                 Err(error) => Err(error),
             },
@@ -127,7 +127,7 @@ impl PrivateDirectory {
     }
 
     fn discard(&self, name: &str) {
-        // A temporary file that stays is swept at the next start.
+        // A leftover temporary file is swept at the next start.
         let _ = rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty());
     }
 }
@@ -137,7 +137,7 @@ fn directory_flags() -> rustix::fs::OFlags {
     rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC
 }
 
-/// Takes the right to write away from everybody else; gives the owner if that is somebody else.
+/// Removes write permission for other users; returns the owner if it is another user.
 #[cfg(unix)]
 fn keep_others_out(handle: &rustix::fd::OwnedFd, uid: Option<u32>) -> io::Result<Option<u32>> {
     use rustix::fs::Mode;
@@ -161,7 +161,7 @@ fn create_privately(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-// Elsewhere the directories are inside the user's profile, where the system already keeps others out.
+// On other systems the directories are inside the user's profile, which the system already protects.
 #[cfg(not(unix))]
 impl PrivateDirectory {
     fn open_base(path: &Path) -> Result<Self, DiscoveryError> {
@@ -214,9 +214,9 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    /// Difference 23: the specification says nothing about modes; the file is 0600 and the directories are 0700.
+    /// Difference 23: the specification does not mention modes; the file is 0600 and the directories are 0700.
     #[test]
-    fn directories_and_files_are_for_nobody_else() {
+    fn directories_and_files_are_private() {
         let base = tempfile::tempdir().unwrap();
         let directory = PrivateDirectory::open(base.path(), &["gemini", "ide"], Some(own_uid())).unwrap();
         directory
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_may_write_is_tightened() {
+    fn group_writable_directory_is_tightened() {
         let base = tempfile::tempdir().unwrap();
         let directory = base.path().join("gemini");
         fs::create_dir(&directory).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_link_is_refused() {
+    fn planted_symlink_is_refused() {
         let base = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), base.path().join("gemini")).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_somebody_else_is_refused() {
+    fn directory_of_another_user_is_refused() {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("gemini")).unwrap();
         let stranger = Some(own_uid() + 1);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_a_link_in_its_place_is_not_followed() {
+    fn replace_is_atomic_and_follows_no_symlink() {
         let base = tempfile::tempdir().unwrap();
         let victim = base.path().join("victim");
         fs::write(&victim, "precious").unwrap();

@@ -1,7 +1,7 @@
-//! A discovery file as an agent sees it: whatever JSON somebody wrote.
+//! A discovery file as an agent sees it: arbitrary JSON.
 //!
-//! The agents check next to nothing: a port may be a string, a key may be missing, a value may have any type. What counts
-//! is what JavaScript makes of it, and that is what these accessors answer.
+//! The agents validate almost nothing: a port may be a string, a key may be missing, a value may have any type. What
+//! matters is how JavaScript treats it, which is what these accessors implement.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -12,21 +12,19 @@ use serde_json::Value;
 
 use crate::place;
 
-/// More than any discovery file needs; less than what would hurt to read.
+/// More than any discovery file needs, and still cheap to read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The JSON of a discovery file. It holds a token, so it is never printed or serialised.
+/// The JSON of a discovery file. It contains a token, so it is never printed or serialized.
 #[derive(Clone)]
 pub(crate) struct Document(Value);
 
-/// What `workspacePath` is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WorkspacePath {
-    /// Not there.
     Missing,
-    /// A string, perhaps an empty one.
+    /// A string, possibly empty.
     Text(String),
-    /// Something else, over which both agents stumble.
+    /// Any other type; both agents fail on it.
     Other,
 }
 
@@ -37,23 +35,23 @@ impl fmt::Debug for Document {
 }
 
 impl Document {
-    /// Reads a file; `None` if it is not a file of a sensible size with JSON in it.
+    /// Reads a file; `None` unless it is a regular file of reasonable size containing JSON.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let (_, text) = read_text(path)?;
         Self::parse(&text)
     }
 
-    /// Reads a text as `JSON.parse` does.
+    /// Parses text as `JSON.parse` does.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().map(Self)
     }
 
-    /// Whether JavaScript's `typeof` calls it an object and it is not `null`.
+    /// Whether it is an object by JavaScript's `typeof`, and not `null`.
     pub(crate) fn is_object(&self) -> bool {
         self.0.is_object() || self.0.is_array()
     }
 
-    /// Whether it is `null`, on which every access throws.
+    /// Whether it is `null`, on which every property access throws.
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -63,12 +61,11 @@ impl Document {
         self.0.get("port").filter(|port| is_truthy(port))
     }
 
-    /// The raw `port`, if it is there at all and not `null`.
+    /// The raw `port`, if present and not `null`.
     pub(crate) fn raw_port(&self) -> Option<&Value> {
         self.0.get("port").filter(|port| !port.is_null())
     }
 
-    /// What `workspacePath` is.
     pub(crate) fn workspace_path(&self) -> WorkspacePath {
         match self.0.get("workspacePath") {
             None => WorkspacePath::Missing,
@@ -77,7 +74,7 @@ impl Document {
         }
     }
 
-    /// Whether there is a `workspacePath` that is truthy.
+    /// Whether `workspacePath` is truthy.
     pub(crate) fn has_workspace_path(&self) -> bool {
         self.0.get("workspacePath").is_some_and(is_truthy)
     }
@@ -87,7 +84,7 @@ impl Document {
         self.0.get("authToken")?.as_str()
     }
 
-    /// `ideInfo`, if it has both a name and a name for people.
+    /// `ideInfo`, if it has both a name and a display name.
     pub(crate) fn ide_info(&self) -> Option<(String, String)> {
         let information = self.0.get("ideInfo")?;
         let text = |key: &str| {
@@ -105,25 +102,25 @@ impl Document {
         self.0.get("ppid").filter(|pid| is_truthy(pid))
     }
 
-    /// `stdio`, a companion to be started instead of dialled.
+    /// `stdio`: a companion to start instead of connecting to a port.
     pub(crate) fn stdio(&self) -> Option<(String, Vec<String>)> {
         let stdio = self.0.get("stdio")?;
         let command = stdio.get("command")?.as_str()?.to_owned();
         Some((command, strings(stdio.get("args"))))
     }
 
-    /// A text of ours.
+    /// A string under one of our own keys.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }
 
-    /// A number of ours.
+    /// A number under one of our own keys.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         self.0.get(key)?.as_u64()
     }
 }
 
-/// The metadata and the text of a regular file. A pipe or a device that somebody planted is not waited for.
+/// The metadata and text of a regular file. Never blocks on a planted pipe or device.
 pub(crate) fn read_text(path: &Path) -> Option<(Metadata, String)> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -132,15 +129,15 @@ pub(crate) fn read_text(path: &Path) -> Option<(Metadata, String)> {
     let metadata = file.metadata().ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-    // Node replaces what is not UTF-8 and reads on.
+    // Node replaces invalid UTF-8 and continues.
     Some((metadata, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// JavaScript's `String(value)` for what may stand for a port.
+/// JavaScript's `String(value)`, for port values.
 pub(crate) fn to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // JavaScript has one kind of number: 8080.0 is 8080.
+        // JavaScript has a single number type: 8080.0 is 8080.
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() => format!("{float}"),
             _ => number.to_string(),
@@ -149,7 +146,7 @@ pub(crate) fn to_text(value: &Value) -> String {
     }
 }
 
-/// The process id that `process.kill` takes a value for; `None` where it throws.
+/// The PID that `process.kill` converts a value to; `None` where it throws.
 pub(crate) fn to_pid(value: &Value) -> Option<u64> {
     place::number(&to_text(value))
 }
@@ -179,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_may_be_a_number_or_a_text() {
+    fn port_may_be_number_or_string() {
         for text in [r#"{"port":8080}"#, r#"{"port":"8080"}"#, r#"{"port":8080.0}"#] {
             assert_eq!(to_text(document(text).port().unwrap()), "8080");
         }
@@ -189,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_needs_both_names() {
+    fn ide_info_needs_both_names() {
         let identity = |text: &str| document(text).ide_info();
         assert!(identity(r#"{"ideInfo":{"name":"a","displayName":"A"}}"#).is_some());
         assert_eq!(identity(r#"{"ideInfo":{"name":"a","displayName":""}}"#), None);
@@ -198,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_a_files_place_is_not_read() {
+    fn directory_instead_of_file_is_not_read() {
         let directory = tempfile::tempdir().unwrap();
         assert!(Document::read(directory.path()).is_none());
     }

@@ -1,10 +1,10 @@
-//! Reads one variable out of a `.env` file the way Qwen Code does.
+//! Reads one variable from a `.env` file the way Qwen Code does.
 //!
-//! Qwen Code looks for `QWEN_HOME` in two such files before it knows its own home, with the `dotenv` package: an optional
-//! `export`, `NAME=value` or `NAME: value`, three kinds of quotes that may span lines, `#` for comments, and the last
-//! assignment wins.
+//! Qwen Code looks for `QWEN_HOME` in two such files before it knows its own home, using the `dotenv` package: an
+//! optional `export`, `NAME=value` or `NAME: value`, three kinds of quotes that may span lines, `#` for comments, and
+//! the last assignment wins.
 
-/// The value of `name` in `source`; `None` if it is not set there or set to nothing.
+/// The value of `name` in `source`; `None` if it is unset or empty there.
 pub(crate) fn value_of(source: &str, name: &str) -> Option<String> {
     let source = source
         .trim_start_matches('\u{feff}')
@@ -24,7 +24,7 @@ pub(crate) fn value_of(source: &str, name: &str) -> Option<String> {
     found.filter(|value| !value.is_empty())
 }
 
-/// What the first line assigns, and the text after it, or after the end of a quoted value of several lines.
+/// The first line's assignment, and the text after it (or after the end of a multi-line quoted value).
 fn assignment(text: &str) -> (Option<(&str, String)>, &str) {
     let (line, after_line) = text.split_once('\n').unwrap_or((text, ""));
     let Some((key, value_start)) = key(line) else {
@@ -38,7 +38,7 @@ fn assignment(text: &str) -> (Option<(&str, String)>, &str) {
     (Some((key, value.to_owned())), after_line)
 }
 
-/// The key of an assignment and where its value begins.
+/// The key of an assignment and the offset of its value.
 fn key(line: &str) -> Option<(&str, usize)> {
     let trimmed = line.trim_start();
     let trimmed = trimmed
@@ -54,7 +54,7 @@ fn key(line: &str) -> Option<(&str, usize)> {
     }
     let value = match rest.trim_start().strip_prefix('=') {
         Some(value) => value,
-        // The colon stands at the key and needs a space after it.
+        // A colon must directly follow the key and needs a space after it.
         None => rest
             .strip_prefix(':')
             .filter(|value| value.starts_with(char::is_whitespace))?,
@@ -62,7 +62,7 @@ fn key(line: &str) -> Option<(&str, usize)> {
     Some((&line[start..start + length], line.len() - value.len()))
 }
 
-/// A quoted value, and the text after its line; `None` if it is not quoted or more than a comment follows.
+/// A quoted value, and the text after its line; `None` if it is unquoted or followed by more than a comment.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text
         .chars()
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_inside_the_quoted_lines_of_another_value_does_not_count() {
+    fn name_inside_multiline_value_is_ignored() {
         assert_eq!(
             home("NOTE=\"first\nQWEN_HOME=/wrong\n\"\nQWEN_HOME=/right").as_deref(),
             Some("/right")
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_assignment_wins_and_an_empty_one_is_none() {
+    fn last_assignment_wins_and_empty_is_none() {
         assert_eq!(home("QWEN_HOME=/a\nQWEN_HOME=/b").as_deref(), Some("/b"));
         assert_eq!(home("QWEN_HOME=\n"), None);
         assert_eq!(home("# QWEN_HOME=/a\nMY_QWEN_HOME=/b"), None);

@@ -1,25 +1,25 @@
-//! Everything the rules depend on, taken once.
+//! A snapshot of everything the lookup rules depend on.
 //!
-//! Where the agents look is decided by environment variables, the home directory and the kind of machine. A rule that
-//! read those from the process could only be tested by changing the process; so all of them take an [`Environment`].
+//! Environment variables, the home directory and the platform decide where agents look. Rules that read those from the
+//! process could only be tested by changing the process, so all of them take an [`Environment`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::{dotenv, node_path};
 
-/// A kind of machine, as far as the agents tell them apart.
+/// A platform, as far as the agents distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux and everything else like it.
+    /// Linux and other Unix systems.
     Unix,
-    /// macOS: like Unix, with file names that ignore case.
+    /// macOS: like Unix, with case-insensitive file names.
     MacOs,
     Windows,
 }
 
 impl Platform {
-    /// The machine this program was built for.
+    /// The platform this program was built for.
     pub const fn current() -> Self {
         if cfg!(windows) {
             Self::Windows
@@ -30,7 +30,7 @@ impl Platform {
         }
     }
 
-    /// What separates paths in a list: Node's `path.delimiter`.
+    /// The separator of path lists: Node's `path.delimiter`.
     pub const fn path_delimiter(self) -> char {
         match self {
             Self::Windows => ';',
@@ -39,29 +39,26 @@ impl Platform {
     }
 }
 
-/// A snapshot of the process's surroundings.
+/// A snapshot of the process environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// The environment variables.
     pub variables: BTreeMap<String, String>,
-    /// The home directory, if there is one.
     pub home: Option<PathBuf>,
-    /// The working directory, which relative settings are relative to.
+    /// The working directory, against which relative settings are resolved.
     pub working_directory: PathBuf,
-    /// Whether this is a container: `/.dockerenv` or `/run/.containerenv` exists.
+    /// Whether we are in a container: `/.dockerenv` or `/run/.containerenv` exists.
     pub in_container: bool,
-    /// Our process id.
+    /// Our PID.
     pub pid: u32,
     /// Our user id; `None` on Windows.
     pub uid: Option<u32>,
-    /// The machine's name: process ids in a file of another machine mean nothing here.
+    /// The host name: PIDs in a file from another machine are meaningless here.
     pub host_name: Option<String>,
-    /// The kind of machine.
     pub platform: Platform,
 }
 
 impl Environment {
-    /// The surroundings of this process, now.
+    /// The environment of the current process.
     pub fn current() -> Self {
         Self {
             variables: std::env::vars_os()
@@ -73,7 +70,7 @@ impl Environment {
                 })
                 .collect(),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
-            // Without a working directory nothing can be found relative to it; the root is as good as any.
+            // Without a working directory no relative path can resolve anyway; the root is a harmless default.
             working_directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             in_container: Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists(),
             pid: std::process::id(),
@@ -83,7 +80,7 @@ impl Environment {
         }
     }
 
-    /// Surroundings with that home and working directory, no variables and no container, for tests and trials.
+    /// An environment with this home and working directory, no variables and no container, for tests and trials.
     pub fn new(home: impl Into<PathBuf>, working_directory: impl Into<PathBuf>) -> Self {
         Self {
             variables: BTreeMap::new(),
@@ -97,19 +94,19 @@ impl Environment {
         }
     }
 
-    /// The same surroundings with one more variable.
+    /// The same environment with one more variable.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.insert(name.into(), value.into());
         self
     }
 
-    /// A variable, unless it is unset or empty: the agents seldom tell the two apart.
+    /// A variable, unless it is unset or empty: the agents rarely distinguish the two.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.raw_variable(name).filter(|value| !value.is_empty())
     }
 
-    /// Node's `os.tmpdir()`, which is not Rust's: on Unix it reads `TMP` and `TEMP` too, and trims one slash.
+    /// Node's `os.tmpdir()`, which differs from Rust's: on Unix it also reads `TMP` and `TEMP`, and trims one slash.
     pub fn node_temporary_directory(&self) -> PathBuf {
         let (directory, separator) = match self.platform {
             Platform::Windows => {
@@ -137,14 +134,14 @@ impl Environment {
         self.working_directory.join(trimmed)
     }
 
-    /// Qwen Code's own directory: `QWEN_HOME`, be it set only in `~/.qwen/.env` or `~/.env`, else `~/.qwen`.
+    /// Qwen Code's own directory: `QWEN_HOME`, which may also be set in `~/.qwen/.env` or `~/.env`, else `~/.qwen`.
     pub fn qwen_home(&self) -> PathBuf {
         let default = match &self.home {
             Some(home) => home.join(".qwen"),
             None => self.node_temporary_directory().join(".qwen"),
         };
         let configured = match self.raw_variable("QWEN_HOME") {
-            // Set to nothing still keeps the files from being asked.
+            // An empty value still stops Qwen Code from reading the files.
             Some("") => None,
             Some(configured) => Some(configured.to_owned()),
             None => qwen_home_from_files(&default),
@@ -155,7 +152,7 @@ impl Environment {
         }
     }
 
-    /// A setting that names a directory: `~` is the home, anything relative is relative to the working directory.
+    /// Expands a directory setting: `~` is the home; relative paths are relative to the working directory.
     fn expand(&self, setting: &str) -> PathBuf {
         let in_home = match setting {
             "~" => Some(""),
@@ -177,7 +174,7 @@ impl Environment {
         names.iter().find_map(|name| self.variable(name))
     }
 
-    /// A variable that may be set to nothing.
+    /// A variable that may be empty.
     pub(crate) fn raw_variable(&self, name: &str) -> Option<&str> {
         let value = match self.platform {
             Platform::Windows => {
@@ -190,10 +187,10 @@ impl Environment {
     }
 }
 
-/// `QWEN_HOME` as the first of two files sets it: the one in the default directory, then the one beside it.
+/// `QWEN_HOME` from the first of two files that sets it: `.env` in the default directory, then the one next to it.
 fn qwen_home_from_files(default: &Path) -> Option<String> {
-    let beside = default.parent().map(|home| home.join(".env"));
-    [Some(default.join(".env")), beside]
+    let next_to_it = default.parent().map(|home| home.join(".env"));
+    [Some(default.join(".env")), next_to_it]
         .into_iter()
         .flatten()
         .find_map(|file| {
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_temporary_directory_is_nodes_and_not_rusts() {
+    fn temporary_directory_matches_node() {
         assert_eq!(unix().node_temporary_directory(), Path::new("/tmp"));
         let environment = unix().with("TEMP", "/c").with("TMP", "/b/");
         assert_eq!(environment.node_temporary_directory(), Path::new("/b"));
@@ -252,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn on_windows_the_temporary_directory_comes_from_temp_first() {
+    fn temporary_directory_on_windows_prefers_temp() {
         let windows = Environment {
             platform: Platform::Windows,
             working_directory: PathBuf::new(),
@@ -267,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn qwens_home_is_below_the_home_unless_a_variable_says_otherwise() {
+    fn qwen_home_defaults_to_home_and_honors_the_variable() {
         assert_eq!(unix().qwen_home(), Path::new("/home/ada/.qwen"));
         assert_eq!(unix().with("QWEN_HOME", "/q").qwen_home(), Path::new("/q"));
         assert_eq!(unix().with("QWEN_HOME", "~").qwen_home(), Path::new("/home/ada"));
@@ -281,13 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_qwens_home_is_temporary() {
+    fn qwen_home_without_home_is_temporary() {
         let homeless = Environment { home: None, ..unix() };
         assert_eq!(homeless.qwen_home(), Path::new("/tmp/.qwen"));
     }
 
     #[test]
-    fn qwens_home_may_be_set_in_two_files_and_the_inner_one_wins() {
+    fn qwen_home_from_env_files_prefers_the_inner_one() {
         let home = tempfile::tempdir().unwrap();
         let environment = Environment {
             platform: Platform::Unix,

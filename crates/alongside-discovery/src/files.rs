@@ -1,6 +1,6 @@
-//! The discovery files of a running companion, held by a guard that takes them away again.
+//! A running companion's discovery files, removed when their guard is dropped.
 //!
-//! Gemini CLI never removes a file, and one that outlives its companion can keep it from finding the next; so a file
+//! Gemini CLI never removes a file, and one that outlives its companion can hide the next companion; so a file
 //! exists only as long as the [`DiscoveryFiles`] that wrote it.
 
 use std::collections::BTreeSet;
@@ -15,13 +15,12 @@ use crate::directory::PrivateDirectory;
 use crate::document::Document;
 use crate::{AnnounceError, Announcement, DiscoveryError, Environment, place};
 
-/// How the names of unfinished files begin. No agent's pattern matches them.
+/// Prefix of temporary file names. No agent's pattern matches it.
 pub(crate) const TEMPORARY_PREFIX: &str = ".alongside-";
 
-/// How the names of unfinished files end.
 pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// The discovery files of all dialects. They go when this value goes.
+/// The discovery files of all dialects, removed on drop.
 #[derive(Debug)]
 pub struct DiscoveryFiles {
     environment: Environment,
@@ -31,10 +30,10 @@ pub struct DiscoveryFiles {
 }
 
 impl DiscoveryFiles {
-    /// Writes the files of every dialect. Call it after the port answers.
+    /// Writes every dialect's files. Call this once the port is open.
     ///
-    /// A file that cannot be written is a [problem](Self::problems) and does not keep the others from being written; it
-    /// is an error if none can.
+    /// A file that cannot be written is a [problem](Self::problems) and does not stop the others; it is an error only
+    /// if none can be written.
     pub fn write(environment: &Environment, announcement: &Announcement) -> Result<Self, DiscoveryError> {
         let mut files = Self {
             environment: environment.clone(),
@@ -46,8 +45,8 @@ impl DiscoveryFiles {
         Ok(files)
     }
 
-    /// Writes all files anew: when the workspace folders have changed, when one was [deleted](Self::missing), or when another
-    /// companion was used last.
+    /// Rewrites all files: after the workspace folders changed, after a file was [deleted](Self::missing), or after
+    /// another companion became the most recently used one.
     pub fn rewrite(&mut self, announcement: &Announcement) -> Result<(), DiscoveryError> {
         let before = std::mem::take(&mut self.written);
         let old_token = std::mem::replace(&mut self.token, announcement.token.clone());
@@ -60,7 +59,7 @@ impl DiscoveryFiles {
             }
         }
         for (agent, path) in before {
-            // One that could not be written again tells an old story, which is worse than none.
+            // A file that could not be rewritten is stale, which is worse than none.
             if !self.paths().any(|written| written == path)
                 && let Err(error) = remove_own(&path, &old_token)
             {
@@ -79,24 +78,24 @@ impl DiscoveryFiles {
         self.written.iter().map(|(_, path)| path.as_path())
     }
 
-    /// The directories that hold them, each once, to be watched.
+    /// The directories containing the files, without duplicates, for watching.
     pub fn directories(&self) -> BTreeSet<&Path> {
         self.paths().filter_map(Path::parent).collect()
     }
 
-    /// The files that somebody has deleted since.
+    /// The files that have since been deleted.
     pub fn missing(&self) -> Vec<&Path> {
         let gone =
             |path: &&Path| fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         self.paths().filter(gone).collect()
     }
 
-    /// What went wrong when the files were last written.
+    /// Problems from the last write.
     pub fn problems(&self) -> &[AnnounceError] {
         &self.problems
     }
 
-    /// Removes the files, but none that another companion has put in their place since. Called again it does nothing.
+    /// Removes the files, except those replaced by another companion since. Idempotent.
     pub fn remove(&mut self) -> Result<(), DiscoveryError> {
         let mut result = Ok(());
         for (_, path) in std::mem::take(&mut self.written) {
@@ -134,12 +133,12 @@ impl DiscoveryFiles {
 
 impl Drop for DiscoveryFiles {
     fn drop(&mut self) {
-        // Nobody is left to be told; the next start sweeps.
+        // There is no way to report an error here; the next start sweeps.
         let _ = self.remove();
     }
 }
 
-/// Removes a file if it still holds our token.
+/// Removes a file if it still contains our token.
 fn remove_own(path: &Path, token: &Secret) -> Result<(), DiscoveryError> {
     let is_ours =
         Document::read(path).is_some_and(|document| document.token().is_some_and(|found| token.matches(found)));
@@ -187,10 +186,10 @@ mod tests {
         }
     }
 
-    /// Difference 1: the specification's place for Qwen Code is never read; the lock in its home is.
-    /// Difference 3: nobody finds a file by the process id in its name; the editor's is there all the same.
+    /// Difference 1: the specification's location for Qwen Code is never read; the lock file in its home is.
+    /// Difference 3: no agent finds a file by the PID in its name; the editor's PID is there anyway.
     #[test]
-    fn every_dialects_files_are_where_it_looks() {
+    fn files_are_written_where_each_agent_looks() {
         let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         let pid = std::process::id();
@@ -212,9 +211,9 @@ mod tests {
         assert!(files.missing().is_empty());
     }
 
-    /// Difference 22: Gemini CLI never sweeps, so a file must not outlive its companion.
+    /// Difference 22: Gemini CLI never removes files, so a file must not outlive its companion.
     #[test]
-    fn the_files_go_with_the_guard() {
+    fn files_are_removed_on_drop() {
         let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         let paths: Vec<PathBuf> = files.paths().map(Path::to_path_buf).collect();
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_another_companion_put_in_our_place_is_left_alone() {
+    fn file_replaced_by_another_companion_is_left_alone() {
         let scene = Fixture::new();
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         fs::write(scene.lock(), r#"{"port":4321,"authToken":"somebody else's"}"#).unwrap();
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_file_is_missed_and_written_again() {
+    fn deleted_file_is_detected_and_rewritten() {
         let scene = Fixture::new();
         let announcement = announcement(&[Path::new("/a")]);
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn rewriting_tells_the_new_folders_and_leaves_the_time_of_the_last_use() {
+    fn rewrite_updates_folders_and_keeps_last_use() {
         let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_port_leaves_no_file_of_the_old_one() {
+    fn new_port_removes_old_file() {
         let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
@@ -281,7 +280,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn one_unusable_directory_is_reported_and_the_others_are_written() {
+    fn unusable_directory_is_reported_and_others_are_written() {
         let scene = Fixture::new();
         std::os::unix::fs::symlink("/", scene.temporary.path().join("gemini")).unwrap();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
@@ -295,7 +294,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn it_is_an_error_when_nothing_can_be_written() {
+    fn error_when_no_file_can_be_written() {
         let scene = Fixture::new();
         for directory in ["gemini", "qwen"] {
             fs::create_dir(scene.temporary.path().join(directory)).unwrap();
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_one_agent_cannot_be_told_is_a_problem_of_that_agent() {
+    fn unsupported_folder_is_a_problem_of_one_agent() {
         let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a:b")])).unwrap();
         assert_eq!(files.paths().count(), 3);
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_printed_holds_the_token() {
+    fn debug_output_hides_the_token() {
         let scene = Fixture::new();
         let announcement = announcement(&[Path::new("/a")]);
         let files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();

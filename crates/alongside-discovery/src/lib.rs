@@ -1,17 +1,17 @@
 //! How agents find the companion.
 //!
 //! Gemini CLI and Qwen Code read small JSON files in well-known directories. This crate writes those files, keeps them
-//! true, takes them away again, and can walk the whole search the way each command line does, so that `alongside doctor`
-//! can say why one of them finds nothing.
+//! up to date and removes them again. It also simulates each agent's lookup, so that `alongside doctor` can explain why
+//! an agent finds nothing.
 //!
-//! - [`Environment`] is a snapshot of everything the rules depend on; no rule looks at the process by itself.
-//! - [`Announcement`] is what there is to tell, [`DiscoveryFiles`] the files that tell it, [`sweep()`] the broom for
-//!   what a crash left behind, [`LastUse`] what decides between several, [`terminal_environment`] the same news as environment variables.
-//! - [`process`] knows who is whose parent and who is alive.
+//! - [`Environment`] is a snapshot of everything the rules depend on; no rule reads the process environment directly.
+//! - [`Announcement`] is the content to publish and [`DiscoveryFiles`] the files that publish it. [`sweep()`] removes
+//!   files left by a crash, [`LastUse`] orders several companions, and [`terminal_environment`] publishes the same
+//!   content as environment variables.
+//! - [`process`] inspects the process tree.
 //! - [`lookup`] is the agents' side.
-//! - [`detect`] tells which editor a terminal belongs to, [`install`] puts the plugins into editors.
 //!
-//! Architecture invariant: this crate speaks no HTTP. It names the ports to dial; somebody else dials them.
+//! Architecture invariant: this crate does not speak HTTP. It returns the ports to connect to; callers connect.
 
 mod announcement;
 mod directory;

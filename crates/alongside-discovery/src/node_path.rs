@@ -1,11 +1,11 @@
-//! The few functions of Node's `path` that the rules lean on.
+//! The functions of Node's `path` module that the lookup rules depend on.
 //!
-//! Both agents are Node programs. Where they normalise, resolve or compare paths the result decides whether they connect,
-//! so it is done here in their way and nowhere else.
+//! Both agents are Node programs. How they normalize, resolve and compare paths decides whether they connect, so those
+//! steps are reimplemented here exactly.
 
 use std::path::{Component, Path, PathBuf};
 
-/// `path.resolve(base, path)`: absolute, without `.` and `..`, decided by the text alone.
+/// `path.resolve(base, path)`: absolute, without `.` and `..`, purely lexical.
 pub(crate) fn resolve(base: &Path, path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for component in base.join(path).components() {
@@ -21,7 +21,7 @@ pub(crate) fn resolve(base: &Path, path: &Path) -> PathBuf {
     resolved
 }
 
-/// Whether `child` is `parent` or below it, decided by the text alone.
+/// Whether `child` is `parent` or inside it, purely lexical.
 pub(crate) fn is_within(parent: &Path, child: &Path, fold_case: bool) -> bool {
     if fold_case {
         return is_within(&lower_case(parent), &lower_case(child), false);
@@ -29,7 +29,7 @@ pub(crate) fn is_within(parent: &Path, child: &Path, fold_case: bool) -> bool {
     child.starts_with(parent)
 }
 
-/// JavaScript's `parseInt(text, 10)`: the number that the text begins with.
+/// JavaScript's `parseInt(text, 10)`: the number at the start of the text.
 pub(crate) fn parse_integer(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let (negative, digits) = match text.strip_prefix('-') {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resolving_goes_by_the_text() {
+    fn resolve_is_lexical() {
         let resolve = |path: &str| resolve(Path::new("/project"), Path::new(path));
         assert_eq!(resolve(""), Path::new("/project"));
         assert_eq!(resolve("a/./b/../c/"), Path::new("/project/a/c"));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_within_itself_and_its_parents_but_not_within_a_namesake() {
+    fn path_is_within_itself_and_parents_only() {
         let within = |parent: &str, child: &str| is_within(Path::new(parent), Path::new(child), false);
         assert!(within("/a", "/a"));
         assert!(within("/a/", "/a/b"));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_javascript_reads_them() {
+    fn integers_parse_as_in_javascript() {
         assert_eq!(parse_integer("8080"), Some(8080));
         assert_eq!(parse_integer(" 12abc"), Some(12));
         assert_eq!(parse_integer("-3"), Some(-3));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_percent_escape_decodes_to_nothing() {
+    fn bad_percent_escape_decodes_to_none() {
         assert_eq!(decode_percent("a%20b").as_deref(), Some("a b"));
         assert_eq!(decode_percent("%E4%BD%A0").as_deref(), Some("你"));
         assert_eq!(decode_percent("100%"), None);

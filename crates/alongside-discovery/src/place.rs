@@ -1,4 +1,4 @@
-//! Where discovery files lie and what they are called, from the dialect table.
+//! Directories and names of discovery files, from the dialect table.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,25 @@ use alongside_core::dialect::{AgentKind, BaseDirectory, DIALECTS, Dialect, FileN
 
 use crate::Environment;
 
-/// What the name of a discovery file says.
+/// The parts of a discovery file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NameParts {
-    /// The process id, where the name has one. JavaScript has no upper limit here, so ours is generous.
+    /// The PID, if the name has one. JavaScript has no upper limit here, so the type is wide.
     pub(crate) pid: Option<u64>,
 }
 
-/// The table's row for an agent.
 pub(crate) fn dialect(kind: AgentKind) -> &'static Dialect {
     let [first, ..] = &DIALECTS;
     DIALECTS.iter().find(|dialect| dialect.kind == kind).unwrap_or(first)
 }
 
-/// Every rule of every dialect.
 pub(crate) fn rules() -> impl Iterator<Item = (AgentKind, &'static FileRule)> {
     DIALECTS
         .iter()
         .flat_map(|dialect| dialect.files.iter().map(|rule| (dialect.kind, rule)))
 }
 
-/// The directory that a rule's sub-directories are in.
+/// The parent of a rule's subdirectories.
 pub(crate) fn base(environment: &Environment, rule: &FileRule) -> PathBuf {
     match rule.base {
         BaseDirectory::NodeTemporary => environment.node_temporary_directory(),
@@ -34,13 +32,11 @@ pub(crate) fn base(environment: &Environment, rule: &FileRule) -> PathBuf {
     }
 }
 
-/// The directory that a rule's files are in.
 pub(crate) fn directory(environment: &Environment, rule: &FileRule) -> PathBuf {
     let base = base(environment, rule);
     rule.directories.iter().fold(base, |path, name| path.join(name))
 }
 
-/// The name of a rule's file.
 pub(crate) fn file_name(rule: &FileRule, pid: u64, port: u16) -> String {
     match rule.name {
         FileName::PrefixPidPort(prefix) => format!("{prefix}{pid}-{port}.json"),
@@ -48,7 +44,7 @@ pub(crate) fn file_name(rule: &FileRule, pid: u64, port: u16) -> String {
     }
 }
 
-/// The name that older companions gave their files: `<prefix><number>.json`, with a process id or a port.
+/// The file name used by older companions: `<prefix><number>.json`, with a PID or a port.
 pub(crate) fn legacy_file_name(dialect: &Dialect, number: &str) -> Option<String> {
     dialect.files.iter().find_map(|rule| match rule.name {
         FileName::PrefixPidPort(prefix) => Some(format!("{prefix}{number}.json")),
@@ -56,7 +52,7 @@ pub(crate) fn legacy_file_name(dialect: &Dialect, number: &str) -> Option<String
     })
 }
 
-/// Reads a file name as a rule's agent does; `None` if the agent would pass over it.
+/// Parses a file name as the rule's agent does; `None` if the agent would skip it.
 pub(crate) fn parse_file_name(rule: &FileRule, name: &str) -> Option<NameParts> {
     match rule.name {
         FileName::PrefixPidPort(prefix) => {
@@ -82,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_we_give_is_read_back_by_its_rule_and_no_other() {
+    fn file_names_round_trip_through_their_own_rule_only() {
         for (_, rule) in rules() {
             let name = file_name(rule, 12, 3456);
             let readers = rules().filter(|(_, other)| parse_file_name(other, &name).is_some());
@@ -92,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_alike_are_passed_over() {
+    fn similar_names_are_skipped() {
         let gemini = &dialect(AgentKind::Gemini).files[0];
         let qwen = &dialect(AgentKind::Qwen).files[0];
         for name in [

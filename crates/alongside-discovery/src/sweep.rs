@@ -1,12 +1,12 @@
-//! The broom for what a crash left behind.
+//! Removal of discovery files left by a crash.
 //!
-//! Gemini CLI never removes a discovery file; a leftover whose process id is alive again sorts first and keeps it from a
-//! live companion. So each companion sweeps when it starts. It touches only files that carry our mark, belong to our
-//! user and were written on this machine, and removes one when
+//! Gemini CLI never removes a discovery file; a stale file whose PID was reused sorts first and hides a running
+//! companion. So each companion sweeps at startup. It only touches files that have our mark, belong to our user and
+//! were written on this machine, and removes one if
 //!
 //! - the companion that wrote it is dead, or
-//! - it cannot be told for sure (the id is now another user's process or one that began after the file was written, or
-//!   the editor is dead) *and* nobody listens on the port.
+//! - the status is unclear (the PID now belongs to another user's process or to one started after the file was written,
+//!   or the editor is dead) *and* nothing is listening on the port.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -21,14 +21,14 @@ use crate::files::{TEMPORARY_PREFIX, TEMPORARY_SUFFIX};
 use crate::process::{Alive, Processes, SystemProcesses};
 use crate::{Environment, node_path, place};
 
-/// A listener on the loopback interface answers at once or not at all.
+/// A loopback connection succeeds or fails immediately.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The boot time, which start times are counted from, is known to the second only.
+/// Start times are relative to the boot time, which has a resolution of one second.
 const CLOCK_RESOLUTION: Duration = Duration::from_secs(2);
 
-/// Removes what dead companions left, and gives the paths that it removed. `name_is_ours` is asked about the editor's name
-/// in the file (`ideInfo.name`), for callers that want to sweep after one editor only.
+/// Removes files left by dead companions and returns their paths. `name_is_ours` filters by the editor name in the file
+/// (`ideInfo.name`), for callers that sweep for one editor only.
 pub fn sweep(environment: &Environment, name_is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     sweep_among(environment, &SystemProcesses::default(), &name_is_ours)
 }
@@ -105,8 +105,8 @@ fn is_leftover(
     is_doubtful && !somebody_listens(&document)
 }
 
-/// Whether every directory below the base is ours. In somebody else's, a path may mean another file from one moment to
-/// the next.
+/// Whether every directory under the base belongs to us. In another user's directory, a path may point to a different
+/// file at any moment.
 fn is_our_directory(environment: &Environment, rule: &FileRule) -> bool {
     let mut path = place::base(environment, rule);
     rule.directories.iter().all(|name| {
@@ -115,7 +115,7 @@ fn is_our_directory(environment: &Environment, rule: &FileRule) -> bool {
     })
 }
 
-/// A file that was being written when its writer died.
+/// Whether this is a temporary file whose writer died before finishing it.
 fn is_leftover_temporary(environment: &Environment, processes: &dyn Processes, name: &str, path: &Path) -> bool {
     let Some(rest) = name
         .strip_prefix(TEMPORARY_PREFIX)
@@ -136,7 +136,7 @@ fn is_marked(environment: &Environment, document: &Document) -> bool {
     document.text("companion") == Some(MARK) && same_host
 }
 
-/// Whether this is a file of our own user, and no link.
+/// Whether this is our own user's regular file, not a symlink.
 fn is_our_file(environment: &Environment, path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && is_ours(environment, &metadata))
 }
@@ -186,7 +186,7 @@ mod tests {
             Self { directory, environment }
         }
 
-        /// Files whose companion has not removed them.
+        /// Leaves files behind as a crashed companion would.
         fn leave(&self, companion: u32, announcement: &Announcement) {
             let environment = Environment {
                 pid: companion,
@@ -208,9 +208,9 @@ mod tests {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
     }
 
-    /// Difference 22: the specification only says to delete the file in the end; what a crash leaves must be swept.
+    /// Difference 22: the specification only asks to delete the file at exit; files left by a crash must be swept.
     #[test]
-    fn the_files_of_a_dead_companion_are_swept() {
+    fn files_of_dead_companion_are_swept() {
         let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
         assert_eq!(scene.sweep(), 3);
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_living_companion_stay() {
+    fn files_of_running_companion_stay() {
         let scene = Fixture::new();
         scene.leave(std::process::id(), &announcement(&[Path::new("/a")]));
         assert_eq!(scene.sweep(), 0);
     }
 
     #[test]
-    fn files_of_other_programs_editors_machines_and_users_stay() {
+    fn files_of_others_stay() {
         let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
         assert!(sweep(&scene.environment, |name| name == "emacs").is_empty());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_older_than_the_process_of_its_id_is_swept_when_nobody_listens() {
+    fn file_with_reused_pid_is_swept_unless_port_is_open() {
         let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_editor_makes_a_file_a_leftover_only_when_nobody_listens() {
+    fn file_of_dead_editor_is_swept_unless_port_is_open() {
         let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         announcement.pid = dead_pid();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_another_user_has_now_makes_a_file_doubtful() {
+    fn file_with_foreign_pid_and_closed_port_is_swept() {
         let scene = Fixture::new();
         let mut announcement = announcement(&[Path::new("/a")]);
         announcement.port = closed_port();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_swept_through_a_planted_link() {
+    fn sweep_follows_no_symlink() {
         let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
         let directory = scene.directory.path().join("gemini");
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_files_of_dead_writers_are_swept() {
+    fn temporary_files_of_dead_writers_are_swept() {
         let scene = Fixture::new();
         scene.leave(std::process::id(), &announcement(&[Path::new("/a")]));
         let directory = scene.lock().parent().unwrap().to_owned();

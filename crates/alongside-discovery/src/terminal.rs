@@ -1,28 +1,25 @@
-//! The announcement as environment variables, for terminals that the editor opens and for `alongside run`.
+//! The announcement as environment variables, for the editor's terminals and for `alongside run`.
 //!
-//! They settle which of several companions is meant, and work where no file can be written.
+//! They select one of several companions, and work where no file can be written.
 
 use alongside_core::dialect::DIALECTS;
 
 use crate::announcement::workspace_path;
 use crate::{Announcement, Environment};
 
-/// The variables, one of which makes Gemini CLI dial this machine although it is in a container.
+/// Any one of these variables makes Gemini CLI connect to this machine although it runs in a container.
 pub(crate) const DIALS_HERE_IN_A_CONTAINER: [&str; 3] = [
     "SSH_CONNECTION",
     "REMOTE_CONTAINERS",
     "VSCODE_REMOTE_CONTAINERS_SESSION",
 ];
 
-/// The variables to set for an agent.
-///
-/// The workspace variable also widens what Gemini CLI may read to all folders of the workspace. That is meant: they are
-/// what the person has open.
+/// The workspace variable also lets Gemini CLI read all workspace folders. That is intended: the user has them open.
 pub fn terminal_environment(announcement: &Announcement, environment: &Environment) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for dialect in &DIALECTS {
         let names = &dialect.environment;
-        // The folders that do not fit were reported when the files were written.
+        // Skipped folders were reported when the files were written.
         let (workspace, _) = workspace_path(&announcement.workspace, dialect.kind, environment.platform);
         let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
         set(names.port, announcement.port.to_string());
@@ -40,7 +37,7 @@ pub fn terminal_environment(announcement: &Announcement, environment: &Environme
     variables
 }
 
-/// Whether Gemini CLI would look for the companion on the machine that the container runs on.
+/// Whether Gemini CLI would look for the companion on the container's host.
 pub fn dials_the_containers_host(environment: &Environment) -> bool {
     let is_told_otherwise = DIALS_HERE_IN_A_CONTAINER
         .iter()
@@ -59,11 +56,11 @@ mod tests {
         terminal_environment(&announcement(&[Path::new("/a"), Path::new("/b")]), environment)
     }
 
-    /// Difference 4: the port variable is Qwen Code's first look-up, not only a tie-breaker; it is always exported.
+    /// Difference 4: Qwen Code checks the port variable first, not only as a tie-breaker; it is always exported.
     /// Difference 6: Gemini CLI still reads the workspace variable, though the specification no longer has it.
-    /// Difference 7: Gemini CLI takes the token and the process id from variables that no specification mentions.
+    /// Difference 7: Gemini CLI reads the token and the PID from variables that no specification mentions.
     #[test]
-    fn every_variable_that_the_agents_read_is_set() {
+    fn all_variables_read_by_agents_are_set() {
         let token = alongside_core::Secret::from_bytes([7; 32]);
         let expected = [
             ("GEMINI_CLI_IDE_SERVER_PORT", "4321"),
@@ -78,19 +75,19 @@ mod tests {
     }
 
     #[test]
-    fn in_a_container_gemini_is_told_to_dial_this_machine() {
+    fn gemini_in_container_connects_to_this_machine() {
         let container = Environment {
             in_container: true,
             ..Environment::new("/home/ada", "/")
         };
-        let told = |environment: &Environment| {
-            let told = ("REMOTE_CONTAINERS".to_owned(), "1".to_owned());
-            variables(environment).contains(&told)
+        let is_set = |environment: &Environment| {
+            let variable = ("REMOTE_CONTAINERS".to_owned(), "1".to_owned());
+            variables(environment).contains(&variable)
         };
-        assert!(told(&container));
-        assert!(told(&container.clone().with("SSH_CONNECTION", "")));
+        assert!(is_set(&container));
+        assert!(is_set(&container.clone().with("SSH_CONNECTION", "")));
         for name in DIALS_HERE_IN_A_CONTAINER {
-            assert!(!told(&container.clone().with(name, "x")), "{name}");
+            assert!(!is_set(&container.clone().with(name, "x")), "{name}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Agents that connect to an editor by themselves.
+//! Settings that make agents connect to editors automatically.
 //!
-//! A command line looks for a companion only if its settings say so, and out of the box they do not: a person would have to
-//! type `/ide enable` once, if they knew of it. So whoever installs a plugin has that said too, in the settings of every
-//! command line that is there. What a person has decided stays decided, and what they wrote stays as they wrote it.
+//! An agent looks for a companion only if its settings say so, which is not the default: the user would have to know
+//! about `/ide enable` and type it once. So `install` also changes that setting for every installed agent. A setting
+//! that the user has already made is left alone, and everything else in the file is preserved.
 
 use std::path::PathBuf;
 
@@ -15,51 +15,46 @@ use super::plan::{Change, read};
 use super::{InstallContext, InstallError, InstallOutcome, Messages, Mode, Plan, RunResult, Step, machine, run_plan};
 use alongside_discovery::Environment;
 
-/// What became of the settings of one command line.
+/// The result for one agent's settings.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReport {
-    /// The command line.
     pub agent: AgentKind,
-    /// How it went.
     pub outcome: InstallOutcome,
-    /// The same in a sentence.
     pub sentence: String,
-    /// What was done, or would be.
     pub steps: Vec<Step>,
-    /// What a person should know besides.
     pub remarks: Vec<String>,
 }
 
-/// Has every command line that is there connect by itself.
-pub fn connect_agents(setting: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
-    let there = DIALECTS.iter().filter(|dialect| is_there(dialect, setting));
-    there.map(|dialect| connect(dialect, setting, mode)).collect()
+/// Makes every installed agent connect automatically.
+pub fn connect_agents(context: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
+    let there = DIALECTS.iter().filter(|dialect| is_there(dialect, context));
+    there.map(|dialect| connect(dialect, context, mode)).collect()
 }
 
-fn connect(dialect: &Dialect, setting: &InstallContext<'_>, mode: Mode) -> AgentReport {
+fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> AgentReport {
     let name = dialect.display_name;
-    let words = Messages {
+    let messages = Messages {
         done: format!("{name} will now connect to your editor automatically."),
         planned: format!("{name} would be set to connect to your editor automatically."),
         unchanged: format!("{name} already connects to your editor automatically."),
     };
-    let (plan, words) = match plan(dialect, setting.environment) {
-        Ok(Some(plan)) => (Ok(plan), words),
+    let (plan, messages) = match plan(dialect, context.environment) {
+        Ok(Some(plan)) => (Ok(plan), messages),
         Ok(None) => {
             let unchanged = format!(
                 "{name} is configured not to connect to editors; that setting was left alone. Run `/ide enable` in it to change this."
             );
-            (Ok(Plan::default()), Messages { unchanged, ..words })
+            (Ok(Plan::default()), Messages { unchanged, ..messages })
         }
-        Err(error) => (Err(error), words),
+        Err(error) => (Err(error), messages),
     };
     let RunResult {
         outcome,
         sentence,
         steps,
         mut remarks,
-    } = run_plan(plan, mode, setting.runner, words);
+    } = run_plan(plan, mode, context.runner, messages);
     if outcome == InstallOutcome::Refused {
         remarks.push(format!(
             "Run `/ide enable` in {name} once; after that it connects automatically."
@@ -85,13 +80,13 @@ fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
     }
 }
 
-/// Nobody wants settings for a program that they do not have.
-fn is_there(dialect: &Dialect, setting: &InstallContext<'_>) -> bool {
-    let has_run = directory(dialect.kind, setting.environment).is_some_and(|directory| directory.is_dir());
-    has_run || machine(setting).on_path(dialect.command).is_some()
+/// Whether the agent is installed; without it, settings would be clutter.
+fn is_there(dialect: &Dialect, context: &InstallContext<'_>) -> bool {
+    let has_run = directory(dialect.kind, context.environment).is_some_and(|directory| directory.is_dir());
+    has_run || machine(context).on_path(dialect.command).is_some()
 }
 
-/// What is to be changed; `None` if the person does not want it.
+/// The planned change; `None` if the user has disabled the setting.
 fn plan(dialect: &Dialect, environment: &Environment) -> Result<Option<Plan>, InstallError> {
     let directory = directory(dialect.kind, environment).ok_or(InstallError::NoHome)?;
     let path = directory.join("settings.json");
@@ -113,7 +108,7 @@ fn plan(dialect: &Dialect, environment: &Environment) -> Result<Option<Plan>, In
     }
 }
 
-/// What settings say about editors, and how they look once they say yes.
+/// The state of the setting, and the text with it enabled.
 #[derive(Debug, PartialEq, Eq)]
 enum Enabled {
     Already,
@@ -122,7 +117,7 @@ enum Enabled {
     NotUnderstood(String),
 }
 
-/// Settings are JSON with comments. Everything in them stays where it is.
+/// Settings are JSON with comments. Everything else in them is preserved.
 fn enabled(text: &str) -> Enabled {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
     let root = match CstRootNode::parse(text, &ParseOptions::default()) {
@@ -137,8 +132,8 @@ fn enabled(text: &str) -> Enabled {
         return not_an_object("its `ide`");
     }
     let ide = settings.object_value_or_set("ide");
-    let said = ide.get("enabled").and_then(|property| property.value());
-    match said.map(|value| value.as_boolean_lit().map(|literal| literal.value())) {
+    let enabled = ide.get("enabled").and_then(|property| property.value());
+    match enabled.map(|value| value.as_boolean_lit().map(|literal| literal.value())) {
         None => {
             ide.append("enabled", CstInputValue::Bool(true));
             Enabled::Now(root.to_string())
@@ -158,7 +153,7 @@ mod tests {
     use alongside_discovery::Platform;
 
     #[test]
-    fn settings_are_told_to_connect_and_keep_all_else_comments_included() {
+    fn enabling_preserves_everything_else() {
         for (before, after) in [
             ("", "{\n  \"ide\": {\n    \"enabled\": true\n  }\n}\n"),
             ("{}", "{\n  \"ide\": {\n    \"enabled\": true\n  }\n}"),
@@ -176,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_has_decided_or_what_is_not_understood_is_left_alone() {
+    fn existing_choice_and_invalid_settings_are_left_alone() {
         assert_eq!(enabled(r#"{"ide": {"enabled": true}}"#), Enabled::Already);
         assert_eq!(enabled(r#"{"ide": {"enabled": false}}"#), Enabled::NotWanted);
         for strange in ["[]", r#"{"ide": 1}"#, r#"{"ide": {"enabled": "yes"}}"#, "{"] {
@@ -185,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn only_agents_that_are_there_are_told_and_only_once() {
+    fn only_installed_agents_are_changed_once() {
         let scene = Fixture::on(Platform::Unix);
-        assert!(connect_agents(&scene.setting(), Mode::Real).is_empty());
+        assert!(connect_agents(&scene.context(), Mode::Real).is_empty());
         let settings = scene.home().join(".gemini/settings.json");
         fs::create_dir_all(scene.home().join(".gemini")).unwrap();
         let outcome = |mode| {
-            let reports = connect_agents(&scene.setting(), mode);
+            let reports = connect_agents(&scene.context(), mode);
             reports
                 .into_iter()
                 .map(|report| (report.agent, report.outcome))
@@ -202,7 +197,7 @@ mod tests {
         assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Done)]);
         assert_eq!(outcome(Mode::Real), [(AgentKind::Gemini, InstallOutcome::Unchanged)]);
         fs::write(&settings, "{").unwrap();
-        let report = connect_agents(&scene.setting(), Mode::Real).remove(0);
+        let report = connect_agents(&scene.context(), Mode::Real).remove(0);
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(report.remarks[0].contains("/ide enable"), "{report:?}");
         assert_eq!(fs::read_to_string(&settings).unwrap(), "{");

@@ -1,7 +1,7 @@
-//! A marked block in a configuration file that a person writes.
+//! A marked block in a user's configuration file.
 //!
-//! Everything between the two marks is ours and everything else is not. The opening mark carries a digest of the block, so
-//! that a block somebody has edited is known, and kept, before it is replaced.
+//! Everything between the two marks is ours; nothing else is. The opening mark has a digest of the block, so that a
+//! block the user has edited is recognized and backed up before it is replaced.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,17 +9,16 @@ use std::path::PathBuf;
 use super::plan::{self, Change, Plan};
 use super::{InstallError, InstallState, digest};
 
-/// The block and the file it belongs in.
 #[derive(Clone, Debug)]
 pub(super) struct ConfigurationBlock {
     pub(super) path: PathBuf,
-    /// What begins a comment in this file.
+    /// The comment prefix in this file's syntax.
     pub(super) comment: &'static str,
-    /// The lines, without marks.
+    /// The lines between the marks.
     pub(super) body: String,
 }
 
-/// A block that was found: where it is, with its marks.
+/// The location of an existing block, including its marks.
 struct BlockMatch {
     start: usize,
     end: usize,
@@ -27,7 +26,7 @@ struct BlockMatch {
 }
 
 impl ConfigurationBlock {
-    /// Puts the block at the end, or in the place where it is.
+    /// Appends the block, or replaces it where it is.
     pub(super) fn plan_install(&self) -> Result<Plan, InstallError> {
         let text = self.read()?;
         let new = self.with_block(&text)?;
@@ -42,7 +41,7 @@ impl ConfigurationBlock {
         Ok(plan)
     }
 
-    /// Takes the block out; the file too if there is nothing else in it.
+    /// Removes the block, and the file too if nothing else is in it.
     pub(super) fn plan_uninstall(&self) -> Result<Plan, InstallError> {
         let text = self.read()?;
         let Some(found) = self.find(&text)? else {
@@ -51,7 +50,8 @@ impl ConfigurationBlock {
         let new = without(&text, &found);
         let path = self.path.clone();
         let mut plan = Plan::default();
-        // A link leads to where somebody keeps their configuration; it must not be taken away from there.
+        // A symlink points to a file the user manages elsewhere, such as in a dotfiles repository; never remove that
+        // file.
         let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
         if new.trim().is_empty() && !is_link {
             plan.changes.push(Change::Remove {
@@ -69,7 +69,6 @@ impl ConfigurationBlock {
         Ok(plan)
     }
 
-    /// Whether the block is there, and as it should be.
     pub(super) fn state(&self) -> Result<InstallState, InstallError> {
         let text = self.read()?;
         Ok(match self.find(&text)? {
@@ -80,7 +79,7 @@ impl ConfigurationBlock {
         })
     }
 
-    /// The file without the block: what a person wrote.
+    /// The file without the block: the user's own text.
     pub(super) fn foreign_text(&self) -> Result<String, InstallError> {
         let text = self.read()?;
         Ok(match self.find(&text)? {
@@ -167,11 +166,11 @@ impl ConfigurationBlock {
     }
 }
 
-/// The text without the block and without the empty line that was put before it.
+/// The text without the block and without the empty line added before it.
 fn without(text: &str, found: &BlockMatch) -> String {
     let before = &text[..found.start];
     let shortened = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
-    // Only an empty line goes: what is left must still end its last line.
+    // Remove only the empty line: the remaining text must still end with a line break.
     let before = shortened
         .filter(|shortened| shortened.ends_with('\n'))
         .unwrap_or(before);
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_comes_and_goes_and_the_rest_stays() {
+    fn install_and_uninstall_preserve_the_rest() {
         for text in [
             "",
             "(one)\n",
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn text_after_the_block_and_a_missing_last_line_end_survive() {
+    fn text_after_block_and_missing_final_newline_survive() {
         let directory = tempfile::tempdir().unwrap();
         let block = block(&directory);
         fs::write(&block.path, "(one)").unwrap();
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edited_block_is_kept_before_it_is_replaced_or_removed() {
+    fn edited_block_is_backed_up() {
         for uninstall in [false, true] {
             let directory = tempfile::tempdir().unwrap();
             let block = block(&directory);
@@ -255,7 +254,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_linked_file_loses_the_block_and_not_the_link() {
+    fn uninstall_from_symlinked_file_keeps_the_symlink() {
         let directory = tempfile::tempdir().unwrap();
         let block = block(&directory);
         let real = directory.path().join("dotfiles.el");
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_block_is_outdated_and_replaced_in_its_place() {
+    fn older_block_is_outdated_and_replaced_in_place() {
         let directory = tempfile::tempdir().unwrap();
         let block = block(&directory);
         let older = ConfigurationBlock {
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_do_not_pair_up_and_foreign_encodings_are_left_alone() {
+    fn unpaired_marks_and_invalid_utf8_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let block = block(&directory);
         for text in [

@@ -1,4 +1,4 @@
-//! Emacs: a directory of its own, and a block in the init file that has it loaded.
+//! Emacs: a package directory, and a block in the init file that loads it.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use super::plan::Plan;
 use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine};
 use crate::detect::DetectedIde;
 
-/// A missing or broken plugin must not keep anybody's Emacs from starting: `require` is told not to fail.
+/// A missing or broken plugin must not stop Emacs from starting, hence `require` with `noerror`.
 const BODY: &str = "\
 (add-to-list 'load-path (expand-file-name \"alongside\" user-emacs-directory))
 (when (and (require 'alongside nil t) (fboundp 'alongside-mode))
   (alongside-mode 1))";
 
-/// Configurations that own the init file: what is found in the directory, and where their users write instead.
+/// Frameworks that own the init file: how to recognize them, and where their users write instead.
 const FRAMEWORKS: [(&str, &str, &str); 3] = [
     ("bin/doom", "Doom Emacs", "config.el in your Doom directory"),
     ("bin/doom.cmd", "Doom Emacs", "config.el in your Doom directory"),
@@ -25,9 +25,8 @@ const FRAMEWORKS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Installs the package and the block.
 pub(super) struct Emacs<'a> {
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     has_plugin: bool,
     directory: PathBuf,
     package: Package,
@@ -36,17 +35,17 @@ pub(super) struct Emacs<'a> {
 }
 
 impl<'a> Emacs<'a> {
-    pub(super) fn new(setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
-        let machine = machine(setting);
+    pub(super) fn new(context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(context);
         let (directory, init) = machine.emacs().ok_or(InstallError::NoHome)?;
-        let files = setting.plugins.files("emacs");
+        let files = context.plugins.files("emacs");
         Ok(Self {
-            setting,
+            context,
             has_plugin: files.is_some(),
             package: Package {
                 directory: directory.join("alongside"),
                 own_parents: 0,
-                program: setting.program.clone(),
+                program: context.program.clone(),
                 files: files.cloned().unwrap_or_default(),
             },
             block: ConfigurationBlock {
@@ -59,7 +58,7 @@ impl<'a> Emacs<'a> {
         })
     }
 
-    /// Doom and Spacemacs have an init file that is not the user's.
+    /// In Doom and Spacemacs the init file belongs to the framework, not the user.
     fn check_framework(&self) -> Result<(), InstallError> {
         let found = FRAMEWORKS.iter().find(|(mark, ..)| self.directory.join(mark).exists());
         match found {
@@ -92,7 +91,7 @@ impl Installer for Emacs<'_> {
     fn state(&self) -> Result<InstallState, InstallError> {
         Ok(match (self.package.state()?, self.block.state()?) {
             (InstallState::Absent, InstallState::Absent) => InstallState::Absent,
-            // One without the other is half an installation.
+            // One without the other is a partial installation.
             (InstallState::Absent, _) | (_, InstallState::Absent) => InstallState::Outdated,
             (InstallState::Installed, block) => block,
             (package, _) => package,
@@ -101,11 +100,11 @@ impl Installer for Emacs<'_> {
 
     fn plan_install(&self) -> Result<Plan, InstallError> {
         self.check_framework()?;
-        // The block comes last: it must not speak of files that could not be written.
+        // The block comes last: it must not reference files that could not be written.
         let mut plan = self.package.plan_install()?.then(self.block.plan_install()?);
         plan.remarks
             .extend(executable_remark(DetectedIde::Emacs, self.executable.as_ref()));
-        // Nothing about the path: the plugin knows the program that installed it.
+        // No remark about PATH: the plugin records the path of the program that installed it.
         Ok(plan)
     }
 
@@ -114,7 +113,7 @@ impl Installer for Emacs<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_init_file_of_a_person_survives_on_every_kind_of_machine() {
+    fn init_file_survives_on_every_platform() {
         let rows = [
             (Platform::Unix, ".emacs.d"),
             (Platform::MacOs, ".emacs.d"),
@@ -145,8 +144,8 @@ mod tests {
             let mine = ";;; init.el -*- lexical-binding: t -*-\n(setq my-own t)\n";
             fs::create_dir_all(&directory).unwrap();
             fs::write(&init, mine).unwrap();
-            let setting = scene.setting();
-            let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+            let context = scene.context();
+            let installer = installer(DetectedIde::Emacs, &context).unwrap();
             let planned = installer.install(Mode::DryRun);
             let difference = planned.steps.last().unwrap().difference.as_ref().unwrap();
             assert!(
@@ -169,10 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn half_an_installation_is_completed() {
+    fn partial_installation_is_completed() {
         let scene = scene(Platform::Unix);
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Emacs, &context).unwrap();
         installer.install(Mode::Real);
         fs::remove_file(scene.home().join(".emacs.d/init.el")).unwrap();
         assert_eq!(installer.status().state, InstallState::Outdated);
@@ -182,14 +181,14 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_was_done_before_a_failure_is_reported_and_trying_again_goes_on() {
+    fn failed_install_reports_steps_and_can_be_retried() {
         let scene = scene(Platform::Unix);
-        // A link to nowhere cannot be followed, and must not be replaced.
+        // A dangling symlink cannot be followed, and must not be replaced.
         let init = scene.home().join(".emacs.d/init.el");
         fs::create_dir(scene.home().join(".emacs.d")).unwrap();
         std::os::unix::fs::symlink(scene.home().join("gone/init.el"), &init).unwrap();
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Emacs, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Emacs, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Failed);
         assert!(
@@ -203,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn doom_and_spacemacs_are_told_what_to_do_by_hand() {
+    fn doom_and_spacemacs_get_manual_steps() {
         for (mark, name, _) in FRAMEWORKS {
             let scene = scene(Platform::Unix);
             let mark = scene.home().join(".emacs.d").join(mark);
             fs::create_dir_all(mark.parent().unwrap()).unwrap();
             fs::write(&mark, "").unwrap();
-            let setting = scene.setting();
-            let report = installer(DetectedIde::Emacs, &setting).unwrap().install(Mode::Real);
+            let context = scene.context();
+            let report = installer(DetectedIde::Emacs, &context).unwrap().install(Mode::Real);
             assert_eq!(report.outcome, InstallOutcome::Refused);
             assert!(
                 report.sentence.contains(name) && report.sentence.contains("load-path"),

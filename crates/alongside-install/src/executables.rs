@@ -1,13 +1,12 @@
-//! What editors' commands are called, and where they are when they are not on the path.
+//! Names of the editors' commands, and where they are if not on the PATH.
 
 use crate::detect::DetectedIde;
 
-/// Where an editor's command may be.
 pub(super) struct Executable {
     pub(super) ide: DetectedIde,
-    /// Its names on the path, the usual one first.
+    /// Its names on the PATH, the usual one first.
     pub(super) names: &'static [&'static str],
-    /// Where else it is on Linux, macOS and Windows. `~` is the home; `%NAME%` a variable.
+    /// Other locations on Linux, macOS and Windows. `~` is the home; `%NAME%` a variable.
     pub(super) unix: &'static [&'static str],
     pub(super) macos: &'static [&'static str],
     pub(super) windows: &'static [&'static str],
@@ -29,7 +28,6 @@ const fn executable(
     }
 }
 
-/// Every editor that is looked for.
 pub(super) const EXECUTABLES: &[Executable] = &[
     executable(
         DetectedIde::Neovim,
@@ -157,7 +155,7 @@ pub(super) const EXECUTABLES: &[Executable] = &[
     executable(DetectedIde::FirebaseStudio, &["code"], &[], &[], &[]),
 ];
 
-/// The command that starts an editor, for sentences.
+/// The command that starts an editor, for messages.
 pub(super) fn usual_name(ide: DetectedIde) -> &'static str {
     let rule = EXECUTABLES.iter().find(|rule| rule.ide == ide);
     rule.and_then(|rule| rule.names.first()).copied().unwrap_or(ide.id())

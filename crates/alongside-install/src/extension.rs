@@ -1,4 +1,4 @@
-//! VS Code and its makes: the agents' official companions, by the editor's own command.
+//! VS Code and its forks: the agents' official companion extensions, installed with the editor's own command.
 
 use std::path::{Path, PathBuf};
 
@@ -6,26 +6,25 @@ use super::plan::{Change, Plan};
 use super::{InstallContext, InstallError, InstallState, Installer, Runner, executables, machine};
 use crate::detect::DetectedIde;
 
-/// The agents' commands and the extensions that their makers publish.
+/// The agents' commands and their vendors' extensions.
 const COMPANIONS: [(&str, &str); 2] = [
     ("gemini", "google.gemini-cli-vscode-ide-companion"),
     ("qwen", "qwenlm.qwen-code-vscode-ide-companion"),
 ];
 
-/// Installs the official companions.
 pub(super) struct Extension<'a> {
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     executable: Option<PathBuf>,
-    /// Those of the agents that are installed; all if none is.
+    /// Extensions for the installed agents; all of them if no agent is installed.
     wanted: Vec<&'static str>,
 }
 
 impl<'a> Extension<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Self {
-        let machine = machine(setting);
-        // Antigravity tells its terminals what its command is called. It is looked up like any other name, so it must be one.
-        let alias = setting.environment.variable("ANTIGRAVITY_CLI_ALIAS");
+    pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Self {
+        let machine = machine(context);
+        // Antigravity exports the name of its command. It must be a plain name, because it is looked up like any other.
+        let alias = context.environment.variable("ANTIGRAVITY_CLI_ALIAS");
         let alias = alias.filter(|alias| ide == DetectedIde::Antigravity && is_plain_name(alias));
         let executable = alias
             .and_then(|alias| machine.on_path(alias))
@@ -37,7 +36,7 @@ impl<'a> Extension<'a> {
         }
         Self {
             ide,
-            setting,
+            context,
             executable,
             wanted,
         }
@@ -50,11 +49,11 @@ impl<'a> Extension<'a> {
         })
     }
 
-    /// The companions that the editor has.
+    /// The companion extensions already installed in the editor.
     fn present(&self, program: &Path) -> Result<Vec<&'static str>, InstallError> {
         let arguments = ["--list-extensions".to_owned()];
         let listed = self
-            .setting
+            .context
             .runner
             .run(program, &arguments)
             .map_err(|output| InstallError::Command {
@@ -129,7 +128,7 @@ impl Installer for Extension<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -148,10 +147,10 @@ mod tests {
     use alongside_discovery::Platform;
 
     #[test]
-    fn both_companions_come_and_go_by_the_editors_own_command() {
+    fn both_companions_install_and_uninstall() {
         let scene = Fixture::on(Platform::Unix).with_program("codium");
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::VsCodium, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::VsCodium, &context).unwrap();
         assert_eq!(installer.status().state, InstallState::Absent);
         assert_eq!(installer.install(Mode::DryRun).steps.len(), 2);
         assert!(scene.ran().iter().all(|command| command.ends_with("--list-extensions")));
@@ -169,19 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn only_the_companions_of_agents_that_are_there_are_installed() {
+    fn only_companions_of_installed_agents_are_installed() {
         let scene = Fixture::on(Platform::Unix).with_program("code").with_program("gemini");
-        let setting = scene.setting();
-        let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
         assert_eq!(report.steps.len(), 1);
         assert!(report.steps[0].subject.contains("google.gemini-cli"), "{report:?}");
     }
 
     #[test]
-    fn an_editor_that_is_not_there_is_named_with_its_command() {
+    fn missing_editor_error_names_its_command() {
         let scene = Fixture::on(Platform::Unix);
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Windsurf, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::Windsurf, &context).unwrap().install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(
             report
@@ -193,25 +192,25 @@ mod tests {
     }
 
     #[test]
-    fn what_the_editors_command_says_on_failure_is_passed_on() {
+    fn editor_command_error_is_reported() {
         let scene = Fixture::on(Platform::Unix)
             .with_program("code")
             .with_failing_commands("no network");
-        let setting = scene.setting();
-        let report = installer(DetectedIde::VsCode, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
         assert!(report.sentence.contains("failed: no network"), "{}", report.sentence);
     }
 
     #[test]
-    fn an_alias_that_is_a_path_or_an_option_is_not_run() {
+    fn alias_with_path_or_option_is_not_run() {
         assert!(is_plain_name("agy-nightly"));
         for alias in ["../agy", "-x", "/bin/agy", "a b", "a;b"] {
             assert!(!is_plain_name(alias), "{alias}");
         }
         let scene = Fixture::on(Platform::Unix).with_program("agy-nightly");
         let scene = scene.with_variable("ANTIGRAVITY_CLI_ALIAS", "agy-nightly");
-        let setting = scene.setting();
-        let status = installer(DetectedIde::Antigravity, &setting).unwrap().status();
+        let context = scene.context();
+        let status = installer(DetectedIde::Antigravity, &context).unwrap().status();
         assert!(status.executable.unwrap().ends_with("agy-nightly"));
     }
 }

@@ -1,4 +1,4 @@
-//! A scratch home with editors in it, for tests.
+//! A temporary home with editors in it, for tests.
 
 use std::cell::RefCell;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{InstallContext, Plugins, Runner};
 use alongside_discovery::{Environment, Platform};
 
-/// Nothing is run.
+/// Fails every command.
 pub(super) struct NoRunner;
 
 impl Runner for NoRunner {
@@ -16,15 +16,15 @@ impl Runner for NoRunner {
     }
 }
 
-/// A pretend editor's command, which remembers what it was told to install.
+/// A fake editor command that records the extensions it was asked to install.
 #[derive(Default)]
-struct PretendRunner {
+struct FakeRunner {
     ran: RefCell<Vec<String>>,
     extensions: RefCell<Vec<String>>,
     failure: Option<String>,
 }
 
-impl Runner for PretendRunner {
+impl Runner for FakeRunner {
     fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String> {
         self.ran
             .borrow_mut()
@@ -42,12 +42,12 @@ impl Runner for PretendRunner {
     }
 }
 
-/// A home, a path and plugins.
+/// A home, a PATH and plugins.
 pub(super) struct Fixture {
     scratch: tempfile::TempDir,
     environment: Environment,
     plugins: Plugins,
-    runner: PretendRunner,
+    runner: FakeRunner,
 }
 
 impl Fixture {
@@ -70,7 +70,7 @@ impl Fixture {
             scratch,
             environment,
             plugins: Plugins::default(),
-            runner: PretendRunner::default(),
+            runner: FakeRunner::default(),
         }
     }
 
@@ -89,7 +89,7 @@ impl Fixture {
         self
     }
 
-    /// What the pretend editor prints when it is asked anything.
+    /// What the fake editor prints for any command.
     pub(super) fn with_answer(self, answer: &str) -> Self {
         self.runner.extensions.borrow_mut().push(answer.to_owned());
         self
@@ -100,7 +100,7 @@ impl Fixture {
         self
     }
 
-    pub(super) fn setting(&self) -> InstallContext<'_> {
+    pub(super) fn context(&self) -> InstallContext<'_> {
         InstallContext {
             environment: &self.environment,
             plugins: &self.plugins,
@@ -117,7 +117,6 @@ impl Fixture {
         self.runner.ran.borrow().clone()
     }
 
-    /// How many files there are in the home.
     pub(super) fn count_files(&self) -> usize {
         fn count(directory: &Path) -> usize {
             let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());

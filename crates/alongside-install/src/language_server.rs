@@ -1,8 +1,8 @@
 //! Helix and Kakoune: a block in their configuration that starts `alongside lsp`.
 //!
-//! Helix wants every language's servers listed by name, and a list replaces the built-in one. So the block repeats Helix's
-//! own list for the common languages, with alongside behind it, and leaves out a language whose servers the user has chosen:
-//! that choice must win, and only the user can add to it.
+//! Helix needs each language's servers listed by name, and a list replaces the built-in one. So the block repeats
+//! Helix's own list for common languages, with alongside appended, and skips languages whose servers the user has
+//! configured: that choice takes precedence, and only the user can add to it.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use super::{InstallContext, InstallError, InstallState, Installer, Runner, execu
 use crate::detect::DetectedIde;
 use alongside_discovery::Platform;
 
-/// Helix's languages and their servers, as of Helix 25.01. It passes over servers that are not installed.
+/// Helix's languages and their servers, as of Helix 25.01. Helix skips servers that are not installed.
 const HELIX_LANGUAGES: [(&str, &[&str]); 20] = [
     ("bash", &["bash-language-server"]),
     ("c", &["clangd"]),
     ("cpp", &["clangd"]),
     ("css", &["vscode-css-language-server"]),
-    // For the changes that this server shows.
+    // For the diffs that this server shows.
     ("diff", &[]),
     ("go", &["gopls", "golangci-lint-lsp"]),
     ("html", &["vscode-html-language-server"]),
@@ -39,20 +39,19 @@ const HELIX_LANGUAGES: [(&str, &[&str]); 20] = [
     ("yaml", &["yaml-language-server"]),
 ];
 
-/// Installs the block.
 pub(super) struct LanguageServer<'a> {
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     block: ConfigurationBlock,
-    /// Languages whose servers the user has chosen.
+    /// Languages whose servers the user has configured.
     chosen: Vec<String>,
     executable: Option<PathBuf>,
 }
 
 impl<'a> LanguageServer<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
-        let machine = machine(setting);
-        let program = program_name(setting);
+    pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(context);
+        let program = program_name(context);
         let path = match ide {
             DetectedIde::Helix => machine.helix_languages(),
             _ => machine.kakrc(),
@@ -62,7 +61,7 @@ impl<'a> LanguageServer<'a> {
             comment: "#",
             body: String::new(),
         };
-        // A file that cannot be read or understood is reported when somebody installs, not while merely looking.
+        // An unreadable or invalid file is reported on install, not on a mere status check.
         let chosen = match ide {
             DetectedIde::Helix => block
                 .foreign_text()
@@ -76,14 +75,14 @@ impl<'a> LanguageServer<'a> {
         };
         Ok(Self {
             ide,
-            setting,
+            context,
             block,
             chosen,
             executable: machine.executable(ide),
         })
     }
 
-    /// Makes sure that Helix can read the file with the block in it, because it starts with nothing if it cannot.
+    /// Checks that Helix can parse the file with the block in it: an invalid file breaks all language configuration.
     fn check_helix(&self) -> Result<(), InstallError> {
         let refuse = |reason: String| InstallError::Configuration {
             path: self.block.path.clone(),
@@ -103,7 +102,7 @@ impl<'a> LanguageServer<'a> {
     }
 }
 
-/// The languages for which a user has chosen servers.
+/// The languages for which the user has configured servers.
 fn chosen_languages(text: &str) -> Vec<String> {
     let table: Table = text.parse().unwrap_or_default();
     let languages = table
@@ -139,8 +138,8 @@ fn helix_body(program: &str, chosen: &[String]) -> String {
     body
 }
 
-/// kakoune-lsp says `LSPDefaultConfig` when it looks for servers. Its own hooks come first, and set servers only where none
-/// are set; so ours adds to what is there. Without kakoune-lsp nothing ever says it.
+/// kakoune-lsp fires `LSPDefaultConfig` when it looks for servers. Its own hooks run first and set servers only where
+/// none are set, so ours appends to the existing value. Without kakoune-lsp the event never fires.
 const KAKOUNE_BODY: &str = r#"remove-hooks global alongside
 hook -group alongside global User LSPDefaultConfig=.* %{
     # kakoune-lsp gives up on a buffer if any of its servers is missing; in that case use only this one.
@@ -179,7 +178,7 @@ impl Installer for LanguageServer<'_> {
     }
 
     fn obstacle(&self) -> Option<InstallError> {
-        let is_windows = self.setting.environment.platform == Platform::Windows;
+        let is_windows = self.context.environment.platform == Platform::Windows;
         (self.ide == DetectedIde::Kakoune && is_windows).then_some(InstallError::NotOnWindows("Kakoune"))
     }
 
@@ -200,7 +199,7 @@ impl Installer for LanguageServer<'_> {
                 self.chosen.join(", ")
             ));
         }
-        if self.ide == DetectedIde::Kakoune && machine(self.setting).on_path("kak-lsp").is_none() {
+        if self.ide == DetectedIde::Kakoune && machine(self.context).on_path("kak-lsp").is_none() {
             plan.remarks
                 .push("This needs kakoune-lsp, but `kak-lsp` is not on your PATH.".to_owned());
         }
@@ -212,7 +211,7 @@ impl Installer for LanguageServer<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_comes_and_goes_on_every_kind_of_machine() {
+    fn block_installs_and_uninstalls_on_every_platform() {
         let rows = [
             (DetectedIde::Helix, Platform::Unix, ".config/helix/languages.toml"),
             (DetectedIde::Helix, Platform::MacOs, ".config/helix/languages.toml"),
@@ -248,8 +247,8 @@ mod tests {
             let file = scene.home().join(below);
             let mine = "# my own\n";
             put(&file, mine);
-            let setting = scene.setting();
-            let installer = installer(ide, &setting).unwrap();
+            let context = scene.context();
+            let installer = installer(ide, &context).unwrap();
             assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
             assert!(fs::read_to_string(&file).unwrap().starts_with(mine));
             assert_eq!(installer.status().state, InstallState::Installed);
@@ -260,15 +259,15 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_choice_of_servers_wins_and_a_remark_says_so() {
+    fn configured_servers_win_with_a_remark() {
         let scene = Fixture::on(Platform::Unix);
         let file = scene.home().join(".config/helix/languages.toml");
         put(
             &file,
             "[[language]]\nname = \"rust\"\nlanguage-servers = [\"mine\"]\n\n[[language]]\nname = \"go\"\nauto-format = false\n",
         );
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Helix, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Helix, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert!(
             report
@@ -287,11 +286,11 @@ mod tests {
         };
         assert_eq!((of("rust"), of("go"), of("python")), (1, 2, 1));
         let command = table["language-server"]["alongside"]["command"].as_str();
-        assert_eq!(command, setting.program.to_str());
+        assert_eq!(command, context.program.to_str());
     }
 
     #[test]
-    fn a_file_that_helix_could_not_read_any_more_is_left_alone() {
+    fn file_that_would_break_helix_is_left_alone() {
         for text in [
             "not toml at all [",
             "language = []\n",
@@ -300,15 +299,15 @@ mod tests {
             let scene = Fixture::on(Platform::Unix);
             let file = scene.home().join(".config/helix/languages.toml");
             put(&file, text);
-            let setting = scene.setting();
-            let report = installer(DetectedIde::Helix, &setting).unwrap().install(Mode::Real);
+            let context = scene.context();
+            let report = installer(DetectedIde::Helix, &context).unwrap().install(Mode::Real);
             assert_eq!(report.outcome, InstallOutcome::Refused, "{text}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
     }
 
     #[test]
-    fn the_documentation_shows_exactly_what_is_installed() {
+    fn documentation_matches_installed_block() {
         let documentation = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/EDITORS.md");
         let documentation = fs::read_to_string(documentation).unwrap();
         for (mark, body) in [
@@ -324,10 +323,10 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_kakoune_on_windows() {
+    fn kakoune_is_unavailable_on_windows() {
         let scene = Fixture::on(Platform::Windows);
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Kakoune, &setting).unwrap().install(Mode::Real);
+        let context = scene.context();
+        let report = installer(DetectedIde::Kakoune, &context).unwrap().install(Mode::Real);
         assert!(
             report.sentence.contains("does not run on Windows"),
             "{}",

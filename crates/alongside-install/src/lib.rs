@@ -1,8 +1,9 @@
-//! Plugins into editors, and out again.
+//! Installs plugins into editors and removes them.
 //!
-//! Every editor that has an [`Installer`] is served by the same three verbs. An installer first works out a [`Plan`], which
-//! can be shown (a dry run) or carried out; so what is shown and what is done cannot differ. Three rules hold everywhere:
-//! doing it twice does nothing the second time, what a person wrote is kept, and a file is written whole or not at all.
+//! Every editor has an [`Installer`] with the same operations. An installer first computes a [`Plan`], which can be
+//! previewed (a dry run) or applied, so the preview always matches what is done. Three rules hold everywhere:
+//! installing twice changes nothing the second time, the user's own text is preserved, and files are written
+//! atomically.
 
 mod agents;
 mod block;
@@ -35,139 +36,116 @@ use crate::detect::{DetectedIde, Family};
 use alongside_discovery::Environment;
 use places::SystemPaths;
 
-/// All that installers depend on.
+/// Everything installers depend on.
 pub struct InstallContext<'a> {
-    /// The user's directories and path.
     pub environment: &'a Environment,
-    /// The plugins to install.
     pub plugins: &'a Plugins,
-    /// This program, for editors that must be told where it is.
+    /// Path of this program, for editors that need it in their configuration.
     pub program: PathBuf,
-    /// Runs the commands of editors.
     pub runner: &'a dyn Runner,
 }
 
-/// Whether to do it or to say what would be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Do it.
     Real,
-    /// Change nothing.
     DryRun,
 }
 
-/// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InstallOutcome {
     Done,
-    /// There was nothing to do.
     Unchanged,
-    /// It would be done.
+    /// It would be done (dry run).
     Planned,
     /// It was not done, and nothing has changed.
     Refused,
-    /// It was begun and could not be finished.
+    /// It was started but not completed.
     Failed,
 }
 
-/// What was done, or why not.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallReport {
     pub editor: DetectedIde,
-    /// How it went.
     pub outcome: InstallOutcome,
-    /// The same in a sentence.
     pub sentence: String,
-    /// What was done, or would be.
     pub steps: Vec<Step>,
-    /// What a person should know besides.
     pub remarks: Vec<String>,
 }
 
-/// How much of an installation is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InstallState {
-    /// All of it, as this program would install it.
+    /// Complete, and as this program would install it.
     Installed,
-    /// An older one, or not all of it.
+    /// Older, or incomplete.
     Outdated,
-    /// Somebody has changed it since.
+    /// Changed by the user since.
     Edited,
-    /// Somebody has linked it there.
+    /// Symlinked by the user.
     Linked,
-    /// Nothing.
     Absent,
-    /// It cannot be installed; the sentence says why.
+    /// It cannot be installed; `sentence` has the reason.
     Unavailable,
 }
 
-/// What there is of an editor and its plugin.
+/// The status of an editor and its plugin.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallStatus {
     pub editor: DetectedIde,
-    /// How much is installed.
     pub state: InstallState,
-    /// The same in a sentence.
     pub sentence: String,
-    /// The editor's command, if it was found.
+    /// The editor's command, if found.
     pub executable: Option<PathBuf>,
-    /// Where the plugin goes.
+    /// Where the plugin is installed.
     pub place: Option<PathBuf>,
 }
 
-/// Installs the plugin of one editor.
 pub trait Installer {
     fn editor(&self) -> DetectedIde;
 
-    /// The editor's command, if it was found.
+    /// The editor's command, if found.
     fn executable(&self) -> Option<PathBuf>;
 
-    /// Where the plugin goes, if that is a place in the file system.
+    /// Where the plugin is installed, if that is a path.
     fn place(&self) -> Option<PathBuf>;
 
-    /// What is needed besides and is not there; then nothing can be installed.
+    /// A missing requirement that makes installing impossible.
     fn obstacle(&self) -> Option<InstallError>;
 
-    /// How much is installed.
     fn state(&self) -> Result<InstallState, InstallError>;
 
-    /// What installing would do.
     fn plan_install(&self) -> Result<Plan, InstallError>;
 
-    /// What uninstalling would do.
     fn plan_uninstall(&self) -> Result<Plan, InstallError>;
 
-    /// Runs the commands of the editor.
     fn runner(&self) -> &dyn Runner;
 
-    /// Installs the plugin, or brings it up to date.
+    /// Installs or updates the plugin.
     fn install(&self, mode: Mode) -> InstallReport {
         let plan = match self.obstacle() {
             Some(obstacle) => Err(obstacle),
             None => self.plan_install(),
         };
         let name = self.editor().display_name();
-        let words = Messages {
+        let messages = Messages {
             done: format!("Installed for {name}{}.", at(self.place())),
             planned: format!("Would install for {name}{}.", at(self.place())),
             unchanged: format!("Already installed for {name}{}.", at(self.place())),
         };
-        report(self.editor(), plan, mode, self.runner(), words)
+        report(self.editor(), plan, mode, self.runner(), messages)
     }
 
-    /// Removes what was installed, and nothing else.
     fn uninstall(&self, mode: Mode) -> InstallReport {
         let name = self.editor().display_name();
-        let words = Messages {
+        let messages = Messages {
             done: format!("Removed from {name}."),
             planned: format!("Would remove from {name}."),
             unchanged: format!("Not installed for {name}; nothing to remove."),
         };
-        report(self.editor(), self.plan_uninstall(), mode, self.runner(), words)
+        report(self.editor(), self.plan_uninstall(), mode, self.runner(), messages)
     }
 
     fn status(&self) -> InstallStatus {
@@ -199,14 +177,13 @@ pub trait Installer {
     }
 }
 
-/// What is said about each way it may go.
+/// The message for each outcome.
 struct Messages {
     done: String,
     planned: String,
     unchanged: String,
 }
 
-/// How it went, whatever it was.
 struct RunResult {
     outcome: InstallOutcome,
     sentence: String,
@@ -214,7 +191,7 @@ struct RunResult {
     remarks: Vec<String>,
 }
 
-fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, words: Messages) -> RunResult {
+fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, messages: Messages) -> RunResult {
     let refused = |error: &InstallError| RunResult {
         outcome: InstallOutcome::Refused,
         sentence: capitalised(error),
@@ -226,10 +203,10 @@ fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, w
         Err(error) => return refused(&error),
     };
     let (outcome, sentence, steps) = match mode {
-        _ if plan.is_empty() => (InstallOutcome::Unchanged, words.unchanged, Vec::new()),
-        Mode::DryRun => (InstallOutcome::Planned, words.planned, plan.preview()),
+        _ if plan.is_empty() => (InstallOutcome::Unchanged, messages.unchanged, Vec::new()),
+        Mode::DryRun => (InstallOutcome::Planned, messages.planned, plan.preview()),
         Mode::Real => match plan.carry_out(runner) {
-            Ok(steps) => (InstallOutcome::Done, words.done, steps),
+            Ok(steps) => (InstallOutcome::Done, messages.done, steps),
             Err(interrupted) if interrupted.steps.is_empty() => return refused(&interrupted.error),
             Err(interrupted) => (
                 InstallOutcome::Failed,
@@ -251,14 +228,14 @@ fn report(
     plan: Result<Plan, InstallError>,
     mode: Mode,
     runner: &dyn Runner,
-    words: Messages,
+    messages: Messages,
 ) -> InstallReport {
     let RunResult {
         outcome,
         sentence,
         steps,
         remarks,
-    } = run_plan(plan, mode, runner, words);
+    } = run_plan(plan, mode, runner, messages);
     InstallReport {
         editor,
         outcome,
@@ -268,23 +245,22 @@ fn report(
     }
 }
 
-/// The installer of an editor, or the steps to take by hand where there is none.
+/// The installer for an editor, or manual steps if it has none.
 pub fn installer<'a>(
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
 ) -> Result<Box<dyn Installer + 'a>, InstallError> {
     Ok(match ide {
-        DetectedIde::Neovim | DetectedIde::Vim => Box::new(native::Native::new(ide, setting)?),
-        DetectedIde::Emacs => Box::new(emacs::Emacs::new(setting)?),
-        DetectedIde::Helix | DetectedIde::Kakoune => Box::new(language_server::LanguageServer::new(ide, setting)?),
-        // Its terminals run on a machine that is made anew each time.
+        DetectedIde::Neovim | DetectedIde::Vim => Box::new(native::Native::new(ide, context)?),
+        DetectedIde::Emacs => Box::new(emacs::Emacs::new(context)?),
+        DetectedIde::Helix | DetectedIde::Kakoune => Box::new(language_server::LanguageServer::new(ide, context)?),
+        // Its terminals run on a machine that is recreated each time.
         DetectedIde::CloudShell => return Err(InstallError::Manual(manual_steps(ide))),
-        _ if ide.family() == Family::VsCode => Box::new(extension::Extension::new(ide, setting)),
+        _ if ide.family() == Family::VsCode => Box::new(extension::Extension::new(ide, context)),
         _ => return Err(InstallError::Manual(manual_steps(ide))),
     })
 }
 
-/// The editors that have an installer.
 pub fn installable() -> impl Iterator<Item = DetectedIde> {
     DetectedIde::ALL.iter().copied().filter(|ide| {
         let is_plugin = matches!(
@@ -295,7 +271,7 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
     })
 }
 
-/// What to do by hand for an editor that has no installer.
+/// Manual steps for an editor without an installer.
 pub fn manual_steps(ide: DetectedIde) -> String {
     let name = ide.display_name();
     format!(
@@ -303,8 +279,7 @@ pub fn manual_steps(ide: DetectedIde) -> String {
     )
 }
 
-/// A number that changes with the content: FNV-1a with the length. It tells apart what was edited, by accident and not
-/// by an enemy, and stays the same from one version of this program to the next.
+/// A content hash: FNV-1a plus the length. Detects edits, not attacks, and is stable across versions of this program.
 fn digest(content: &[u8]) -> String {
     let hash = content.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -330,19 +305,19 @@ fn capitalised(error: &InstallError) -> String {
     }
 }
 
-/// The machine that is really there.
-fn machine<'a>(setting: &'a InstallContext<'_>) -> SystemPaths<'a> {
+/// The real machine.
+fn machine<'a>(context: &'a InstallContext<'_>) -> SystemPaths<'a> {
     SystemPaths {
-        environment: setting.environment,
+        environment: context.environment,
         exists: &|path| path.exists(),
     }
 }
 
-/// How an editor calls this program: by its name where that is on the path, so that an update is found too.
-fn program_name(setting: &InstallContext<'_>) -> String {
-    match machine(setting).on_path("alongside") {
+/// How an editor should call this program: by name if it is on the PATH, so that updates are picked up.
+fn program_name(context: &InstallContext<'_>) -> String {
+    match machine(context).on_path("alongside") {
         Some(_) => "alongside".to_owned(),
-        None => setting.program.to_string_lossy().into_owned(),
+        None => context.program.to_string_lossy().into_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Neovim and Vim: a native package, which both load at their start without being told.
+//! Neovim and Vim: a native package, which both load at startup without configuration.
 
 use std::path::PathBuf;
 
@@ -7,20 +7,19 @@ use super::plan::Plan;
 use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, plugins};
 use crate::detect::DetectedIde;
 
-/// Installs a native package.
 pub(super) struct Native<'a> {
     ide: DetectedIde,
-    setting: &'a InstallContext<'a>,
+    context: &'a InstallContext<'a>,
     has_plugin: bool,
     package: Package,
     executable: Option<PathBuf>,
-    /// Neovim's data directory, where plugin managers keep their things.
+    /// Neovim's data directory, where plugin managers also install.
     base: PathBuf,
 }
 
 impl<'a> Native<'a> {
-    pub(super) fn new(ide: DetectedIde, setting: &'a InstallContext<'a>) -> Result<Self, InstallError> {
-        let machine = machine(setting);
+    pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
+        let machine = machine(context);
         let base = match ide {
             DetectedIde::Neovim => machine.neovim_data(),
             _ => machine.vim_directory(),
@@ -30,7 +29,7 @@ impl<'a> Native<'a> {
             DetectedIde::Neovim => base.join("site/pack"),
             _ => base.join("pack"),
         };
-        let files = setting.plugins.files(ide.id());
+        let files = context.plugins.files(ide.id());
         let has_plugin = files.is_some();
         let mut files = files.cloned().unwrap_or_default();
         if let Some(tags) = plugins::help_tags(&files) {
@@ -38,12 +37,12 @@ impl<'a> Native<'a> {
         }
         Ok(Self {
             ide,
-            setting,
+            context,
             has_plugin,
             package: Package {
                 directory: packages.join("alongside/start/alongside"),
                 own_parents: 2,
-                program: setting.program.clone(),
+                program: context.program.clone(),
                 files,
             },
             executable: machine.executable(ide),
@@ -51,14 +50,14 @@ impl<'a> Native<'a> {
         })
     }
 
-    /// A plugin for a newer editor fails in ways that nobody would guess the reason of.
+    /// In an editor that is too old, the plugin fails in confusing ways.
     fn version_remark(&self) -> Option<String> {
         let minimum = match self.ide {
             DetectedIde::Neovim => (0, 10),
             _ => (9, 0),
         };
         let printed = self
-            .setting
+            .context
             .runner
             .run(self.executable.as_ref()?, &["--version".to_owned()]);
         let version = version(&printed.ok()?)?;
@@ -71,17 +70,17 @@ impl<'a> Native<'a> {
         })
     }
 
-    /// The plugin calls this program by its name, and where that does not work by its place, which an update may change.
+    /// The plugin calls this program by name, and falls back to its recorded path, which an update may change.
     fn path_remark(&self) -> Option<String> {
-        machine(self.setting).on_path("alongside").is_none().then(|| {
+        machine(self.context).on_path("alongside").is_none().then(|| {
             format!(
                 "`alongside` is not on your PATH, so the plugin will run {}; reinstall the plugin if you move it.",
-                self.setting.program.display()
+                self.context.program.display()
             )
         })
     }
 
-    /// lazy.nvim takes native packages off the list that Neovim loads, so its users must name ours.
+    /// lazy.nvim stops Neovim from loading native packages, so its users have to list ours.
     fn plugin_manager_remark(&self) -> Option<String> {
         let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
         is_lazy.then(|| {
@@ -129,11 +128,11 @@ impl Installer for Native<'_> {
     }
 
     fn runner(&self) -> &dyn Runner {
-        self.setting.runner
+        self.context.runner
     }
 }
 
-/// The first two numbers of a version: `NVIM v0.10.4`, `VIM - Vi IMproved 9.1 (2024 Jan 02, …)`.
+/// Major and minor version: `NVIM v0.10.4`, `VIM - Vi IMproved 9.1 (2024 Jan 02, …)`.
 fn version(printed: &str) -> Option<(u32, u32)> {
     printed.lines().next()?.split_whitespace().find_map(|word| {
         let (major, rest) = word.strip_prefix('v').unwrap_or(word).split_once('.')?;
@@ -152,7 +151,7 @@ mod tests {
     use alongside_discovery::Platform;
 
     #[test]
-    fn a_package_lands_where_each_editor_looks_on_each_kind_of_machine() {
+    fn package_is_installed_where_each_editor_looks() {
         let rows = [
             (
                 DetectedIde::Neovim,
@@ -180,8 +179,8 @@ mod tests {
         for (ide, platform, below) in rows {
             let scene = Fixture::on(platform).with_plugin(ide.id(), "plugin/alongside.vim", "plugin");
             let scene = scene.with_plugin(ide.id(), "doc/alongside.txt", "*alongside*");
-            let setting = scene.setting();
-            let installer = installer(ide, &setting).unwrap();
+            let context = scene.context();
+            let installer = installer(ide, &context).unwrap();
             assert_eq!(installer.status().state, InstallState::Absent);
             let planned = installer.install(Mode::DryRun);
             assert_eq!(planned.outcome, InstallOutcome::Planned);
@@ -204,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn a_build_without_the_plugin_says_so() {
+    fn build_without_plugin_reports_it() {
         let scene = Fixture::on(Platform::Unix);
-        let setting = scene.setting();
-        let installer = installer(DetectedIde::Neovim, &setting).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Neovim, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert_eq!(report.sentence, "This build of alongside has no plugin for Neovim.");
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_as_the_editors_print_them() {
+    fn versions_are_parsed() {
         assert_eq!(version("NVIM v0.10.4\nBuild type: Release\n"), Some((0, 10)));
         assert_eq!(version("NVIM v0.12.0-dev-123+gabc\n"), Some((0, 12)));
         assert_eq!(version("VIM - Vi IMproved 9.0 (2022 Jun 28, compiled)\n"), Some((9, 0)));
@@ -225,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_that_is_too_old_is_named() {
+    fn old_editor_gets_a_remark() {
         let scene = Fixture::on(Platform::Unix)
             .with_plugin("neovim", "plugin/alongside.lua", "x")
             .with_program("nvim")
             .with_answer("NVIM v0.7.2");
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        let context = scene.context();
+        let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         assert!(
             report.remarks[0].contains("Neovim 0.7, and the plugin needs 0.10"),
             "{report:?}"
@@ -239,11 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn people_learn_what_would_keep_the_plugin_from_working() {
+    fn remarks_name_obstacles() {
         let scene = Fixture::on(Platform::Unix).with_plugin("neovim", "plugin/alongside.lua", "x");
         fs::create_dir_all(scene.home().join(".local/share/nvim/lazy/lazy.nvim")).unwrap();
-        let setting = scene.setting();
-        let report = installer(DetectedIde::Neovim, &setting).unwrap().install(Mode::DryRun);
+        let context = scene.context();
+        let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         let remarks = report.remarks.join("\n");
         for part in [
             "Neovim itself was not found",

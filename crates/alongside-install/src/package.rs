@@ -1,7 +1,7 @@
 //! A directory of plugin files.
 //!
-//! A list in the directory says which files were put there and what they held. Only those are ever replaced or removed; one
-//! that somebody has changed since is kept beside itself first.
+//! A manifest in the directory lists the installed files with their digests. Only those files are ever replaced or
+//! removed; one that has been edited since is backed up first.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,28 +12,26 @@ use serde::{Deserialize, Serialize};
 use super::plan::{self, Change, Plan};
 use super::{InstallError, InstallState, digest};
 
-/// The list of what was put there.
+/// The manifest of installed files.
 const LIST: &str = ".alongside-installed.json";
 
-/// The files and the directory they belong in.
 #[derive(Clone, Debug)]
 pub(super) struct Package {
     pub(super) directory: PathBuf,
-    /// How many directories above were made for this package alone, and go with it.
+    /// How many parent directories were created for this package alone, and are removed with it.
     pub(super) own_parents: usize,
     pub(super) files: BTreeMap<String, Vec<u8>>,
-    /// This program, noted for a plugin that does not find it on the path.
+    /// Path of this program, recorded for a plugin that does not find it on the PATH.
     pub(super) program: PathBuf,
 }
 
-/// What was installed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct List {
     version: String,
-    /// Where the program was that installed this.
+    /// Path of the program that installed this.
     #[serde(default)]
     program: PathBuf,
-    /// A digest of each file, by its path below the directory.
+    /// A digest of each file, by its relative path.
     files: BTreeMap<String, String>,
 }
 
@@ -96,7 +94,7 @@ impl Package {
             return Ok(plan);
         }
         let mut directories: Vec<PathBuf> = list.files.keys().flat_map(|name| self.directories_of(name)).collect();
-        // The longest path first: a directory is empty only after those in it have gone.
+        // Longest path first: a directory is empty only after its subdirectories are removed.
         directories.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
         directories.dedup();
         directories.extend(
@@ -151,11 +149,11 @@ impl Package {
         below.map(|parent| self.directory.join(parent)).collect()
     }
 
-    /// What the list says. A list that cannot be read counts as none: then all files are somebody's, and kept.
+    /// Reads the manifest. An unreadable one counts as missing: all files are then treated as the user's and kept.
     fn list(&self) -> Result<List, InstallError> {
         let content = plan::read(&self.directory.join(LIST))?.unwrap_or_default();
         let mut list: List = serde_json::from_slice(&content).unwrap_or_default();
-        // Whoever can write the list must not be able to have other files removed by it.
+        // A manipulated manifest must not be able to remove other files.
         list.files.retain(|name, _| {
             let mut components = Path::new(name).components();
             !name.is_empty() && components.all(|component| matches!(component, Component::Normal(_)))
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_comes_and_goes_without_a_trace() {
+    fn uninstall_leaves_no_trace() {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("pack")).unwrap();
         let package = package(&home, &FILES);
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_replaces_what_is_ours_and_removes_what_is_no_more() {
+    fn update_replaces_our_files_and_removes_dropped_ones() {
         let home = tempfile::tempdir().unwrap();
         install(&package(&home, &FILES));
         let new = package(&home, &[("plugin/alongside.lua", "new")]);
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_files_stay_and_changed_files_are_kept() {
+    fn unknown_files_stay_and_edited_files_are_backed_up() {
         let home = tempfile::tempdir().unwrap();
         let package = package(&home, &FILES);
         let mine = package.directory.join("plugin/mine.lua");
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_list_reaches_nothing_outside() {
+    fn forged_manifest_reaches_nothing_outside() {
         let home = tempfile::tempdir().unwrap();
         let package = package(&home, &FILES);
         let outside = home.path().join("pack/alongside/start/precious");
@@ -272,7 +270,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_linked_directory_is_somebodys_work_and_left_alone() {
+    fn symlinked_directory_is_left_alone() {
         let home = tempfile::tempdir().unwrap();
         let package = package(&home, &FILES);
         fs::create_dir_all(package.directory.parent().unwrap()).unwrap();

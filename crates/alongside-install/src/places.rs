@@ -1,7 +1,7 @@
-//! Where editors and their directories are, on each kind of machine.
+//! Locations of editors and their directories, on each platform.
 //!
-//! Each rule is the editor's own, as its manual has it. What exists is asked through [`SystemPaths`], so that every rule can
-//! be tried for every kind of machine on one.
+//! Each rule is the editor's own, as documented in its manual. File existence is checked through [`SystemPaths`], so
+//! that every platform's rules can be tested on one machine.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::executables::EXECUTABLES;
 use crate::detect::DetectedIde;
 use alongside_discovery::{Environment, Platform};
 
-/// A machine to look for editors on.
+/// A machine to search for editors.
 #[derive(Clone, Copy)]
 pub(super) struct SystemPaths<'a> {
     pub(super) environment: &'a Environment,
@@ -17,7 +17,7 @@ pub(super) struct SystemPaths<'a> {
 }
 
 impl SystemPaths<'_> {
-    /// The command of an editor, on the path or where it is usually installed.
+    /// An editor's command, on the PATH or in its usual location.
     pub(super) fn executable(&self, ide: DetectedIde) -> Option<PathBuf> {
         let rule = EXECUTABLES.iter().find(|rule| rule.ide == ide)?;
         if let Some(found) = rule.names.iter().find_map(|name| self.on_path(name)) {
@@ -32,7 +32,7 @@ impl SystemPaths<'_> {
         places.find(|place| (self.exists)(place))
     }
 
-    /// A command on the path.
+    /// A command on the PATH.
     pub(super) fn on_path(&self, name: &str) -> Option<PathBuf> {
         let platform = self.environment.platform;
         let path = self.environment.variable("PATH")?;
@@ -43,7 +43,8 @@ impl SystemPaths<'_> {
                 endings.split(';').map(str::to_lowercase).collect()
             }
         };
-        // An empty or relative entry means the working directory, where anybody may have put a program of that name.
+        // An empty or relative entry means the working directory, where an attacker may have put a program with that
+        // name.
         let directories = path
             .split(platform.path_delimiter())
             .filter(|entry| is_absolute(platform, entry));
@@ -82,7 +83,7 @@ impl SystemPaths<'_> {
         let has_usual = [usual.clone(), self.home(".vimrc")?]
             .iter()
             .any(|path| (self.exists)(path));
-        // Vim 9.1.0327 and newer, and only if there is nothing in the usual place.
+        // Vim 9.1.0327 and newer, and only if nothing exists in the usual location.
         let modern = self.configuration()?.join("vim");
         let is_modern = !has_usual && (self.exists)(&modern.join("vimrc"));
         Some(if is_modern { modern } else { usual })
@@ -91,7 +92,7 @@ impl SystemPaths<'_> {
     /// Emacs's `user-emacs-directory` and init file.
     pub(super) fn emacs(&self) -> Option<(PathBuf, PathBuf)> {
         let home = match self.environment.platform {
-            // Emacs on Windows has its home in the roaming application data, unless HOME says otherwise.
+            // On Windows, Emacs's home is the roaming application data unless HOME is set.
             Platform::Windows => self.directory("HOME").or_else(|| self.directory("APPDATA"))?,
             Platform::Unix | Platform::MacOs => self.environment.home.clone()?,
         };
@@ -132,7 +133,7 @@ impl SystemPaths<'_> {
         self.environment.home.as_ref().map(|home| home.join(below))
     }
 
-    /// A directory that a variable names. The XDG rules have relative ones ignored.
+    /// A directory from a variable. The XDG specification says to ignore relative ones.
     fn directory(&self, name: &str) -> Option<PathBuf> {
         let value = self.environment.variable(name)?;
         is_absolute(self.environment.platform, value).then(|| PathBuf::from(value))
@@ -152,7 +153,7 @@ impl SystemPaths<'_> {
 fn is_absolute(platform: Platform, path: &str) -> bool {
     match platform {
         Platform::Unix | Platform::MacOs => path.starts_with('/'),
-        // A real machine's paths, and those of tests that run elsewhere.
+        // Paths on a real machine, and in tests on other platforms.
         Platform::Windows => path.as_bytes().get(1) == Some(&b':') || path.starts_with("\\\\") || path.starts_with('/'),
     }
 }
@@ -176,7 +177,7 @@ mod tests {
         })
     }
 
-    /// A path as text with one kind of separator, since Windows paths are tried on other machines.
+    /// A path with one kind of separator, since Windows paths are tested on other platforms.
     fn plain(path: Option<PathBuf>) -> String {
         path.unwrap_or_default().to_string_lossy().replace('\\', "/")
     }
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_editors_directory_on_every_kind_of_machine() {
+    fn editor_directories_on_every_platform() {
         use Platform::{MacOs, Unix, Windows};
         type Ask = fn(SystemPaths<'_>) -> Option<PathBuf>;
         type Row<'a> = (Ask, Platform, &'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn every_usual_place_of_an_editor_is_looked_at() {
+    fn every_usual_location_is_searched() {
         let variables = [("PROGRAMFILES", "C:\\P"), ("LOCALAPPDATA", "C:\\L")];
         for rule in EXECUTABLES {
             let places = [
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn on_windows_a_command_has_an_ending_and_the_path_has_semicolons() {
+    fn windows_uses_pathext_and_semicolons() {
         let variables = [("Path", "C:\\a;C:\\b"), ("PATHEXT", ".EXE;.CMD")];
         let found = on(
             Platform::Windows,
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_in_the_working_directory_is_never_taken() {
+    fn program_in_working_directory_is_ignored() {
         let files = ["code", "./code", "bin/code"];
         for path in ["", ".", ":", "bin"] {
             assert_eq!(

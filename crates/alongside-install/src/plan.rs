@@ -1,72 +1,72 @@
-//! What is going to change, worked out before anything does.
+//! Changes, planned before any of them is made.
 //!
-//! A plan can be shown or carried out. It knows what every file held when it was made, and does not touch a file that has
-//! changed since. What a person wrote is copied beside the file before it is replaced.
+//! A plan can be previewed or applied. It records every file's content when planned, and leaves a file alone if it has
+//! changed since. The user's own text is backed up before it is replaced.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use alongside_core::difference;
+use alongside_core::draft::DIFF_TIMEOUT;
 use serde::Serialize;
 
 use super::{InstallError, Runner};
 
-/// One thing to do.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// Give a file this content.
     Write {
         path: PathBuf,
         before: Option<Vec<u8>>,
         content: Vec<u8>,
-        /// Whether what is there must be kept beside it.
+        /// Whether the existing content must be backed up.
         keep: bool,
-        /// Whether a person wants to see what changes in it.
+        /// Whether to show the user a diff.
         is_shown: bool,
     },
-    /// Remove a file.
-    Remove { path: PathBuf, before: Vec<u8>, keep: bool },
-    /// Remove a directory if nothing is in it any more.
-    RemoveDirectory { path: PathBuf },
-    /// Run a command of the editor.
-    Run { program: PathBuf, arguments: Vec<String> },
+    Remove {
+        path: PathBuf,
+        before: Vec<u8>,
+        keep: bool,
+    },
+    /// Remove a directory if it is empty.
+    RemoveDirectory {
+        path: PathBuf,
+    },
+    /// Run an editor's command.
+    Run {
+        program: PathBuf,
+        arguments: Vec<String>,
+    },
 }
 
-/// All that is to be done.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub(super) changes: Vec<Change>,
-    /// What a person should know besides.
     pub(super) remarks: Vec<String>,
 }
 
-/// What was done, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
-    /// A file that was not there.
     Create,
-    /// A file that was there.
     Change,
-    /// A file that goes away.
     Remove,
-    /// A command.
     Run,
 }
 
-/// One thing that was done, or would be.
+/// One step that was done, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// What kind of thing.
     pub action: Action,
-    /// The file, or the command as it would be typed.
+    /// The file, or the command as the user would type it.
     pub subject: String,
-    /// How a file changes that a person may have written.
+    /// The diff, for a file that the user may have written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
-    /// Where what was there before is kept.
+    /// The path of the backup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<PathBuf>,
 }
@@ -79,12 +79,11 @@ pub(super) struct Interrupted {
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// The plan and another one after it.
+    /// This plan followed by another.
     #[must_use]
     pub(super) fn then(mut self, other: Self) -> Self {
         self.changes.extend(other.changes);
@@ -92,12 +91,11 @@ impl Plan {
         self
     }
 
-    /// What would be done.
     pub fn preview(&self) -> Vec<Step> {
         self.changes.iter().filter_map(Change::step).collect()
     }
 
-    /// Does it. After a failure the rest is left undone; what was done stays, and trying again goes on from there.
+    /// Applies the plan. Stops at the first failure; completed steps stay, and a retry continues from there.
     pub(super) fn carry_out(&self, runner: &dyn Runner) -> Result<Vec<Step>, Interrupted> {
         let mut steps = Vec::new();
         for change in &self.changes {
@@ -111,12 +109,12 @@ impl Plan {
 }
 
 impl Change {
-    /// A change of a file that a person may have written; none if it holds that already.
+    /// A change to a file that the user may have written; `None` if the content is the same.
     pub(super) fn write(path: PathBuf, content: Vec<u8>, keep: bool) -> Result<Option<Self>, InstallError> {
         Self::write_shown(path, content, keep, true)
     }
 
-    /// A change of a file of ours, of which nobody wants to see every line.
+    /// A change to one of our own files; no diff is shown.
     pub(super) fn write_own(path: PathBuf, content: Vec<u8>) -> Result<Option<Self>, InstallError> {
         Self::write_shown(path, content, false, false)
     }
@@ -165,7 +163,7 @@ impl Change {
         }
     }
 
-    /// Does it and says where the old content is kept.
+    /// Applies the change and returns the path of the backup.
     fn carry_out(&self, runner: &dyn Runner) -> Result<Option<PathBuf>, InstallError> {
         match self {
             Self::Write {
@@ -188,7 +186,7 @@ impl Change {
                 Ok(backup)
             }
             Self::RemoveDirectory { path } => {
-                // A directory that is not empty has something in it that is not ours.
+                // If it is not empty, the rest is not ours.
                 let _ = fs::remove_dir(path);
                 Ok(None)
             }
@@ -203,12 +201,12 @@ impl Change {
     }
 }
 
-/// What a file holds; `None` if there is none.
+/// A file's content; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, InstallError> {
     match fs::read(path) {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        // Below something that is a file there is nothing; writing there will say what is wrong.
+        // A parent is a regular file; writing will report that.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         Err(source) => Err(InstallError::Read {
             path: path.to_owned(),
@@ -224,7 +222,7 @@ fn check_unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), InstallErro
     Err(InstallError::ChangedMeanwhile { path: path.to_owned() })
 }
 
-/// Copies what a file holds to a name beside it that nothing else has, or that has the same already.
+/// Copies a file's content to an unused name next to it, or to an existing backup with the same content.
 fn back_up(path: &Path, content: &[u8]) -> Result<PathBuf, InstallError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut number = 1_u32;
@@ -239,7 +237,7 @@ fn back_up(path: &Path, content: &[u8]) -> Result<PathBuf, InstallError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 write_whole(&candidate, content)?;
                 if let Ok(metadata) = fs::metadata(path) {
-                    // A configuration that only its owner can read may hold secrets, and so may its copy.
+                    // A configuration that only its owner can read may contain secrets, and so does its copy.
                     let _ = fs::set_permissions(&candidate, metadata.permissions());
                 }
                 return Ok(candidate);
@@ -251,7 +249,7 @@ fn back_up(path: &Path, content: &[u8]) -> Result<PathBuf, InstallError> {
     }
 }
 
-/// Writes a file whole or not at all. A link stays a link: people keep their configuration elsewhere and link to it.
+/// Writes a file atomically. A symlink stays a symlink: users often link to a dotfiles repository.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallError> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     let real = if is_link {
@@ -267,7 +265,7 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallError> {
         let permissions = fs::metadata(&real).ok().map(|metadata| metadata.permissions());
         #[cfg(unix)]
         builder.permissions(permissions.clone().unwrap_or_else(|| {
-            // As any program would make it; the user's mask takes away from this.
+            // The default for new files; the umask is applied to it.
             std::os::unix::fs::PermissionsExt::from_mode(0o666)
         }));
         let mut file = builder.tempfile_in(directory)?;
@@ -296,10 +294,11 @@ fn show_difference(path: &Path, before: &[u8], after: &[u8]) -> String {
         &String::from_utf8_lossy(after),
         &name,
         &name,
+        Some(Instant::now() + DIFF_TIMEOUT),
     )
 }
 
-/// A command as it would be typed.
+/// A command as the user would type it.
 fn typed(program: &Path, arguments: &[String]) -> String {
     let words = std::iter::once(program.display().to_string()).chain(arguments.iter().cloned());
     let quoted = words.map(|word| {
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_since_the_plan_is_left_alone() {
+    fn file_changed_since_the_plan_is_left_alone() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("init.el");
         let plan = write(&file, "ours", true);
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn every_version_is_kept_once() {
+    fn every_version_is_backed_up_once() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("kakrc");
         for version in ["one", "two", "one"] {
@@ -352,7 +351,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_stays_a_link_and_permissions_stay() {
+    fn symlink_and_permissions_are_preserved() {
         use std::os::unix::fs::PermissionsExt;
 
         let scratch = tempfile::tempdir().unwrap();

@@ -1,24 +1,23 @@
-//! The editors' plugins, as they were when this program was built.
+//! The editor plugins embedded in this program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The files of one plugin, by their paths below the plugin's directory.
+/// One plugin's files by their relative paths.
 pub type PluginFiles = BTreeMap<String, Vec<u8>>;
 
 type Embedded = &'static [(&'static str, &'static [(&'static str, &'static [u8])])];
 
-/// Every directory below `editors/`.
+/// Every directory in `editors/`.
 const EMBEDDED: Embedded = include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
 
-/// Plugins by the name of their editor.
+/// Plugins by editor name.
 #[derive(Clone, Debug, Default)]
 pub struct Plugins {
     plugins: BTreeMap<String, PluginFiles>,
 }
 
 impl Plugins {
-    /// Those that this program carries.
     pub fn embedded() -> Self {
         let owned = |files: &[(&str, &[u8])]| -> PluginFiles {
             files
@@ -32,7 +31,7 @@ impl Plugins {
         }
     }
 
-    /// The same plugins and one more file, for tests and trials.
+    /// The same plugins with one more file, for tests and trials.
     #[must_use]
     pub fn with(mut self, plugin: &str, file: &str, content: &str) -> Self {
         let files = self.plugins.entry(plugin.to_owned()).or_default();
@@ -40,15 +39,14 @@ impl Plugins {
         self
     }
 
-    /// The files of a plugin, if there are any.
     pub(super) fn files(&self, plugin: &str) -> Option<&PluginFiles> {
         self.plugins.get(plugin).filter(|files| !files.is_empty())
     }
 }
 
-/// The index of a plugin's help, which Vim and Neovim want beside it; `None` if it has no help.
+/// The plugin's help index (`doc/tags`), which Vim and Neovim expect next to the help; `None` if it has no help.
 ///
-/// `:helptags` would make the same, but then somebody would have to run the editor.
+/// `:helptags` would generate the same, but that means starting the editor.
 pub(super) fn help_tags(files: &PluginFiles) -> Option<Vec<u8>> {
     let mut tags = Vec::new();
     for (path, content) in files {
@@ -64,7 +62,7 @@ pub(super) fn help_tags(files: &PluginFiles) -> Option<Vec<u8>> {
             }
         }
     }
-    // The editors search the index by halves, in the order of bytes.
+    // The editors use binary search, in byte order.
     tags.sort();
     tags.dedup();
     (!tags.is_empty()).then(|| tags.concat().into_bytes())
@@ -79,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn help_gets_an_index_in_order() {
+    fn help_tags_are_sorted() {
         let help = "*alongside.txt*  For Vim\n\n*:Alongside* *a/b*\nsee |x| and **bold** and a * b\n";
         let plugins = Plugins::default()
             .with("vim", "doc/alongside.txt", help)
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_embedded_has_plain_relative_paths() {
+    fn embedded_paths_are_plain_and_relative() {
         for (editor, files) in &Plugins::embedded().plugins {
             for path in files.keys() {
                 assert!(

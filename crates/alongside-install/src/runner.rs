@@ -1,4 +1,4 @@
-//! Runs the commands of editors.
+//! Runs editors' commands.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -6,16 +6,14 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Installing an extension downloads it. Anything longer is a command that has opened a window and waits for its end.
+/// Installing an extension includes the download. A command that takes longer has probably opened a window.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Runs commands.
 pub trait Runner {
-    /// Runs a command to its end and gives what it printed; on failure, what it said about it.
+    /// Runs a command to completion and returns its stdout, or its error output on failure.
     fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String>;
 }
 
-/// Runs commands for real.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRunner;
 
@@ -25,36 +23,36 @@ impl Runner for SystemRunner {
     }
 }
 
-fn run(program: &Path, arguments: &[String], patience: Duration) -> io::Result<Result<String, String>> {
-    // Files and not pipes: a pipe that nobody reads fills up, and a grandchild may hold it open for ever.
-    let (mut printed, mut said) = (tempfile::tempfile()?, tempfile::tempfile()?);
+fn run(program: &Path, arguments: &[String], timeout: Duration) -> io::Result<Result<String, String>> {
+    // Files, not pipes: an unread pipe fills up, and a grandchild may hold it open indefinitely.
+    let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(printed.try_clone()?)
-        .stderr(said.try_clone()?)
+        .stdout(stdout.try_clone()?)
+        .stderr(stderr.try_clone()?)
         .spawn()?;
     let start = Instant::now();
     let status: ExitStatus = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if start.elapsed() > patience {
+        if start.elapsed() > timeout {
             child.kill()?;
             child.wait()?;
-            return Ok(Err(format!("it did not finish within {} seconds", patience.as_secs())));
+            return Ok(Err(format!("it did not finish within {} seconds", timeout.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    let printed = content(&mut printed)?;
+    let stdout = content(&mut stdout)?;
     if status.success() {
-        return Ok(Ok(printed));
+        return Ok(Ok(stdout));
     }
-    let said = content(&mut said)?;
-    let words = [said.trim(), printed.trim()]
+    let stderr = content(&mut stderr)?;
+    let output = [stderr.trim(), stdout.trim()]
         .into_iter()
-        .find(|words| !words.is_empty());
-    Ok(Err(words.map_or_else(|| status.to_string(), str::to_owned)))
+        .find(|output| !output.is_empty());
+    Ok(Err(output.map_or_else(|| status.to_string(), str::to_owned)))
 }
 
 fn content(file: &mut File) -> io::Result<String> {
@@ -69,12 +67,12 @@ fn content(file: &mut File) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: Duration) -> Result<String, String> {
-        run(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()], patience).unwrap()
+    fn shell(script: &str, timeout: Duration) -> Result<String, String> {
+        run(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()], timeout).unwrap()
     }
 
     #[test]
-    fn a_command_gives_what_it_printed_or_what_it_said() {
+    fn run_returns_stdout_or_error_output() {
         assert_eq!(shell("echo yes; echo no >&2", COMMAND_TIMEOUT), Ok("yes\n".to_owned()));
         assert_eq!(
             shell("echo yes; echo no >&2; exit 3", COMMAND_TIMEOUT),
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_does_not_end_is_ended() {
+    fn hanging_command_is_killed() {
         let error = shell("exec sleep 60", Duration::from_millis(50)).unwrap_err();
         assert!(error.contains("did not end"), "{error}");
     }

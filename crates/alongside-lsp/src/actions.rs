@@ -1,9 +1,11 @@
 //! Code actions, code lenses, and the commands behind both.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use alongside_core::ReviewId;
 use alongside_core::difference::unified;
+use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
 use alongside_protocol::{
@@ -313,7 +315,13 @@ impl<B: Backend> LspFrontEnd<B> {
         for note in &review.notes {
             diff.push_str(&format!("# {note}\n"));
         }
-        diff.push_str(&unified(base, &review.draft, old_name, &name));
+        diff.push_str(&unified(
+            base,
+            &review.draft,
+            old_name,
+            &name,
+            Some(Instant::now() + DIFF_TIMEOUT),
+        ));
         let path = Arc::clone(&review.summary.path);
         let written = self.scratch.write(id, &path, ".diff", &diff);
         let file = written.map_err(|error| not_written(&error))?;

@@ -12,6 +12,7 @@ use alongside_protocol::{
 use alongside_wire::rpc::{self, INVALID_REQUEST, METHOD_NOT_FOUND, Response, RpcError};
 use alongside_wire::sender::RpcSender;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::client::{Client, project_of};
 use crate::connection::log_unsent;
@@ -352,7 +353,7 @@ impl<B: Backend> LspFrontEnd<B> {
 
     pub(crate) async fn handle_response(&mut self, response: Response<'_>) {
         let about = response.number().and_then(|id| self.pending.remove(&id));
-        let result = response.result.ok().map(|result| result.get());
+        let result = response.result.ok().map(RawValue::get);
         match about {
             None | Some(PendingRequest::Ignored) => {}
             Some(PendingRequest::ShowDocument { otherwise }) => {

@@ -38,13 +38,13 @@ impl<B: Backend> LspFrontEnd<B> {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.fetch_review(review.id).await;
-                self.announce(&review, "proposed a change to");
+                self.announce(review, "proposed a change to");
             }
             Notification::ReviewChanged(review) => {
                 let previous = self.reviews.get(&review.id).map(|review| review.summary.revision);
                 self.fetch_review(review.id).await;
                 if previous.is_some_and(|previous| previous < review.revision) {
-                    self.announce(&review, "revised its change to");
+                    self.announce(review, "revised its change to");
                 }
             }
             Notification::ReviewEdited(edited) => self.fetch_review(edited.review).await,
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     fn review(base: &str, proposal: &str) -> ReviewTexts {
-        let draft = alongside_core::draft::Draft::new(base, proposal);
+        let draft = alongside_core::draft::Draft::new(base, proposal, None);
         let summary = json!({
             "id": 1, "path": "/a", "agent": "\u{1b}Agent", "session": "s", "revision": 1, "version": 1, "newFile": false,
             "edited": false, "size": { "added": 0, "removed": 0 }, "conflicts": 0, "opened": 0,

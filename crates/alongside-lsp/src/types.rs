@@ -263,6 +263,7 @@ pub(crate) struct PublishDiagnosticsParams<'a> {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the protocol's name")]
 pub(crate) struct Command {
     pub(crate) title: String,
     pub(crate) command: &'static str,

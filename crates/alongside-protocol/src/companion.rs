@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use alongside_core::AgentIdentity;
+use alongside_core::{AgentIdentity, SessionKey};
 use serde::{Deserialize, Serialize};
 
 use crate::ReviewSummary;
@@ -90,7 +90,7 @@ pub struct AgentSummary {
     /// `name` and `version`.
     #[serde(flatten)]
     pub identity: AgentIdentity,
-    pub session: String,
+    pub session: SessionKey,
     /// Whether it has an event stream, so that it can be notified.
     pub listening: bool,
     /// When it connected, in milliseconds since the Unix epoch.

@@ -69,7 +69,7 @@ impl From<Hidden> for HiddenFile {
         let reason = hidden.reason.to_string();
         let rule = match hidden.reason {
             HiddenReason::Rule(rule) => Some(rule),
-            HiddenReason::NotOnDisk | HiddenReason::TooMany => None,
+            HiddenReason::NotOnDisk | HiddenReason::NotLookedUp | HiddenReason::TooMany => None,
         };
         Self {
             path: hidden.path,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alongside_core::difference::ChangeSize;
 use alongside_core::draft::{Hunk, HunkChange, HunkDecision, HunkId};
-use alongside_core::{AgentIdentity, BaseKind, Review, ReviewId, ReviewOutcome, TextChange};
+use alongside_core::{AgentIdentity, BaseKind, Review, ReviewId, ReviewOutcome, SessionKey, TextChange};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub struct ReviewDecided {
 /// An agent's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRef {
-    pub session: String,
+    pub session: SessionKey,
 }
 
 /// The result of deciding all reviews of one agent.
@@ -114,7 +114,7 @@ pub struct ReviewSummary {
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    pub session: String,
+    pub session: SessionKey,
     /// Counts the proposals of this agent for this file.
     pub revision: u32,
     /// Counts the changes to the draft.
@@ -138,7 +138,7 @@ impl From<&Review> for ReviewSummary {
             path: review.path.clone(),
             agent: review.agent.name.clone(),
             agent_version: review.agent.version.clone(),
-            session: review.session.to_string(),
+            session: review.session.clone(),
             revision: review.revision,
             version: review.version,
             new_file: review.base == BaseKind::Missing,
@@ -185,7 +185,7 @@ impl From<&Review> for ReviewTexts {
             proposal: review.draft().proposal().clone(),
             draft: draft.clone(),
             hunks: review.draft().hunks().collect(),
-            notes: review.notes().into_iter().map(str::to_owned).collect(),
+            notes: review.notes().iter().map(ToString::to_string).collect(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An ACP agent that does what its prompt says. A test program starts itself again as the agent:
 //!
-//! ```
+//! ```text
 //! #[test]
 //! fn agent() {
 //!     if std::env::var_os(alongside_testing::agent::VARIABLE).is_some() {

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command-line interface.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -380,7 +380,7 @@ impl Common {
         Output { json: self.json }
     }
 
-    /// The directory that a command is about, from the root on.
+    /// The absolute path of the directory that a command applies to.
     pub(crate) fn directory(&self) -> PathBuf {
         let typed = self.workspace.first().cloned().unwrap_or_else(|| PathBuf::from("."));
         typed
@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_is_consistent() {
         CommandLine::command().debug_assert();
     }
 
@@ -412,7 +412,7 @@ mod tests {
             }
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example"), "`{}` has no example", command.get_name());
-            // Paragraphs are wrapped for the terminal that they are shown in.
+            // clap wraps paragraphs to the terminal width.
             let lines: Vec<&str> = help.lines().collect();
             for pair in lines.windows(2) {
                 let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arguments_of_an_agent_are_not_ours() {
+    fn agent_arguments_are_not_parsed() {
         let line = CommandLine::try_parse_from(["alongside", "run", "qwen", "--json", "-v"]).unwrap();
         assert!(!line.common.json);
         assert!(matches!(line.command, Some(Command::Run(run)) if run.command.len() == 3));

@@ -1,4 +1,4 @@
-//! What goes to standard output: words for people, or one JSON value for scripts.
+//! Output: text for users, or one JSON value for scripts.
 
 #![expect(
     clippy::print_stdout,
@@ -12,39 +12,37 @@ use alongside_front::client::ClientError;
 use serde::Serialize;
 use serde_json::json;
 
-/// How this run of the program speaks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
 impl Output {
-    /// The answer of a command.
-    pub(crate) fn answer(self, value: &impl Serialize, words: impl FnOnce() -> String) {
+    /// Prints the result of a command.
+    pub(crate) fn answer(self, value: &impl Serialize, text: impl FnOnce() -> String) {
         if self.json {
             println!("{}", serde_json::to_string(value).unwrap_or_default());
         } else {
-            print!("{}", words());
+            print!("{}", text());
         }
-        // A reader that has gone away has what it wanted.
+        // A reader that closed the pipe has read enough.
         let _ = std::io::stdout().flush();
     }
 
-    /// Something that happened, for people only.
-    pub(crate) fn news(self, words: &str) {
+    /// Prints an event, in text mode only.
+    pub(crate) fn news(self, text: &str) {
         if !self.json {
-            println!("{words}");
+            println!("{text}");
         }
     }
 
-    /// Something that a script's standard output has no place for.
-    pub(crate) fn remark(self, words: &str) {
+    /// Prints a note to stderr in JSON mode, where stdout has no place for it.
+    pub(crate) fn remark(self, text: &str) {
         if self.json {
-            eprintln!("alongside: {words}");
+            eprintln!("alongside: {text}");
         }
     }
 
-    /// Why a command failed.
     pub(crate) fn error(self, error: &anyhow::Error) {
         if self.json {
             let kind = match error.downcast_ref::<ClientError>() {
@@ -60,8 +58,7 @@ impl Output {
         }
     }
 
-    /// Whether colours are wanted.
-    pub(crate) fn colours(self) -> bool {
+    pub(crate) fn colors(self) -> bool {
         !self.json
             && std::io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

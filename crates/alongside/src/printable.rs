@@ -2,27 +2,26 @@
 
 pub(crate) use alongside_core::printable::{printable, printable_line};
 
-/// A difference for a terminal: carriage returns at line ends are ordinary there and stay out of sight.
-pub(crate) fn printable_difference(difference: &str, colours: bool) -> String {
+/// A diff made safe for a terminal. Hides the carriage returns of CRLF line endings.
+pub(crate) fn printable_difference(difference: &str, colors: bool) -> String {
     let mut shown = String::new();
     for line in difference.lines() {
-        let colour = match line.as_bytes() {
-            _ if !colours => None,
+        let color = match line.as_bytes() {
+            _ if !colors => None,
             [b'+', ..] => Some("32"),
             [b'-', ..] => Some("31"),
             [b'@', ..] => Some("36"),
             _ => None,
         };
         let line = printable(line.strip_suffix('\r').unwrap_or(line));
-        match colour {
-            Some(colour) => shown.push_str(&format!("\x1b[{colour}m{line}\x1b[0m\n")),
+        match color {
+            Some(color) => shown.push_str(&format!("\x1b[{color}m{line}\x1b[0m\n")),
             None => shown.push_str(&format!("{line}\n")),
         }
     }
     shown
 }
 
-/// How long ago, in words.
 pub(crate) fn ago(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {
@@ -38,13 +37,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_coloured_only_when_asked() {
+    fn diff_is_colored_only_on_request() {
         assert_eq!(printable_difference("+a\r\n-b\n", false), "+a\n-b\n");
         assert!(printable_difference("+a\n", true).starts_with("\x1b[32m+a"));
     }
 
     #[test]
-    fn ages_are_in_words() {
+    fn ages_are_rounded_to_one_unit() {
         assert_eq!(ago(500), "just now");
         assert_eq!(ago(65_000), "65 s ago");
         assert_eq!(ago(600_000), "10 min ago");

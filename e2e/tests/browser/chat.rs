@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use alongside_e2e::{
-    Cli, Companion, CutProxy, FakeModel, MODEL_KEY, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually,
-};
+use alongside_e2e::{Cli, Companion, CutProxy, FakeModel, MODEL_KEY, Prompt, QwenDaemon, Sandbox, TIMEOUT, eventually};
 use serde_json::{Value, json};
 
 use crate::browser::{Scenario, artifacts, login_link};
@@ -61,7 +59,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_page() {
     scenario.resume();
     scenario.wait_until("answered elsewhere");
     for file in &files {
-        let written = eventually(PATIENCE, || fs::read_to_string(file).ok());
+        let written = eventually(TIMEOUT, || fs::read_to_string(file).ok());
         assert_eq!(written.as_deref(), Some("by the agent\n"), "{}", file.display());
     }
     let mark = model.mark();

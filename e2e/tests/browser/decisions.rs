@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
+    Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents, never_during,
 };
 use serde_json::json;
 
@@ -107,13 +107,13 @@ fn propose(agent: &Agent, companion: &Companion<'_>, path: &Path, text: &str) {
     agent.prompt(&Prompt::WriteFile(&path.to_string_lossy(), text).to_string());
     agent.wait_for_question();
     // The agent may ask in its terminal before its request reaches the companion.
-    let pending = eventually(PATIENCE, || (!companion.reviews().is_empty()).then_some(()));
+    let pending = eventually(TIMEOUT, || (!companion.reviews().is_empty()).then_some(()));
     assert!(pending.is_some(), "no pending change to {}", path.display());
 }
 
 fn assert_file(agent: &Agent, path: &Path, expected: &str) {
     let mut found = String::new();
-    let right = eventually(PATIENCE, || {
+    let right = eventually(TIMEOUT, || {
         found = fs::read_to_string(path).unwrap_or_default();
         (found == expected).then_some(())
     });

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually};
 use serde_json::json;
 
 use crate::browser::Scenario;
@@ -39,7 +39,7 @@ fn page_recovers_after_the_companion_crashes() {
     assert_eq!(result["online"][4], "5, before the crash, offline, afterwards");
     assert_eq!(result["states"], json!(["rejected", "edited"]));
     let expected = "one\ntwo\nthree\nfour\n5, before the crash, offline, afterwards\n";
-    let written = eventually(PATIENCE, || (fs::read_to_string(&file).ok()? == expected).then_some(()));
+    let written = eventually(TIMEOUT, || (fs::read_to_string(&file).ok()? == expected).then_some(()));
     if written.is_none() {
         agent.terminal.fail("the draft that survived was not written");
     }

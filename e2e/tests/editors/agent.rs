@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_e2e::{PATIENCE, Sandbox, eventually};
+use alongside_e2e::{Sandbox, TIMEOUT, eventually};
 use alongside_mcp::client::{Client, Events};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(crate) fn discovery_files(sandbox: &Sandbox) -> Vec<PathBuf> {
 
 /// Waits for the discovery file of an editor's companion; returns its port and token.
 pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
-    let found = eventually(PATIENCE, || {
+    let found = eventually(TIMEOUT, || {
         let mut files = discovery_files(sandbox).into_iter().filter_map(|file| {
             let file = fs::read(file).ok()?;
             serde_json::from_slice::<Value>(&file).ok()
@@ -36,7 +36,7 @@ pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
 
 /// Waits until there are no discovery files.
 pub(crate) fn wait_for_no_announcement(sandbox: &Sandbox) {
-    let none_left = eventually(PATIENCE, || discovery_files(sandbox).is_empty().then_some(()));
+    let none_left = eventually(TIMEOUT, || discovery_files(sandbox).is_empty().then_some(()));
     assert!(none_left.is_some(), "{:?} still exist", discovery_files(sandbox));
 }
 
@@ -62,7 +62,7 @@ impl Agent {
                 }
             }
         };
-        self.events = tokio::time::timeout(PATIENCE, again).await.expect("reconnect in time");
+        self.events = tokio::time::timeout(TIMEOUT, again).await.expect("reconnect in time");
     }
 
     pub(crate) async fn propose(&self, path: &Path, content: &str) {
@@ -96,7 +96,7 @@ impl Agent {
         let event = self
             .next(
                 |event| event["method"] == "ide/contextUpdate" && is_wanted(&file(event)),
-                PATIENCE,
+                TIMEOUT,
             )
             .await;
         file(&event.expect("the context arrived in time"))
@@ -104,9 +104,7 @@ impl Agent {
 
     /// Waits for the next decision.
     pub(crate) async fn decision(&mut self) -> Value {
-        self.decision_within(PATIENCE)
-            .await
-            .expect("a decision arrived in time")
+        self.decision_within(TIMEOUT).await.expect("a decision arrived in time")
     }
 
     /// Repeats `act` until it decides: a key too soon after a proposal is ignored.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use alongside_e2e::{
-    Capability, Cli, FakeModel, PATIENCE, Prompt, Sandbox, Terminal, editor, eventually, proves, version,
+    Capability, Cli, FakeModel, Prompt, Sandbox, TIMEOUT, Terminal, editor, eventually, proves, version,
 };
 use serde_json::json;
 
@@ -34,10 +34,10 @@ impl Helix {
     pub(crate) fn start(sandbox: &Sandbox, file: &Path) -> Self {
         let terminal = Terminal::open(sandbox, "helix", &sandbox.workspace(), &[]);
         terminal.type_line("alongside install helix");
-        terminal.wait_for_text("languages.toml", PATIENCE);
+        terminal.wait_for_text("languages.toml", TIMEOUT);
         terminal.clear();
         terminal.type_line(&format!("'{}' '{}'", editor("hx").display(), file.display()));
-        let announcement = eventually(PATIENCE, || discovery_files(sandbox).pop());
+        let announcement = eventually(TIMEOUT, || discovery_files(sandbox).pop());
         let Some(announcement) = announcement else {
             terminal.fail("the companion never announced itself")
         };
@@ -49,7 +49,7 @@ impl Helix {
 
     /// Returns to normal mode. An Escape immediately followed by another key would be read as one key.
     fn go_to_normal_mode(&self) {
-        let reached = eventually(PATIENCE, || {
+        let reached = eventually(TIMEOUT, || {
             let is_normal = self.terminal.screen().contains(" NOR ");
             if !is_normal {
                 self.terminal.press("Escape");
@@ -70,7 +70,7 @@ impl Helix {
     /// Picks the code action whose title starts with this.
     pub(crate) fn act(&self, title: &str) {
         self.terminal.type_text(" a");
-        let screen = self.terminal.wait_for_text(title, PATIENCE);
+        let screen = self.terminal.wait_for_text(title, TIMEOUT);
         // The first line of the menu is selected; count the lines down to the wanted one.
         let menu = screen
             .lines()
@@ -83,7 +83,7 @@ impl Helix {
     }
 
     pub(crate) fn wait_for_text(&self, text: &str) {
-        self.terminal.wait_for_text(text, PATIENCE);
+        self.terminal.wait_for_text(text, TIMEOUT);
     }
 }
 
@@ -194,7 +194,7 @@ async fn hunk_rejected_in_the_draft_file_leaves_the_buffer() {
     helix.act("Reject hunk");
     helix.wait_for_text("Unchanged; you rejected");
     let is_rejected = |screen: &str| screen.contains("  one") && screen.contains("  THREE");
-    helix.terminal.wait_for("the draft", PATIENCE, is_rejected);
+    helix.terminal.wait_for("the draft", TIMEOUT, is_rejected);
     helix.terminal.type_text("geA!");
     helix.wait_for_text("THREE!");
     helix.go_to_normal_mode();
@@ -232,11 +232,11 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     helix.terminal.type_text("jx");
     helix.act("Send selection");
     helix.wait_for_text("Agents will see 1 line");
-    let received = eventually(PATIENCE, || {
+    let received = eventually(TIMEOUT, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model
-            .wait_for_message(mark, "Describe what I see.", PATIENCE)
+            .wait_for_message(mark, "Describe what I see.", TIMEOUT)
             .to_string();
         agent.wait_until_idle();
         (request.contains("two words") && request.contains("open file.md")).then_some(())
@@ -253,7 +253,7 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     helix.wait_for_text("world, edited 🦀");
     helix.run("write");
     helix.wait_for_text("written");
-    let written = eventually(PATIENCE, || {
+    let written = eventually(TIMEOUT, || {
         helix.act("Accept change");
         eventually(std::time::Duration::from_secs(2), || fs::read(&new).ok())
     });

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use alongside_e2e::{
-    Agent, Capability, Cli, FakeModel, Launch, PATIENCE, Sandbox, Terminal, alongside, editor, eventually,
+    Agent, Capability, Cli, FakeModel, Launch, Sandbox, TIMEOUT, Terminal, alongside, editor, eventually,
     for_both_agents, proves, version,
 };
 use serde_json::json;
@@ -55,7 +55,7 @@ impl Editor {
     /// Types a line that starts the editor, and waits for the discovery file; returns the PID in its name.
     pub(crate) fn open(&self, sandbox: &Sandbox, terminal: &Terminal, line: &str) -> u32 {
         terminal.type_line(line);
-        let pid = eventually(PATIENCE, || {
+        let pid = eventually(TIMEOUT, || {
             let file = discovery_files(sandbox).pop()?;
             let name = file.file_name()?.to_string_lossy().into_owned();
             name.split('-').rev().nth(1)?.parse().ok()
@@ -74,10 +74,10 @@ impl Editor {
 
 /// Sends prompts until one of them carries the open file.
 fn wait_until_model_knows(agent: &Agent, model: &FakeModel, file: &str) {
-    let received = eventually(PATIENCE, || {
+    let received = eventually(TIMEOUT, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
-        let request = model.wait_for_message(mark, "Describe what I see.", PATIENCE);
+        let request = model.wait_for_message(mark, "Describe what I see.", TIMEOUT);
         agent.wait_until_idle();
         request.to_string().contains(file).then_some(())
     });
@@ -127,11 +127,11 @@ fn agent_in_a_neovim_terminal_connects_to_that_neovim() {
     let agent = Agent::prepare(&sandbox, Cli::Gemini, &model, "neovim", launch);
     let pid = NEOVIM.install_and_open(&sandbox, &agent.terminal, "alongside", "open file.txt");
     agent.terminal.type_line(":terminal");
-    agent.terminal.wait_for_text("term://", PATIENCE);
+    agent.terminal.wait_for_text("term://", TIMEOUT);
     agent.terminal.type_text("i");
     let other = Terminal::open(&sandbox, "other", &sandbox.workspace(), &[path(&sandbox)]);
     other.type_line("nvim 'other file.txt'");
-    let is_behind = eventually(PATIENCE, || {
+    let is_behind = eventually(TIMEOUT, || {
         let files = discovery_files(&sandbox);
         let own = format!("-{pid}-");
         (files.len() == 2 && !files.iter().any(|file| file.to_string_lossy().contains(&own))).then_some(())
@@ -172,7 +172,7 @@ fn headless_neovim_starts_no_companion_and_uninstall_removes_the_plugin() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("start it");
-        let status = eventually(PATIENCE, || child.try_wait().expect("wait for it"));
+        let status = eventually(TIMEOUT, || child.try_wait().expect("wait for it"));
         let Some(status) = status else {
             let _ = child.kill();
             panic!("{arguments:?} did not exit");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, editor, eventually, proves, version};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, editor, eventually, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -30,10 +30,10 @@ impl Kakoune {
         }
         let terminal = Terminal::open(sandbox, "kakoune", &sandbox.workspace(), &environment);
         terminal.type_line("alongside install kakoune");
-        terminal.wait_for_text("kakrc", PATIENCE);
+        terminal.wait_for_text("kakrc", TIMEOUT);
         terminal.clear();
         terminal.type_line(&format!("kak '{}'", file.display()));
-        let announcement = eventually(PATIENCE, || discovery_files(sandbox).pop());
+        let announcement = eventually(TIMEOUT, || discovery_files(sandbox).pop());
         let Some(announcement) = announcement else {
             terminal.fail("the companion never announced itself")
         };
@@ -45,7 +45,7 @@ impl Kakoune {
 
     /// Returns to normal mode. An Escape immediately followed by another key would be read as one key.
     fn go_to_normal_mode(&self) {
-        let reached = eventually(PATIENCE, || {
+        let reached = eventually(TIMEOUT, || {
             let screen = self.terminal.screen();
             let status = screen.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
             let is_normal = !status.contains(" insert ") && !status.contains(" prompt ") && status.contains(" sel ");
@@ -67,12 +67,12 @@ impl Kakoune {
     /// Picks the code action whose title starts with this.
     fn act(&self, title: &str) {
         self.run("lsp-code-actions");
-        self.terminal.wait_for_text(title, PATIENCE);
+        self.terminal.wait_for_text(title, TIMEOUT);
         self.terminal.type_line(title);
     }
 
     fn wait_for_text(&self, text: &str) {
-        self.terminal.wait_for_text(text, PATIENCE);
+        self.terminal.wait_for_text(text, TIMEOUT);
     }
 }
 
@@ -133,7 +133,7 @@ async fn draft_is_edited_in_its_file() {
     agent.propose(&path, "\u{feff}one\r\nTWO").await;
     kakoune.wait_for_text("-two");
     kakoune.act("Edit change");
-    let screen = kakoune.terminal.wait_for_text("to edit the change", PATIENCE);
+    let screen = kakoune.terminal.wait_for_text("to edit the change", TIMEOUT);
     let at = screen.find("Open /").expect("the message names the file");
     let file = screen[at + 5..].split_whitespace().next().expect("a path").to_owned();
     kakoune.run(&format!("edit {file}"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use alongside_e2e::{
-    Capability, Cli, Launch, PATIENCE, Sandbox, editor, eventually, node, npm_package, plugin, typescript,
+    Capability, Cli, Launch, Sandbox, TIMEOUT, editor, eventually, node, npm_package, plugin, typescript,
 };
 use serde_json::json;
 
@@ -246,7 +246,7 @@ async fn killed_companion_restarts_on_the_same_port_with_its_reviews() {
     neovim.run(&format!("edit {}", path.display()));
     agent.propose(&path, "two\n").await;
     neovim.show_review();
-    let saved = eventually(PATIENCE, || {
+    let saved = eventually(TIMEOUT, || {
         let slots = fs::read_dir(sandbox.path("home/.local/state/alongside/reviews")).ok()?;
         slots
             .flatten()
@@ -277,7 +277,7 @@ fn most_recently_used_neovim_is_found() {
     let path = sandbox.write("a.txt", "one\ntwo\n");
     let (one, other) = (Neovim::start(&sandbox), Neovim::start(&sandbox));
     let wait_until_found = |neovim: &Neovim<'_>| {
-        let found = eventually(PATIENCE, || {
+        let found = eventually(TIMEOUT, || {
             let outcome = Launch::plain(&sandbox, Cli::Gemini).doctor(&sandbox);
             let diagnosis: serde_json::Value = serde_json::from_str(&outcome.stdout).ok()?;
             let agents = diagnosis["agents"].as_array()?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents};
+use alongside_e2e::{Agent, Cli, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents};
 
 use crate::nvim::Neovim;
 
@@ -17,11 +17,11 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Neovim"), "{status}");
     neovim.press("jvee");
-    let received = eventually(PATIENCE, || {
+    let received = eventually(TIMEOUT, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model
-            .wait_for_message(mark, "Describe what I see.", PATIENCE)
+            .wait_for_message(mark, "Describe what I see.", TIMEOUT)
             .to_string();
         agent.wait_until_idle();
         (request.contains("two words") && request.contains("open file.txt")).then_some(())
@@ -35,7 +35,7 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     agent.wait_for_question();
     neovim.press("GA, edited 🦀<Esc>");
     neovim.wait_for("getline('$') == 'world, edited 🦀'");
-    let written = eventually(PATIENCE, || {
+    let written = eventually(TIMEOUT, || {
         let _ = neovim.run("silent! write");
         // Empty between creation and the agent's write.
         fs::read(&new).ok().filter(|text| !text.is_empty())

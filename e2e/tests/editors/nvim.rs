@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, editor, eventually, plugin, version};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, editor, eventually, plugin, version};
 
 pub(crate) struct Neovim<'a> {
     sandbox: &'a Sandbox,
@@ -58,7 +58,7 @@ impl<'a> Neovim<'a> {
     pub(crate) fn wait_for(&self, expression: &str) {
         let question = format!("{expression} ? 'yes' : 'no'");
         let mut last = Ok(String::new());
-        let reached = eventually(PATIENCE, || {
+        let reached = eventually(TIMEOUT, || {
             last = self.try_eval(&question);
             let is_wrong = last.as_ref().is_err_and(|error| error.contains("E15"));
             assert!(!is_wrong, "{last:?}");
@@ -83,7 +83,7 @@ impl<'a> Neovim<'a> {
     pub(crate) fn quit(mut self) {
         // It may exit before it responds.
         let _ = self.remote("--remote-send", "<Cmd>qall!<CR>");
-        let status = eventually(PATIENCE, || self.child.try_wait().expect("wait for Neovim"));
+        let status = eventually(TIMEOUT, || self.child.try_wait().expect("wait for Neovim"));
         assert!(status.is_some(), "Neovim did not exit");
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, alongside, eventually, plugin, proves, version};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, alongside, eventually, plugin, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -30,7 +30,7 @@ impl<'a> Vim<'a> {
             file.display()
         ));
         let vim = Self { sandbox, terminal };
-        let is_announced = eventually(PATIENCE, || (!discovery_files(sandbox).is_empty()).then_some(()));
+        let is_announced = eventually(TIMEOUT, || (!discovery_files(sandbox).is_empty()).then_some(()));
         if is_announced.is_none() {
             vim.terminal.fail("the companion never wrote its discovery file");
         }
@@ -54,7 +54,7 @@ impl<'a> Vim<'a> {
     /// Waits until an expression is true.
     fn wait_for(&self, expression: &str) {
         let answer = self.sandbox.path("answer");
-        let reached = eventually(PATIENCE, || {
+        let reached = eventually(TIMEOUT, || {
             self.run(&format!(
                 "silent call writefile([{expression}], '{}')",
                 answer.display()
@@ -67,7 +67,7 @@ impl<'a> Vim<'a> {
     }
 
     fn show_review(&self) {
-        self.terminal.wait_for_text("review with :AlongsideReview", PATIENCE);
+        self.terminal.wait_for_text("review with :AlongsideReview", TIMEOUT);
         self.run("AlongsideReview");
         self.wait_for("&buftype ==# 'acwrite' && &diff");
     }
@@ -161,7 +161,7 @@ async fn killed_companion_restarts_on_the_same_port_and_killed_vim_rejects() {
         assert!(killed.is_ok_and(|status| status.success()));
     };
     kill(&bridge);
-    vim.terminal.wait_for_text("was restarted", PATIENCE);
+    vim.terminal.wait_for_text("was restarted", TIMEOUT);
     assert_eq!(announced(&sandbox, pid), before);
     agent.reconnect().await;
     agent.sees(|file| file["path"] == json!(path)).await;
@@ -182,7 +182,7 @@ async fn selection_stays_on_the_command_line() {
     agent.sees(|file| file["path"] == json!(path)).await;
     vim.terminal.type_text("vee:");
     agent.sees(|file| file["selectedText"] == "some text").await;
-    vim.terminal.wait_for_text(":'<,'>", PATIENCE);
+    vim.terminal.wait_for_text(":'<,'>", TIMEOUT);
     let mut newcomer = Agent::connect(&companion).await;
     newcomer.sees(|file| file["selectedText"] == "some text").await;
 }
@@ -209,7 +209,7 @@ async fn edits_and_decisions_from_elsewhere_are_shown() {
     // An edit here is accepted elsewhere.
     vim.terminal.type_text("ggIMY ");
     vim.wait_for("getline(1) ==# 'MY ONE'");
-    let shared = eventually(PATIENCE, || {
+    let shared = eventually(TIMEOUT, || {
         diff(&sandbox, &["show", "a.txt"]).contains("MY ONE").then_some(())
     });
     assert!(shared.is_some(), "the edit never reached the companion");

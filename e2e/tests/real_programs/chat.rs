@@ -1,9 +1,9 @@
-//! The chat with the real agents: `qwen --acp`, `gemini --acp` and `qwen serve`.
+//! Chat with the real agents: `qwen --acp`, `gemini --acp` and `qwen serve`.
 
 use std::fs;
 
 use alongside_core::Secret;
-use alongside_e2e::{Cli, Companion, FakeModel, PATIENCE, Prompt, QwenDaemon, Sandbox, eventually, for_both_agents};
+use alongside_e2e::{Cli, Companion, FakeModel, Prompt, QwenDaemon, Sandbox, TIMEOUT, eventually, for_both_agents};
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::chat::{AgentCommand, AgentEvent};
 use alongside_protocol::{ChatCommand, ChatPhase, ChatState, Empty, Method, requests};
@@ -15,12 +15,12 @@ fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
     serde_json::from_str(&outcome.stdout).expect("one JSON value")
 }
 
-/// The chat as a page that comes late sees it.
+/// The chat as a newly opened page sees it.
 fn state(sandbox: &Sandbox, companion: &Companion<'_>) -> ChatState {
     call::<requests::ChatState>(sandbox, companion, Empty {}).expect("the state")
 }
 
-/// Asks the companion something as a page does.
+/// Calls the companion as a page does.
 fn call<M: Method>(
     sandbox: &Sandbox,
     companion: &Companion<'_>,
@@ -45,7 +45,7 @@ fn call<M: Method>(
     })
 }
 
-/// What was said, turn by turn.
+/// The conversation, turn by turn.
 fn turns(state: &ChatState) -> Vec<(String, String)> {
     let mut turns: Vec<(String, String)> = Vec::new();
     for event in &state.events {
@@ -64,36 +64,36 @@ fn turns(state: &ChatState) -> Vec<(String, String)> {
     turns
 }
 
-fn a_child_answers_and_is_there_again_after_a_crash(cli: Cli) {
+fn local_agent_answers_and_restarts_after_crash(cli: Cli) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     let mut companion = Companion::start_with_variables(&sandbox, cli.model_variables(&model));
     let first = answer(&companion, "one", cli.command());
     assert_eq!(first["answer"], "OK.", "{first}");
     companion.kill();
     companion.restart();
-    let connected = eventually(PATIENCE * 2, || {
+    let connected = eventually(TIMEOUT * 2, || {
         let state = state(&sandbox, &companion);
         (state.changed.phase == ChatPhase::Connected).then_some(state)
     });
-    let restored = connected.expect("the companion connects by itself");
+    let restored = connected.expect("the companion reconnects automatically");
     assert_eq!(turns(&restored), [("one".to_owned(), "OK.".to_owned())]);
     let second = answer(&companion, "two", cli.command());
     assert_eq!(second["answer"], "OK.", "{second}");
     let both = ["one", "two"].map(|prompt| (prompt.to_owned(), "OK.".to_owned()));
     assert_eq!(turns(&state(&sandbox, &companion)), both);
 }
-for_both_agents!(a_child_answers_and_is_there_again_after_a_crash);
+for_both_agents!(local_agent_answers_and_restarts_after_crash);
 
-fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
+fn local_agent_write_is_reviewed_once(cli: Cli) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     let companion = Companion::start_with_variables(&sandbox, cli.model_variables(&model));
-    // A new file: Qwen Code changes none that it has not read in the same session.
+    // A new file: Qwen Code only changes files it has read in the same session.
     let file = sandbox.file("new.txt");
     let path = file.to_string_lossy().into_owned();
     let prompt = Prompt::WriteFile(&path, "two\n").to_string();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| companion.command(&["chat", "-p", &prompt, "--agent", cli.command()]));
-        let review = eventually(PATIENCE * 2, || {
+        let review = eventually(TIMEOUT * 2, || {
             let review = companion.reviews().into_iter().next();
             review.map(Some).or_else(|| turn.is_finished().then_some(None))
         });
@@ -115,11 +115,11 @@ fn what_a_child_writes_is_reviewed_and_asked_about_once(cli: Cli) {
     });
     assert_eq!(fs::read_to_string(&file).expect("the file"), "two, edited\n");
 }
-for_both_agents!(what_a_child_writes_is_reviewed_and_asked_about_once);
+for_both_agents!(local_agent_write_is_reviewed_once);
 
 const TOKEN: &str = "the token of the daemon";
 
-/// A companion that knows of a daemon.
+/// A companion configured with a daemon.
 fn companion_of<'a>(sandbox: &'a Sandbox, daemon: &QwenDaemon) -> Companion<'a> {
     let variables = [
         ("QWEN_IDE_DAEMON_URL", format!("http://127.0.0.1:{}", daemon.port)),
@@ -129,11 +129,11 @@ fn companion_of<'a>(sandbox: &'a Sandbox, daemon: &QwenDaemon) -> Companion<'a> 
 }
 
 #[test]
-fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() {
+fn daemon_conversation_survives_companion_and_daemon_restarts() {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     let mut daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
     let mut companion = companion_of(&sandbox, &daemon);
-    let said = |prompts: &[&str]| -> Vec<(String, String)> {
+    let expected_turns = |prompts: &[&str]| -> Vec<(String, String)> {
         prompts
             .iter()
             .map(|prompt| ((*prompt).to_owned(), "OK.".to_owned()))
@@ -143,16 +143,16 @@ fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() 
     companion.kill();
     companion.restart();
     assert_eq!(answer(&companion, "two", "daemon")["answer"], "OK.");
-    assert_eq!(turns(&state(&sandbox, &companion)), said(&["one", "two"]));
+    assert_eq!(turns(&state(&sandbox, &companion)), expected_turns(&["one", "two"]));
     daemon.restart(&sandbox, &model, TOKEN);
-    // A command that is cut off may have been heard, and asked again it would be said twice; so the chat is only spoken to.
-    say(&sandbox, &companion, "three");
-    let shown = eventually(PATIENCE * 2, || {
+    // An interrupted request may have been processed, and retrying would send it twice; so send without waiting.
+    send_prompt(&sandbox, &companion, "three");
+    let shown = eventually(TIMEOUT * 2, || {
         let shown = turns(&state(&sandbox, &companion));
         let is_answered = shown.len() > 2 && shown.iter().all(|(_, answer)| answer == "OK.");
         is_answered.then_some(shown)
     });
-    assert_eq!(shown, Some(said(&["one", "two", "three"])));
+    assert_eq!(shown, Some(expected_turns(&["one", "two", "three"])));
     daemon.kill();
     companion.kill();
     daemon.restart(&sandbox, &model, TOKEN);
@@ -160,22 +160,22 @@ fn a_conversation_in_the_real_daemon_survives_the_end_of_companion_and_daemon() 
     assert_eq!(answer(&companion, "four", "daemon")["answer"], "OK.");
     assert_eq!(
         turns(&state(&sandbox, &companion)),
-        said(&["one", "two", "three", "four"])
+        expected_turns(&["one", "two", "three", "four"])
     );
 }
 
-/// Says something to the agent that is chosen, and does not wait for the answer.
-fn say(sandbox: &Sandbox, companion: &Companion<'_>, text: &str) {
-    let said = eventually(PATIENCE, || {
+/// Sends a message to the selected agent without waiting for the answer.
+fn send_prompt(sandbox: &Sandbox, companion: &Companion<'_>, text: &str) {
+    let sent = eventually(TIMEOUT, || {
         let blocks = vec![text.into()];
         let command = AgentCommand::Prompt { blocks };
         call::<requests::ChatCommand>(sandbox, companion, ChatCommand { command }).ok()
     });
-    assert!(said.is_some(), "{:?}", state(sandbox, companion));
+    assert!(sent.is_some(), "{:?}", state(sandbox, companion));
 }
 
 #[test]
-fn every_word_of_the_real_daemon_is_shown_once_though_it_or_the_companion_is_killed_in_the_middle_of_an_answer() {
+fn daemon_answer_is_shown_once_despite_kills() {
     const WORDS: usize = 1500;
     let whole = (0..WORDS)
         .map(|number| format!("word{number} "))
@@ -192,13 +192,13 @@ fn every_word_of_the_real_daemon_is_shown_once_though_it_or_the_companion_is_kil
         (3, "companion and daemon"),
         (4, "companion"),
     ] {
-        say(&sandbox, &companion, &prompt);
+        send_prompt(&sandbox, &companion, &prompt);
         let shown = |companion: &Companion<'_>| {
             let turn = turns(&state(&sandbox, companion)).into_iter().nth(turn);
             turn.map_or_else(String::new, |(_, answer)| answer)
         };
         let begun = |companion: &Companion<'_>| Some(shown(companion)).filter(|answer| answer.len() > 100);
-        let before = eventually(PATIENCE, || begun(&companion)).expect("an answer begins");
+        let before = eventually(TIMEOUT, || begun(&companion)).expect("an answer begins");
         assert!(
             before.len() < whole.len(),
             "the answer was over before anything was killed"
@@ -212,12 +212,12 @@ fn every_word_of_the_real_daemon_is_shown_once_though_it_or_the_companion_is_kil
         if victims.contains("companion") {
             companion.restart();
         }
-        // The daemon goes on with its answer without us; an answer of a daemon that was killed ends where it was.
+        // The daemon continues its answer without us; a killed daemon's answer ends where it was.
         let is_settled = |state: &ChatState| {
             let turn = turns(state).into_iter().nth(turn).unwrap_or_default();
             state.changed.phase == ChatPhase::Connected && (victims.contains("daemon") || turn.1 == whole)
         };
-        let settled = eventually(PATIENCE * 2, || Some(state(&sandbox, &companion)).filter(is_settled));
+        let settled = eventually(TIMEOUT * 2, || Some(state(&sandbox, &companion)).filter(is_settled));
         let settled = settled.unwrap_or_else(|| panic!("{victims}: {:?}", turns(&state(&sandbox, &companion))));
         let shown = turns(&settled);
         let prompts: Vec<&str> = shown.iter().map(|(prompt, _)| prompt.as_str()).collect();

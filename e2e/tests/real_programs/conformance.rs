@@ -1,7 +1,8 @@
-//! The official MCP conformance suite, as far as it is about a server like this one.
+//! The applicable part of the official MCP conformance suite.
 //!
-//! Its other scenarios want tools, resources or prompts of certain names and fail for every server that is not their example.
-//! `tools-call-simple-text` and `tools-call-error` pass for everybody who refuses an unknown tool, and so say nothing.
+//! Its other scenarios require tools, resources or prompts with certain names and fail for every server except their
+//! example. `tools-call-simple-text` and `tools-call-error` pass for any server that refuses unknown tools, so they
+//! prove nothing.
 
 use std::process::Command;
 
@@ -17,12 +18,12 @@ const SCENARIOS: [(&str, &[&str]); 6] = [
     ("dns-rebinding-protection", &["localhost-host-rebinding-rejected"]),
 ];
 
-/// The one check that must fail: it sends an Origin of the loopback and wants to be let in. We refuse every Origin, as the
-/// official companions do, because no agent sends one and every page in a browser does.
+/// The one check that must fail: it sends a loopback `Origin` and expects to be accepted. We refuse every `Origin`, as
+/// the official companions do, because no agent sends one and every web page does.
 const REFUSED_BY_POLICY: &str = "localhost-host-valid-accepted";
 
 #[test]
-fn the_applicable_conformance_scenarios_pass() {
+fn applicable_conformance_scenarios_pass() {
     let sandbox = Sandbox::new();
     let companion = Companion::start(&sandbox);
     let proxy = AuthorizingProxy::start(companion.port, &companion.token());
@@ -51,7 +52,7 @@ fn the_applicable_conformance_scenarios_pass() {
     assert!(report.is_empty(), "{}", report.join("\n"));
 }
 
-/// Each check and its result, out of lines like `2026-01-01T00:00:00Z [ping] SUCCESS Server responds`, with colours.
+/// Each check and its result, from lines like `2026-01-01T00:00:00Z [ping] SUCCESS Server responds`, with color codes.
 fn results(text: &str) -> Vec<(&str, &str)> {
     let result = |line: &str| {
         ["SUCCESS", "FAILURE", "WARNING", "INFO"]
@@ -60,7 +61,7 @@ fn results(text: &str) -> Vec<(&str, &str)> {
     };
     let check = |line| -> Option<(&str, &str)> {
         let result = result(line)?;
-        // The brackets of the colours have no blank before them.
+        // The brackets in color codes have no space before them.
         let (_, rest) = line.split_once(" [")?;
         let (check, _) = rest.split_once(']')?;
         Some((check.trim(), result))

@@ -1,11 +1,11 @@
-//! What the editor shows reaches the model, and nothing else does.
+//! The editor context reaches the model, and nothing else does.
 
 use std::path::Path;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Sandbox, eventually, for_both_agents};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Sandbox, TIMEOUT, eventually, for_both_agents};
 
-for_both_agents!(the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected);
-fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: Cli) {
+for_both_agents!(context_reaches_the_model);
+fn context_reaches_the_model(cli: Cli) {
     let sandbox = Sandbox::new();
     let first = sandbox.write("first.txt", "one\ntwo\nthree\n");
     let second = sandbox.write("second.txt", "quite another text\n");
@@ -29,7 +29,7 @@ fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: 
     agent.wait_until_connected();
     wait_for_open_files(&agent, &["first.txt (active)", "second.txt"]);
     agent.prompt("Describe what I see.");
-    let request = model.wait_for_message(0, "Describe what I see.", PATIENCE).to_string();
+    let request = model.wait_for_message(0, "Describe what I see.", TIMEOUT).to_string();
     assert!(request.contains("first.txt"), "the active file is missing: {request}");
     assert!(
         request.contains("second.txt"),
@@ -42,7 +42,7 @@ fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: 
     assert!(cursor_is(&request, 2, 3), "the cursor is missing: {request}");
     agent.wait_until_idle();
 
-    // A change reaches the very next request, even when the secret file is the one in front.
+    // A change reaches the next request, even when the focused file is the secret one.
     let mark = model.mark();
     companion.json(&[
         "context",
@@ -67,7 +67,7 @@ fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: 
     companion.json(&["context", "close", text(&first)]);
     wait_for_open_files(&agent, &["second.txt (active)"]);
     agent.prompt("Describe it again.");
-    let request = model.wait_for_message(mark, "Describe it again.", PATIENCE).to_string();
+    let request = model.wait_for_message(mark, "Describe it again.", TIMEOUT).to_string();
     let news = request
         .rsplit_once("Describe what I see.")
         .map_or(request.as_str(), |(_, news)| news);
@@ -77,16 +77,16 @@ fn the_model_is_told_what_is_open_where_the_cursor_is_and_what_is_selected(cli: 
     );
     assert!(news.contains("another"), "the new selection is missing: {news}");
 
-    let told = model.received_since(0);
-    assert!(!told.contains("opensesame"), "a secret has leaked");
-    assert!(!told.contains(".env\""), "the name of a secret file has leaked");
+    let requests = model.received_since(0);
+    assert!(!requests.contains("opensesame"), "a secret has leaked");
+    assert!(!requests.contains(".env\""), "the name of a secret file has leaked");
     let shown = companion.json(&["context", "show"]).to_string();
     assert!(!shown.contains(".env"), "a secret file is in the context: {shown}");
 }
 
-/// `/ide status` also lists the open files; asking until it does saves guessing how long a notification takes.
+/// `/ide status` also lists open files; polling it avoids guessing how long a notification takes.
 fn wait_for_open_files(agent: &Agent, names: &[&str]) {
-    let listed = eventually(PATIENCE, || {
+    let listed = eventually(TIMEOUT, || {
         let status = agent.ide_status();
         names.iter().all(|name| status.contains(name)).then_some(())
     });

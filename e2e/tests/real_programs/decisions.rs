@@ -1,14 +1,14 @@
-//! A proposed change is decided in one place, and the file on the disk is what was decided.
+//! A proposed change is decided in one place, and the file on disk matches the decision.
 
 use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
+    Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents, never_during,
 };
 
-for_both_agents!(every_way_to_decide_leaves_just_what_was_decided);
-fn every_way_to_decide_leaves_just_what_was_decided(cli: Cli) {
+for_both_agents!(every_kind_of_decision_reaches_the_file);
+fn every_kind_of_decision_reaches_the_file(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let companion = Companion::start(&sandbox);
@@ -20,14 +20,14 @@ fn every_way_to_decide_leaves_just_what_was_decided(cli: Cli) {
         companion: &companion,
         agent: &agent,
     };
-    scene.accepting_an_edited_text_writes_that_text();
+    scene.accepting_an_edited_draft_writes_it();
     scene.accepting_as_proposed_writes_the_proposal();
     scene.rejecting_writes_nothing();
-    scene.enter_in_the_command_line_closes_the_review(cli);
-    scene.escape_in_the_command_line_closes_the_review();
+    scene.enter_in_the_agent_closes_the_review(cli);
+    scene.escape_in_the_agent_closes_the_review();
 }
 
-/// The steps share one session of the command line: starting it is most of the cost.
+/// The steps share one agent session: starting it is most of the cost.
 struct Scene<'a> {
     sandbox: &'a Sandbox,
     model: &'a FakeModel,
@@ -36,7 +36,7 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Has the model propose a new file, and waits for it in both places.
+    /// Makes the model propose a new file, and waits until it is pending in the companion and the terminal.
     fn propose(&self, name: &str, text: &str) -> std::path::PathBuf {
         self.agent.wait_until_idle();
         let path = self.sandbox.file(name);
@@ -47,10 +47,10 @@ impl Scene<'_> {
         path
     }
 
-    fn accepting_an_edited_text_writes_that_text(&self) {
+    fn accepting_an_edited_draft_writes_it(&self) {
         let mark = self.model.mark();
         let path = self.propose("edited.txt", "hello\r\nworld");
-        // Windows line ends, no line end at the end, and characters that are more than a byte.
+        // CRLF line endings, no final newline, and multi-byte characters.
         let edited = "hällo\r\nedited world 🦀\r\nno end";
         let content = self.sandbox.path("edited");
         fs::write(&content, edited).expect("write the edited text");
@@ -59,7 +59,7 @@ impl Scene<'_> {
             .json(&["diff", "accept", &path.to_string_lossy(), "--content-file", &content]);
         assert_file(self.agent, &path, edited);
         assert!(self.companion.reviews().is_empty());
-        self.model.wait_for_message(mark, "edited world", PATIENCE);
+        self.model.wait_for_message(mark, "edited world", TIMEOUT);
     }
 
     fn accepting_as_proposed_writes_the_proposal(&self) {
@@ -77,7 +77,7 @@ impl Scene<'_> {
         assert!(self.companion.reviews().is_empty());
     }
 
-    fn enter_in_the_command_line_closes_the_review(&self, cli: Cli) {
+    fn enter_in_the_agent_closes_the_review(&self, cli: Cli) {
         let path = self.propose("enter.txt", "from the model");
         let content = self.sandbox.path("draft");
         fs::write(&content, "from the person").expect("write the draft");
@@ -85,8 +85,8 @@ impl Scene<'_> {
         self.companion
             .json(&["diff", "edit", &path.to_string_lossy(), "--content-file", &content]);
         self.agent.terminal.press("Enter");
-        self.companion.wait_for_no_review(PATIENCE);
-        // Qwen Code 0.24.4 asks for the draft and then does not use it.
+        self.companion.wait_for_no_review(TIMEOUT);
+        // Qwen Code 0.24.4 requests the draft and then does not use it.
         let expected = match cli {
             Cli::Gemini => "from the person",
             Cli::Qwen => "from the model",
@@ -94,10 +94,10 @@ impl Scene<'_> {
         assert_file(self.agent, &path, expected);
     }
 
-    fn escape_in_the_command_line_closes_the_review(&self) {
+    fn escape_in_the_agent_closes_the_review(&self) {
         let path = self.propose("escape.txt", "unwanted");
         self.agent.terminal.press("Escape");
-        self.companion.wait_for_no_review(PATIENCE);
+        self.companion.wait_for_no_review(TIMEOUT);
         self.agent.wait_until_idle();
         assert!(never_during(Duration::from_secs(1), || path.exists()));
     }
@@ -105,7 +105,7 @@ impl Scene<'_> {
 
 fn assert_file(agent: &Agent, path: &std::path::Path, expected: &str) {
     let mut found = String::new();
-    let right = eventually(PATIENCE, || {
+    let right = eventually(TIMEOUT, || {
         found = fs::read_to_string(path).unwrap_or_default();
         (found == expected).then_some(())
     });

@@ -1,22 +1,20 @@
-//! When a command line does not connect, `doctor` says so beforehand, and why.
+//! When an agent cannot connect, `doctor` predicts it and explains why.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, Launch, Outcome, PATIENCE, Sandbox, eventually, for_both_agents,
-};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, Outcome, Sandbox, TIMEOUT, eventually, for_both_agents};
 use serde_json::{Value, json};
 
-for_both_agents!(a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so);
-fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
+for_both_agents!(wrong_token_is_refused_and_diagnosed);
+fn wrong_token_is_refused_and_diagnosed(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let companion = Companion::start(&sandbox);
     let launch = Launch::plain(&sandbox, cli);
     let healthy = launch.doctor(&sandbox);
-    assert!(healthy.success, "all is well, but the doctor says {healthy:?}");
+    assert!(healthy.success, "expected doctor to pass, got {healthy:?}");
 
     let token = companion.token();
     for file in &companion.files {
@@ -37,8 +35,8 @@ fn a_wrong_token_keeps_the_command_line_out_and_the_doctor_says_so(cli: Cli) {
     );
 }
 
-for_both_agents!(a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so);
-fn a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so(cli: Cli) {
+for_both_agents!(other_directory_is_refused_and_diagnosed);
+fn other_directory_is_refused_and_diagnosed(cli: Cli) {
     let sandbox = Sandbox::new();
     let elsewhere = sandbox.path("elsewhere");
     fs::create_dir(&elsewhere).expect("create a directory");
@@ -57,10 +55,9 @@ fn a_command_line_in_another_directory_is_kept_out_and_the_doctor_says_so(cli: C
     assert!(companion.agents().is_empty());
 }
 
-for_both_agents!(the_doctor_foretells_what_the_command_line_will_do);
-/// Every state of affairs that we know to matter is set up with files and variables; the doctor says what will happen, and
-/// then it happens.
-fn the_doctor_foretells_what_the_command_line_will_do(cli: Cli) {
+for_both_agents!(doctor_predicts_what_the_agent_does);
+/// Sets up every relevant situation with files and variables, and checks that the agent does what `doctor` predicts.
+fn doctor_predicts_what_the_agent_does(cli: Cli) {
     let sandbox = Sandbox::new();
     let companion = Companion::start(&sandbox);
     let model = FakeModel::start();
@@ -96,7 +93,7 @@ fn the_doctor_foretells_what_the_command_line_will_do(cli: Cli) {
         Row::new("a dead process", (true, false))
             .dead_process()
             .file(&scene, |_| {}),
-        Row::new("a leftover of a dead process beside a good file", (true, true))
+        Row::new("a stale file of a dead process next to a valid file", (true, true))
             .file(&scene, |_| {})
             .dead_process()
             .file(&scene, |file| file["port"] = json!(closed_port())),
@@ -110,19 +107,16 @@ fn the_doctor_foretells_what_the_command_line_will_do(cli: Cli) {
             .file(&scene, |_| {})
             .with(&[("SSH_CONNECTION", "")]),
     ];
-    let wrong: Vec<String> = rows
-        .iter()
-        .filter_map(|row| scene.complaint(row, cli, &model))
-        .collect();
+    let wrong: Vec<String> = rows.iter().filter_map(|row| scene.mismatch(row, cli, &model)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A place for discovery files beside the companion's own, which it watches over.
+/// A discovery directory separate from the companion's own, which the companion watches.
 struct Scene<'a> {
     sandbox: &'a Sandbox,
     good: Value,
     port: u16,
-    /// Two live processes, in the order of their ids.
+    /// Two live processes, in PID order.
     processes: [Child; 2],
 }
 
@@ -146,7 +140,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Adds a file for each command line: the good one, changed. A later one is newer.
+    /// Adds a file for each agent: the valid one, changed. Later files are newer.
     fn file(mut self, scene: &Scene<'_>, change: impl Fn(&mut Value)) -> Self {
         let process = self.process.unwrap_or(scene.processes[0].id());
         let mut file = scene.good.clone();
@@ -156,7 +150,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// The next file names a process that has ended.
+    /// The next file has the PID of a dead process.
     fn dead_process(mut self) -> Self {
         let mut child = Command::new("true").spawn().expect("start a process");
         child.wait().expect("wait for it");
@@ -164,7 +158,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// The next file names a live process, and Gemini CLI looks at it before the others.
+    /// The next file has the PID of a live process, and Gemini CLI considers it before the others.
     fn first(mut self, scene: &Scene<'_>) -> Self {
         self.process = Some(scene.processes[1].id());
         self
@@ -189,8 +183,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Puts the files of a row in place, asks the doctor, starts the command line, and says what is wrong.
-    fn complaint(&self, row: &Row<'_>, cli: Cli, model: &FakeModel) -> Option<String> {
+    /// Writes the files of a row, runs `doctor`, starts the agent, and returns any mismatch.
+    fn mismatch(&self, row: &Row<'_>, cli: Cli, model: &FakeModel) -> Option<String> {
         let launch = self.prepare(row, cli);
         let outcome = launch.doctor(self.sandbox);
         let expected = match cli {
@@ -241,7 +235,7 @@ impl Drop for Scene<'_> {
     }
 }
 
-/// Whether a command line would connect, in the doctor's opinion.
+/// Whether an agent would connect according to `doctor`.
 fn connects(outcome: &Outcome, cli: Cli) -> Option<bool> {
     let report: Value = serde_json::from_str(&outcome.stdout).ok()?;
     let mut agents = report["agents"].as_array()?.iter();
@@ -263,7 +257,7 @@ fn write(path: &PathBuf, file: &Value) {
     fs::write(path, file.to_string()).expect("write a discovery file");
 }
 
-/// The doctor fails and mentions one of these words.
+/// Asserts that `doctor` fails and mentions one of these words.
 fn assert_diagnosis(outcome: &Outcome, words: &[&str]) {
     assert!(!outcome.success, "the doctor found nothing: {outcome:?}");
     let text = format!("{}{}", outcome.stdout, outcome.stderr).to_lowercase();
@@ -273,18 +267,18 @@ fn assert_diagnosis(outcome: &Outcome, words: &[&str]) {
     );
 }
 
-/// Asks until the command line says one of these sentences.
+/// Polls until the agent shows one of these messages.
 fn wait_for_status(agent: &Agent, sentences: &[&str]) -> String {
-    let said = eventually(PATIENCE, || {
+    let status = eventually(TIMEOUT, || {
         let status = agent.ide_status();
         sentences
             .iter()
             .any(|sentence| status.contains(sentence))
             .then_some(status)
     });
-    said.unwrap_or_else(|| {
+    status.unwrap_or_else(|| {
         agent
             .terminal
-            .fail(&format!("/ide status never said any of {sentences:?}"))
+            .fail(&format!("/ide status never showed any of {sentences:?}"))
     })
 }

@@ -1,20 +1,20 @@
-//! Command lines come and go; what they leave behind goes too.
+//! State of disconnected agents is cleaned up.
 
 use std::time::Duration;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, for_both_agents};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, for_both_agents};
 
-for_both_agents!(a_command_line_that_ends_is_forgotten_with_its_open_change);
-fn a_command_line_that_ends_is_forgotten_with_its_open_change(cli: Cli) {
+for_both_agents!(exited_agent_is_removed_with_its_review);
+fn exited_agent_is_removed_with_its_review(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let companion = Companion::start(&sandbox);
     let agent = Agent::start(&sandbox, cli, &model);
     agent.wait_until_connected();
-    companion.wait_for_agents(1, PATIENCE);
-    // Neither says good-bye: all that is seen is that its stream ends, and it might come back.
+    companion.wait_for_agents(1, TIMEOUT);
+    // Neither agent announces its exit: its stream just ends, and it might reconnect.
     agent.quit();
-    companion.wait_for_agents(0, PATIENCE);
+    companion.wait_for_agents(0, TIMEOUT);
 
     agent.terminal.clear();
     agent.run(cli.command());
@@ -25,6 +25,6 @@ fn a_command_line_that_ends_is_forgotten_with_its_open_change(cli: Cli) {
     agent.wait_for_question();
     agent.kill();
     companion.wait_for_no_review(Duration::from_secs(50));
-    companion.wait_for_agents(0, PATIENCE);
+    companion.wait_for_agents(0, TIMEOUT);
     assert!(!path.exists());
 }

@@ -1,7 +1,6 @@
-//! The companion with the real programs that use it, a module for each topic.
+//! The companion with the real programs that use it, one module per topic.
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
-mod carriers;
 mod chat;
 mod conformance;
 mod context;
@@ -12,4 +11,5 @@ mod lifetimes;
 mod restarts;
 mod several_agents;
 mod several_companions;
+mod transports;
 mod typescript_sdk;

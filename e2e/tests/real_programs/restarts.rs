@@ -1,14 +1,14 @@
-//! The companion goes away and comes back while a change waits for a person.
+//! The companion restarts while a review is pending.
 
 use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents, never_during,
+    Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents, never_during,
 };
 
-for_both_agents!(a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection);
-fn a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection(cli: Cli) {
+for_both_agents!(clean_restart_rejects_the_review_and_keeps_the_connection);
+fn clean_restart_rejects_the_review_and_keeps_the_connection(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let mut companion = Companion::start(&sandbox);
@@ -29,7 +29,7 @@ fn a_restart_in_good_order_rejects_the_open_change_and_keeps_the_connection(cli:
     );
 
     agent.wait_until_connected();
-    companion.wait_for_agents(1, PATIENCE);
+    companion.wait_for_agents(1, TIMEOUT);
     accept_another_change(&sandbox, &companion, &agent);
 }
 
@@ -64,11 +64,11 @@ fn decision_undelivered_by_a_clean_stop_arrives_after_the_restart(cli: Cli) {
     companion.restart();
     agent.terminal.thaw();
     wait_for_content(&agent, &path, "from the model");
-    companion.wait_for_agents(1, PATIENCE);
+    companion.wait_for_agents(1, TIMEOUT);
 }
 
-for_both_agents!(a_change_survives_the_sudden_death_of_the_companion);
-fn a_change_survives_the_sudden_death_of_the_companion(cli: Cli) {
+for_both_agents!(review_survives_a_companion_crash);
+fn review_survives_a_companion_crash(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     let mut companion = Companion::start(&sandbox);
@@ -85,7 +85,7 @@ fn a_change_survives_the_sudden_death_of_the_companion(cli: Cli) {
         "the address is the same again"
     );
     companion.wait_for_review(&path);
-    // The command line comes back for its stream after a second; what was decided in between waits for it.
+    // The agent reopens its stream after a second; the decision is kept until then.
     let content = sandbox.path("edited");
     fs::write(&content, "from the person").expect("write the edited text");
     let content = content.to_string_lossy().into_owned();
@@ -93,7 +93,7 @@ fn a_change_survives_the_sudden_death_of_the_companion(cli: Cli) {
     wait_for_content(&agent, &path, "from the person");
     agent.wait_until_idle();
 
-    // It saw a broken connection and says so until it is told to look again.
+    // It saw a broken connection and stays disconnected until `/ide enable`.
     if !agent.ide_status().contains("Connected to") {
         agent.ide_enable();
         agent.wait_until_connected();
@@ -109,7 +109,7 @@ fn propose(sandbox: &Sandbox, companion: &Companion<'_>, agent: &Agent, name: &s
     path
 }
 
-/// The proof that nothing hangs: the next change goes all the way.
+/// Proves that nothing hangs: the next change goes all the way through.
 fn accept_another_change(sandbox: &Sandbox, companion: &Companion<'_>, agent: &Agent) {
     let path = propose(sandbox, companion, agent, "after.txt", "after the restart");
     companion.json(&["diff", "accept", &path.to_string_lossy()]);
@@ -117,7 +117,7 @@ fn accept_another_change(sandbox: &Sandbox, companion: &Companion<'_>, agent: &A
 }
 
 fn wait_for_content(agent: &Agent, path: &std::path::Path, expected: &str) {
-    let written = eventually(PATIENCE, || (fs::read_to_string(path).ok()? == expected).then_some(()));
+    let written = eventually(TIMEOUT, || (fs::read_to_string(path).ok()? == expected).then_some(()));
     if written.is_none() {
         agent.terminal.fail(&format!("{} was not written", path.display()));
     }

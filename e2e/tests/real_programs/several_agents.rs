@@ -1,19 +1,19 @@
-//! Several command lines at one companion: what is decided for one is not heard by another.
+//! Several agents connected to one companion: a decision goes only to the agent that proposed the change.
 
 use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Prompt, Review, Sandbox, eventually, never_during,
+    Agent, Cli, Companion, FakeModel, Launch, Prompt, Review, Sandbox, TIMEOUT, eventually, never_during,
 };
 
 #[test]
-fn gemini_and_qwen_change_one_file_and_their_decisions_do_not_cross() {
+fn decisions_for_gemini_and_qwen_on_one_file_do_not_cross() {
     decisions_do_not_cross(Cli::Gemini, Cli::Qwen);
 }
 
 #[test]
-fn two_geminis_change_one_file_and_their_decisions_do_not_cross() {
+fn decisions_for_two_geminis_on_one_file_do_not_cross() {
     decisions_do_not_cross(Cli::Gemini, Cli::Gemini);
 }
 
@@ -27,14 +27,14 @@ fn decisions_do_not_cross(one: Cli, other: Cli) {
     let second = start(other, "second");
     first.wait_until_connected();
     second.wait_until_connected();
-    companion.wait_for_agents(2, PATIENCE);
+    companion.wait_for_agents(2, TIMEOUT);
 
     let first_review = propose(&companion, &first, &path, "from the first");
     let second_review = propose(&companion, &second, &path, "from the second");
     assert!(first_review.agent.contains(one.display_name()), "{first_review:?}");
     assert!(second_review.agent.contains(other.display_name()), "{second_review:?}");
 
-    // A path that means two changes is not an answer to the question which of them.
+    // A path with two pending reviews is ambiguous.
     let ambiguous = companion.command(&["diff", "accept", &path.to_string_lossy()]);
     assert!(
         !ambiguous.success,
@@ -42,7 +42,7 @@ fn decisions_do_not_cross(one: Cli, other: Cli) {
     );
 
     companion.json(&["diff", "accept", &second_review.id]);
-    let written = eventually(PATIENCE, || {
+    let written = eventually(TIMEOUT, || {
         (fs::read_to_string(&path).ok()? == "from the second").then_some(())
     });
     if written.is_none() {
@@ -65,12 +65,12 @@ fn decisions_do_not_cross(one: Cli, other: Cli) {
     );
 }
 
-/// Has an agent propose a change of the file, and finds the review that was not there before.
+/// Makes an agent propose a change to the file, and returns the new review.
 fn propose(companion: &Companion<'_>, agent: &Agent, path: &std::path::Path, text: &str) -> Review {
     let before = companion.reviews();
     agent.prompt(&Prompt::WriteFile(&path.to_string_lossy(), text).to_string());
     agent.wait_for_question();
-    let new = eventually(PATIENCE, || {
+    let new = eventually(TIMEOUT, || {
         companion.reviews().into_iter().find(|review| !before.contains(review))
     });
     new.unwrap_or_else(|| agent.terminal.fail("the change never arrived"))

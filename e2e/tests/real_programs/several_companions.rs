@@ -1,11 +1,11 @@
-//! Several editors on one workspace: the real command lines find the one that was used last.
+//! Several editors on one workspace: the real agents find the most recently used one.
 
 use std::process::{Child, Command};
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, PATIENCE, Sandbox, eventually, for_both_agents};
+use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, Sandbox, TIMEOUT, eventually, for_both_agents};
 use serde_json::Value;
 
-/// A process that stands for an editor.
+/// A process that stands in for an editor.
 struct Editor(Child);
 
 impl Editor {
@@ -31,8 +31,8 @@ impl Drop for Editor {
     }
 }
 
-for_both_agents!(a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is_killed);
-fn a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is_killed(cli: Cli) {
+for_both_agents!(most_recently_used_editor_is_found_and_the_other_after_a_kill);
+fn most_recently_used_editor_is_found_and_the_other_after_a_kill(cli: Cli) {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.txt", "text\n");
     let model = FakeModel::start();
@@ -45,11 +45,11 @@ fn a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is
     let (mut one, other) = (Editor::start(), Editor::start());
     let mut first = one.companion(&sandbox, "Ed");
     let _second = other.companion(&sandbox, "Vic");
-    wait_until_foretold(&sandbox, cli, "Vic");
+    wait_until_predicted(&sandbox, cli, "Vic");
     finds("Vic", "first");
 
     first.focus(&path);
-    wait_until_foretold(&sandbox, cli, "Ed");
+    wait_until_predicted(&sandbox, cli, "Ed");
     finds("Ed", "second");
 
     first.kill();
@@ -60,10 +60,10 @@ fn a_command_line_finds_the_editor_that_was_used_last_and_the_other_when_that_is
     finds("Vic", "fourth");
 }
 
-/// Waits until the doctor says that this one would be found.
-fn wait_until_foretold(sandbox: &Sandbox, cli: Cli, name: &str) {
+/// Waits until `doctor` predicts that this companion is found.
+fn wait_until_predicted(sandbox: &Sandbox, cli: Cli, name: &str) {
     let mut last = None;
-    let foretold = eventually(PATIENCE, || {
+    let foretold = eventually(TIMEOUT, || {
         let outcome = Launch::plain(sandbox, cli).doctor(sandbox);
         let diagnosis: Value = serde_json::from_str(&outcome.stdout).ok()?;
         let agents = diagnosis["agents"].as_array()?;

@@ -1,6 +1,6 @@
-//! The official SDK, at the versions that the command lines are built with.
+//! The official SDK, at the versions used by the agents.
 //!
-//! The command lines hide what their transport says; here it is seen.
+//! The agents hide their transport errors; these tests see them.
 
 use std::fs;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 const COMMAND_LINE: &str = "streamable-http-client";
 
 #[test]
-fn the_sdk_of_gemini_cli_can_do_everything() {
-    everything(Sdk::V1_23);
+fn gemini_sdk_version_supports_everything() {
+    check_sdk(Sdk::V1_23);
 }
 
 #[test]
-fn the_sdk_of_qwen_code_can_do_everything() {
-    everything(Sdk::V1_30);
+fn qwen_sdk_version_supports_everything() {
+    check_sdk(Sdk::V1_30);
 }
 
-fn everything(sdk: Sdk) {
+fn check_sdk(sdk: Sdk) {
     let sandbox = Sandbox::new();
     let file = sandbox.write("open.txt", "text\n");
     let mut companion = Companion::start(&sandbox);
@@ -46,7 +46,7 @@ fn everything(sdk: Sdk) {
         "{names:?}"
     );
 
-    // The context comes by itself when the stream opens, and again when it changes.
+    // The context is sent when the stream opens, and again when it changes.
     client.wait_for_notification("ide/contextUpdate", |_| true);
     companion.json(&[
         "context",
@@ -71,7 +71,7 @@ fn everything(sdk: Sdk) {
     let mut stranger = connect(&token, "somebody-else").expect("connect");
     decisions(&sandbox, &companion, &mut client, &mut stranger);
 
-    // A restart in good order is not noticed: same session, no complaint of the transport.
+    // A clean restart goes unnoticed: same session, no transport errors.
     let path = sandbox.file("during-restart.txt").to_string_lossy().into_owned();
     client.call("openDiff", &json!({"filePath": path, "newContent": "new"}));
     drop(stranger);
@@ -93,37 +93,37 @@ fn everything(sdk: Sdk) {
     client.call("openDiff", &json!({"filePath": path, "newContent": "newer"}));
     companion.json(&["diff", "accept", &path]);
     client.wait_for_notification("ide/diffAccepted", |params| params["content"] == "newer");
-    assert_eq!(client.complaints(), Vec::<Value>::new());
+    assert_eq!(client.transport_errors(), Vec::<Value>::new());
 }
 
 fn decisions(sandbox: &Sandbox, companion: &Companion<'_>, client: &mut SdkClient, stranger: &mut SdkClient) {
-    // The path comes back letter for letter, however odd: it is the key that the command lines look up.
+    // The path is returned unchanged, however unusual: agents use it as a lookup key.
     let odd = format!("{}/./sub/../odd name.txt", sandbox.workspace().display());
     let opened = client.call("openDiff", &json!({"filePath": odd, "newContent": "one\r\ntwo"}));
     assert_eq!(opened["content"], json!([]), "{opened}");
-    let review = companion.reviews().pop().expect("the change is listed at once");
+    let review = companion.reviews().pop().expect("the change is listed immediately");
     companion.json(&["diff", "accept", &review.id]);
     let accepted = client.wait_for_notification("ide/diffAccepted", |_| true);
     assert_eq!(accepted, json!({"filePath": odd, "content": "one\r\ntwo"}));
 
     client.call("openDiff", &json!({"filePath": odd, "newContent": "again"}));
-    let review = companion.reviews().pop().expect("the change is listed at once");
+    let review = companion.reviews().pop().expect("the change is listed immediately");
     companion.json(&["diff", "reject", &review.id]);
     let rejected = client.wait_for_notification("ide/diffRejected", |_| true);
     assert_eq!(rejected["filePath"], odd.as_str());
 
-    // closeDiff gives the text as it stands, says nothing else, and an empty object when there is nothing.
+    // `closeDiff` returns the current draft, sends no notification, and returns an empty object when there is nothing.
     let draft = sandbox.path("draft");
     fs::write(&draft, "drafted").expect("write the draft");
     client.call("openDiff", &json!({"filePath": odd, "newContent": "proposed"}));
-    let review = companion.reviews().pop().expect("the change is listed at once");
+    let review = companion.reviews().pop().expect("the change is listed immediately");
     companion.json(&["diff", "edit", &review.id, "--content-file", &draft.to_string_lossy()]);
     let close = json!({"filePath": odd, "suppressNotification": true});
     assert_eq!(only_text(&client.call("closeDiff", &close)), r#"{"content":"drafted"}"#);
     assert_eq!(only_text(&client.call("closeDiff", &close)), "{}");
     assert!(companion.reviews().is_empty());
 
-    // Whoever is not one of the two command lines gets what the specification says: the text itself.
+    // Clients other than the two agents get what the specification says: the text itself.
     stranger.call("openDiff", &json!({"filePath": odd, "newContent": "proposed"}));
     assert_eq!(
         only_text(&stranger.call("closeDiff", &json!({"filePath": odd}))),
@@ -136,7 +136,7 @@ fn decisions(sandbox: &Sandbox, companion: &Companion<'_>, client: &mut SdkClien
         !rejected.is_empty() || !accepted.is_empty()
     });
     assert!(quiet, "a closed or foreign change was notified");
-    assert_eq!(client.complaints(), Vec::<Value>::new());
+    assert_eq!(client.transport_errors(), Vec::<Value>::new());
 }
 
 fn only_text(result: &Value) -> String {

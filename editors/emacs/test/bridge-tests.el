@@ -90,6 +90,9 @@
      (set-file-modes script #o700)
      (unwind-protect
          (progn
+           (with-current-buffer (messages-buffer)
+             (let ((inhibit-read-only t))
+               (erase-buffer)))
            (alongside-bridge-start)
            (while (not (or (alongside-tests--shown-p ,words) (time-less-p limit nil)))
              (accept-process-output nil 0.05))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Base, Decision, Proposal, SessionId};
+use alongside_core::{Base, Decision, Proposal, SessionKey};
 use alongside_protocol::ChatWrites;
 use alongside_protocol::chat::ConnectedSession;
 use futures_util::future::BoxFuture;
@@ -17,19 +17,6 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::{Companion, base};
-
-/// How the sessions of agents that are spoken to directly are told from those of command lines.
-const PREFIX: &str = "chat-";
-
-/// The session of the core that an agent's session is.
-pub(super) fn core_session(session: &str) -> SessionId {
-    SessionId::new(format!("{PREFIX}{session}"))
-}
-
-/// Whether a session is one of an agent that was spoken to directly. Such an agent ends with its companion.
-pub(crate) fn is_of_chat(session: &SessionId) -> bool {
-    session.as_str().starts_with(PREFIX)
-}
 
 /// Who an agent is, as the core knows agents.
 pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
@@ -40,7 +27,7 @@ pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
 }
 
 /// What a write is known by: its session and its path.
-type Write = (SessionId, Arc<str>);
+type Write = (SessionKey, Arc<str>);
 
 /// The writes that wait for a decision.
 #[derive(Default)]
@@ -48,18 +35,18 @@ pub(crate) struct Waiting(Mutex<HashMap<Write, oneshot::Sender<Decision>>>);
 
 impl Waiting {
     /// Waits from now on. Who waited for the same before is told that it is over.
-    fn wait(&self, session: &SessionId, path: &Arc<str>) -> oneshot::Receiver<Decision> {
+    fn wait(&self, session: &SessionKey, path: &Arc<str>) -> oneshot::Receiver<Decision> {
         let (sender, receiver) = oneshot::channel();
         self.0.lock().insert((session.clone(), Arc::clone(path)), sender);
         receiver
     }
 
-    fn forget(&self, session: &SessionId, path: &Arc<str>) {
+    fn forget(&self, session: &SessionKey, path: &Arc<str>) {
         self.0.lock().remove(&(session.clone(), Arc::clone(path)));
     }
 
     /// Passes a decision on.
-    pub(crate) fn tell(&self, session: &SessionId, decision: Decision) {
+    pub(crate) fn tell(&self, session: &SessionKey, decision: Decision) {
         let waiting = self.0.lock().remove(&(session.clone(), Arc::clone(decision.path())));
         if let Some(waiting) = waiting {
             // It may have been cancelled this very moment.
@@ -105,7 +92,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         Ok(None) => return WriteDecision::Write(text.as_ref().to_owned()),
         Err(reason) => return refuse(reason),
     };
-    let session = core_session(write.session_id.as_str());
+    let session = SessionKey::Chat(write.session_id);
     let decision = companion.chat.waiting.wait(&session, &path);
     if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
         return refuse(refusal.to_string());
@@ -134,11 +121,11 @@ async fn propose(
     path: Arc<str>,
     text: Arc<str>,
 ) -> Result<Option<Proposal>, String> {
-    let buffer = companion.buffers.get(&file);
+    let (buffers, host) = (companion.buffers.clone(), companion.host.clone());
     let compare = move || {
-        let base = base::read(&path, buffer)?;
+        let base = base::read(&path, buffers.get(&file))?;
         let same = matches!(&base, Base::Text(base) if *base == text);
-        Ok((!same).then(|| Proposal::new(path, base, text)))
+        Ok((!same).then(|| Proposal::new(path, base, text, (host.diff_deadline)())))
     };
     tokio::task::spawn_blocking(compare)
         .await
@@ -148,7 +135,7 @@ async fn propose(
 /// Takes a review back when nobody waits for it any more: the turn was cancelled, or the agent is gone.
 struct Withdrawal {
     companion: Weak<Companion>,
-    session: SessionId,
+    session: SessionKey,
     path: Arc<str>,
 }
 

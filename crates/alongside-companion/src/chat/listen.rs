@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use alongside_core::{SessionId, SessionKey};
 use alongside_protocol::ChatWrites;
 use alongside_protocol::chat::{AgentCommand, AgentEvent, ConnectedSession, Modes};
 
-use super::gate::{client_of, core_session};
+use super::gate::client_of;
 use super::record::LocalAgent;
 use crate::Companion;
 
@@ -33,7 +34,7 @@ impl Companion {
         if !session.abilities.reviews_writes {
             return;
         }
-        let id = core_session(&session.session_id);
+        let id = SessionKey::Chat(SessionId::new(session.session_id.as_str()));
         {
             let mut state = self.chat.state.lock();
             let mode_pending = state.writes == ChatWrites::Review;

@@ -20,7 +20,8 @@ use alongside_agent::acp::ReviewGate;
 use alongside_agent::{AgentManager, EventReceiver, OpenSession};
 use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply, DisconnectKind};
 use alongside_protocol::{
-    ChatAgent, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError, SharedNotification,
+    ChatAgent, ChatChanged, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError,
+    SharedNotification,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
@@ -33,7 +34,6 @@ use gate::Waiting;
 use record::State;
 use requests::{request_error, superseded};
 
-pub(super) use gate::is_of_chat;
 pub(super) use requests::diff;
 
 /// How many events a front end may be behind before it has to fetch everything again.
@@ -98,6 +98,12 @@ impl Chat {
             };
             self.record(event, None);
         }
+    }
+
+    /// Differs whenever front ends would see a difference.
+    fn version(&self) -> (Arc<str>, u64, ChatChanged) {
+        let state = self.state.lock();
+        (Arc::clone(&state.epoch), state.sequence, state.changed())
     }
 
     fn state(&self, agents: Vec<ChatAgent>) -> ChatState {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alongside_agent::Position;
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEnd};
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
@@ -61,7 +61,7 @@ pub(super) struct State {
 /// An agent started by the companion.
 pub(super) struct LocalAgent {
     /// Its session in the core.
-    pub(super) session: SessionId,
+    pub(super) session: SessionKey,
     /// Whether to switch its mode as soon as its modes are known, because all of its writes are reviewed.
     pub(super) mode_pending: bool,
 }

@@ -12,15 +12,25 @@ use alongside_protocol::{ChatState, ErrorKind, Hunks, RequestError, Texts};
 use super::agents::{self, Choice};
 use super::gate::Gate;
 use crate::Companion;
+use crate::clock::diff_deadline;
 use crate::settings::Settings;
 
+/// How often a state that keeps changing is waited for.
+const MAX_STATE_ATTEMPTS: usize = 20;
+
 impl Companion {
+    /// The chat's state once everything in it is journaled: a front end must find it again after a crash. Nothing is awaited after
+    /// the state is read, so that no notification overtakes it.
     pub(crate) async fn chat_state(&self) -> ChatState {
         let choices = agents::choices(&self.settings.lock(), environment);
-        let state = self.chat.state(choices.iter().map(Choice::describe).collect());
-        // A front end must find again after a crash what it was shown.
-        self.chat.writer.log_written().await;
-        state
+        for _ in 0..MAX_STATE_ATTEMPTS {
+            let version = self.chat.version();
+            self.chat.writer.log_written().await;
+            if self.chat.version() == version {
+                break;
+            }
+        }
+        self.chat.state(choices.iter().map(Choice::describe).collect())
     }
 
     /// Runs a command. Starting or opening a session also works without a connection: the selected agent is connected again, by
@@ -65,7 +75,11 @@ fn environment(name: &str) -> Option<String> {
 
 /// Compares two texts, off the async workers: large ones take a while.
 pub(crate) async fn diff(texts: Texts) -> Result<Hunks, RequestError> {
-    let compare = move || Draft::new(texts.base, texts.proposal).hunks().collect();
+    let compare = move || {
+        Draft::new(texts.base, texts.proposal, Some(diff_deadline()))
+            .hunks()
+            .collect()
+    };
     let hunks = tokio::task::spawn_blocking(compare).await;
     let hunks = hunks.map_err(|error| RequestError::new(ErrorKind::Internal, error.to_string()))?;
     Ok(Hunks { hunks })

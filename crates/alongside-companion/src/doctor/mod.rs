@@ -225,7 +225,7 @@ impl AgentCheck {
                 }
             }
             CheckResult::Starts { command, server } => {
-                value["target"] = json!({ "command": command, "server": server })
+                value["target"] = json!({ "command": command, "server": server });
             }
             CheckResult::Refuses(refusal) => {
                 value["refusal"] = json!(refusal);

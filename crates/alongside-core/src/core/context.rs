@@ -1,21 +1,23 @@
-//! Inputs about what is open, and when agents hear of it.
+//! What is open in the editor, and when agents are notified.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Core, Effect};
-use crate::context::{ContextError, Cursor, IdeContext, Snapshot};
+use crate::context::{ContextError, Cursor, IdeContext, LookupId, Snapshot};
 use crate::privacy::Privacy;
 use crate::time::Now;
 
-/// A burst of changes is sent as one, this long after its first. Counting from the first and not from the last change
-/// means that steady movement still reaches agents, and that the last state is always sent.
+/// A burst of changes is sent as one update, this long after its first change. Measured from the first and not the last,
+/// so steady movement still reaches agents.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 
 impl Core {
-    /// A file was opened.
     pub fn open_file(&mut self, now: Now, path: &str) -> Result<(), ContextError> {
         self.open_files.open(now.unix_milliseconds, path)?;
-        self.context_changed(now);
+        self.files_changed(now);
         Ok(())
     }
 
@@ -27,17 +29,57 @@ impl Core {
         cursor: Option<Cursor>,
         selected_text: Option<String>,
     ) -> Result<(), ContextError> {
+        let was_focused = self.open_files.is_focused(path);
         self.open_files
             .focus(now.unix_milliseconds, path, cursor, selected_text)?;
-        self.context_changed(now);
+        // Moving the cursor needs no look at the disk while the files are watched.
+        if was_focused && self.files_watched {
+            self.context_changed(now);
+        } else {
+            self.files_changed(now);
+        }
         Ok(())
     }
 
-    /// A file was closed.
     pub fn close_file(&mut self, now: Now, path: &str) -> Result<(), ContextError> {
         self.open_files.close(path)?;
-        self.context_changed(now);
+        self.files_changed(now);
         Ok(())
+    }
+
+    /// The files to look up on disk before the next update. The core does no I/O: look them up outside of locks, and
+    /// report each with [`Self::file_looked_up`].
+    pub fn files_to_look_up(&self) -> Vec<Arc<str>> {
+        self.open_files.to_look_up(&self.privacy)
+    }
+
+    /// All open files.
+    pub fn open_paths(&self) -> Vec<Arc<str>> {
+        self.open_files.all_paths()
+    }
+
+    /// To be called before a lookup.
+    pub fn start_lookup(&mut self) -> LookupId {
+        self.open_files.start_lookup()
+    }
+
+    /// Remembers the file that a path leads to, links followed; `None` if there is none. A result older than the
+    /// remembered one is ignored.
+    pub fn file_looked_up(&mut self, now: Now, lookup: LookupId, path: &str, real: Option<PathBuf>) {
+        if self.open_files.looked_up(lookup, path, real) {
+            self.files_changed(now);
+        }
+    }
+
+    /// The files, under all their names, that agents see or would see if they existed. If one of them changes, look up
+    /// [`Self::files_to_look_up`] again.
+    pub fn files_to_watch(&self) -> BTreeSet<PathBuf> {
+        self.open_files.to_watch(&self.privacy)
+    }
+
+    /// Whether all [`Self::files_to_watch`] are being watched. If not, every input asks for another lookup.
+    pub fn set_files_watched(&mut self, watched: bool) {
+        self.files_watched = watched;
     }
 
     /// Whether the front end trusts the workspace; `None` if it has no such notion.
@@ -46,29 +88,34 @@ impl Core {
         self.context_changed(now);
     }
 
-    /// Other rules about what agents may see. They count at once: nothing that is now hidden waits for the debounce.
+    /// Applies other privacy rules immediately: what they hide does not wait for the debounce.
     pub fn set_privacy(&mut self, privacy: Privacy) {
         self.privacy = privacy;
         self.publish_context();
+        self.effects.push(Effect::FilesChanged);
     }
 
-    /// Exactly what agents see now, and what is kept from them. What still waited to be sent is sent first.
+    /// What agents see now, and what is hidden from them. A pending update is sent first.
     pub fn show_context(&mut self) -> Snapshot {
-        let snapshot = self.publish_context();
+        self.publish_context();
         Snapshot {
             context: self.published.clone(),
-            hidden: snapshot.hidden,
+            hidden: self.open_files.snapshot(&self.privacy).hidden,
         }
     }
 
-    pub(super) fn publish_context(&mut self) -> Snapshot {
+    pub(super) fn publish_context(&mut self) {
         self.context_due = None;
-        let snapshot = self.open_files.snapshot(&self.privacy, &*self.resolve);
-        if !says_the_same(&snapshot.context, &self.published) {
-            self.published.clone_from(&snapshot.context);
-            self.effects.push(Effect::PublishContext(snapshot.context.clone()));
+        let context = self.open_files.context(&self.privacy);
+        if !says_the_same(&context, &self.published) {
+            self.published.clone_from(&context);
+            self.effects.push(Effect::PublishContext(context));
         }
-        snapshot
+    }
+
+    fn files_changed(&mut self, now: Now) {
+        self.effects.push(Effect::FilesChanged);
+        self.context_changed(now);
     }
 
     fn context_changed(&mut self, now: Now) {
@@ -76,7 +123,7 @@ impl Core {
     }
 }
 
-/// Times only order the list, so a new time in the same order is nothing new.
+/// Ignores timestamps: they only order the list.
 fn says_the_same(one: &IdeContext, other: &IdeContext) -> bool {
     let without_times = |context: &IdeContext| {
         let mut context = context.clone();

@@ -1,8 +1,8 @@
-//! Proposals, decisions, and agents that go away in between.
+//! Proposals, decisions, and agents that disconnect in between.
 //!
-//! A command line waits for its answer without a limit and keeps waiting even after its connection broke. So whatever
-//! happens to a review, the agent is told: its own session while it lives, and after that every later session of the
-//! same client, because that is how a command line comes back.
+//! Gemini CLI and Qwen Code wait for a decision indefinitely, even after losing the connection. So every review ends with
+//! a decision: to the session that asked while it exists, and after that to every later session of the same client,
+//! because that is how these agents reconnect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,86 +10,82 @@ use std::time::Duration;
 
 use super::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
 use crate::dialect::{ClientDialect, ClientInfo};
-use crate::draft::{DraftChange, HunkDecision, HunkId};
-use crate::review::{Base, CachedText, Decision, Proposal, Review, ReviewId, ReviewOutcome};
-use crate::session::{Agent, AgentIdentity, SessionId};
-use crate::text_change::TextChange;
+use crate::review::{Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, Update};
+use crate::session::{Agent, AgentIdentity, SessionKey};
 use crate::time::Now;
 
-/// How many reviews of one session may wait. Both command lines wait with one at a time.
+/// Pending reviews per session. Gemini CLI and Qwen Code have one at a time.
 const MAX_REVIEWS: usize = 100;
-/// How long a review must have been there before a key can decide it.
+/// How long a review must have been shown before a key can decide it.
 const ARM_DELAY: Duration = Duration::from_millis(400);
-/// How many ended reviews are remembered by their outcome.
+/// Closed reviews whose outcome is kept.
 const MAX_CLOSED_REVIEWS: usize = 256;
-/// How many orphans are remembered.
 const MAX_ORPHANS: usize = 64;
 
-/// A proposal whose agent went away before it heard the answer.
+/// A proposal whose agent disconnected before it received the decision.
 pub(super) struct Orphan {
-    session: SessionId,
+    session: SessionKey,
     client: Option<ClientInfo>,
     path: Arc<str>,
 }
 
 impl Core {
-    /// The reviews that wait, oldest first.
+    /// The pending reviews, oldest first.
     pub fn reviews(&self) -> impl Iterator<Item = &Review> {
         self.reviews.values()
     }
 
-    /// One review that waits, or why it does not.
+    /// A pending review, or why it is not pending.
     pub fn review(&self, id: ReviewId) -> Result<&Review, DecideError> {
         self.reviews.get(&id).ok_or_else(|| self.why_not_open(id))
     }
 
-    /// An agent proposes a change. A further proposal of the same session for the same path is a new revision of the
-    /// same review: the agent has forgotten the former one and recognises answers by path alone. The same proposal again
-    /// is nothing new, and what the person made of it stays.
+    /// An agent proposes a change. Another proposal of the same session for the same path is a new revision of the same
+    /// review: the agent has dropped the previous one and matches decisions by path alone. Repeating the same proposal
+    /// changes nothing and keeps the draft.
     pub fn open_review(
         &mut self,
         now: Now,
-        session: &SessionId,
+        session: &SessionKey,
         proposal: Proposal,
     ) -> Result<ReviewId, TooManyReviews> {
         let agent = self.agents.get(session);
         let client = agent.and_then(|agent| agent.client.clone());
         let agent = agent.map_or_else(AgentIdentity::unknown, Agent::identity);
-        let waiting = self
+        let pending = self
             .reviews
             .values()
             .filter(|review| review.session == *session)
             .count();
-        let former = self.find(session, &proposal.path);
-        if let Some(same) = former.filter(|former| is_same(former, &proposal)) {
+        let previous = self.find(session, &proposal.path);
+        if let Some(same) = previous.filter(|previous| is_same(previous, &proposal)) {
             return Ok(same.id);
         }
-        if former.is_none() && waiting >= MAX_REVIEWS {
-            return Err(TooManyReviews(waiting));
+        if previous.is_none() && pending >= MAX_REVIEWS {
+            return Err(TooManyReviews(pending));
         }
-        let former = former.map(|former| (former.id, former.revision, former.version));
+        let previous = previous.map(|previous| (previous.id, previous.revision, previous.version));
         self.orphans
             .retain(|orphan| orphan.path != proposal.path || orphan.client != client);
-        let (id, revision, version) = former.unwrap_or_else(|| {
+        let (id, revision, version) = previous.unwrap_or_else(|| {
             self.last_review += 1;
             (ReviewId(self.last_review), 0, 0)
         });
-        let mut review = Review {
+        let review = Review {
             id,
             session: session.clone(),
             agent,
             path: proposal.path,
             revision: revision + 1,
-            version,
+            version: version + 1,
             base: proposal.base,
             opened_unix_milliseconds: now.unix_milliseconds,
             draft: proposal.draft,
-            text: CachedText::default(),
+            derived: proposal.derived,
             appeared: now.monotonic,
         };
-        review.changed();
         self.reviews.insert(id, review);
-        self.effects.push(if former.is_some() {
+        self.effects.push(if previous.is_some() {
             Effect::ReviewChanged(id)
         } else {
             Effect::ReviewOpened(id)
@@ -97,7 +93,7 @@ impl Core {
         Ok(id)
     }
 
-    /// Puts back a review that was open when the companion ended without a word.
+    /// Reopens a review that was pending when the companion was killed.
     pub fn restore_review(&mut self, now: Now, mut review: Review) {
         review.appeared = now.monotonic;
         self.last_review = self.last_review.max(review.id.0);
@@ -105,10 +101,10 @@ impl Core {
         self.reviews.insert(review.id, review);
     }
 
-    /// Restored reviews whose agent did not come back have nobody to answer to.
+    /// Closes restored reviews whose agent did not reconnect.
     pub fn orphan_absent(&mut self) {
         let restored = self.reviews.values().map(|review| &review.session);
-        let absent: BTreeSet<SessionId> = restored
+        let absent: BTreeSet<SessionKey> = restored
             .chain(self.early.iter().map(|(session, _)| session))
             .filter(|session| !self.agents.contains_key(session))
             .cloned()
@@ -126,79 +122,53 @@ impl Core {
         }
     }
 
-    /// Restores a decision that its agent did not receive before the companion stopped. It is sent when the session is back.
-    pub fn restore_decision(&mut self, session: SessionId, decision: Decision) {
+    /// Restores a decision that its agent did not receive before the companion stopped. It is sent when the session
+    /// reconnects.
+    pub fn restore_decision(&mut self, session: SessionKey, decision: Decision) {
         self.early.push((session, decision));
     }
 
-    /// The decisions of sessions that have not come back since the companion started.
-    pub fn early_decisions(&self) -> &[(SessionId, Decision)] {
+    /// The decisions of sessions that have not reconnected since the companion started.
+    pub fn early_decisions(&self) -> &[(SessionKey, Decision)] {
         &self.early
     }
 
-    /// The agent closes its proposal itself, because it was answered in its terminal. It gets the draft and no decision.
-    pub fn close_review(&mut self, session: &SessionId, path: &str) -> Option<Arc<str>> {
+    /// The agent closes its own proposal, because it was decided in its terminal. It receives no decision; the response
+    /// to it has the draft.
+    pub fn close_review(&mut self, session: &SessionKey, path: &str) -> Option<Review> {
         let id = self.find(session, path)?.id;
-        let review = self.end(id, ReviewOutcome::ClosedByAgent)?;
-        Some(review.text().clone())
+        self.end(id, ReviewOutcome::ClosedByAgent)
     }
 
-    /// A person replaces the whole draft without deciding. Gives the new version.
-    pub fn edit(&mut self, id: ReviewId, text: &str) -> Result<u64, DecideError> {
-        self.change_draft(id, |review| Ok(review.edit(text)))
-    }
-
-    /// A person changes stretches of the draft of some version. Gives the new version.
-    pub fn change(&mut self, id: ReviewId, version: u64, changes: &[TextChange]) -> Result<u64, DecideError> {
-        let current = self.review(id)?.version;
-        if version != current {
-            return Err(DecideError::Stale { id, version: current });
-        }
-        self.change_draft(id, |review| {
-            let text = TextChange::apply_all(review.text(), changes)?;
-            Ok(review.edit(&text))
-        })
-    }
-
-    /// A person decides one hunk. Gives the new version.
-    pub fn decide_hunk(&mut self, id: ReviewId, hunk: HunkId, choice: HunkDecision) -> Result<u64, DecideError> {
-        self.change_draft(id, |review| Ok(review.draft.set_hunk(hunk, choice)?))
-    }
-
-    fn change_draft(
-        &mut self,
-        id: ReviewId,
-        change: impl FnOnce(&mut Review) -> Result<DraftChange, DecideError>,
-    ) -> Result<u64, DecideError> {
+    /// Applies an update that was computed from a snapshot of the review, and returns the new version. Fails with
+    /// [`DecideError::Stale`] if the review has changed since: compute it again from a new snapshot.
+    pub fn update_draft(&mut self, update: DraftUpdate) -> Result<u64, DecideError> {
+        let id = update.id;
         let Some(review) = self.reviews.get_mut(&id) else {
             return Err(self.why_not_open(id));
         };
-        let change = change(review)?;
-        // A hunk may have another state now although the text is the same, so this counts as a change in any case.
-        review.changed();
+        if review.version != update.version {
+            let version = review.version;
+            return Err(DecideError::Stale { id, version });
+        }
+        review.draft = update.draft;
+        review.derived = update.derived;
+        // Always a new version: a hunk may have another state although the text is the same.
+        review.version += 1;
         let version = review.version;
-        self.effects.push(Effect::ReviewEdited { id, change });
+        match update.update {
+            Update::Edited(change) => self.effects.push(Effect::ReviewEdited { id, change }),
+            Update::Rebased { base, conflicts } => {
+                review.base = base;
+                self.effects.push(Effect::ReviewChanged(id));
+                self.effects.push(Effect::ReviewRebased { id, conflicts });
+            }
+        }
         Ok(version)
     }
 
-    /// The file of a review changed on disk or in the editor: the draft is carried over to what it holds now, and where
-    /// that is not possible, hunks are marked as in conflict.
-    pub fn base_changed(&mut self, id: ReviewId, base: Base) {
-        let Some(review) = self.reviews.get_mut(&id) else {
-            return;
-        };
-        let (kind, base) = base.into_parts();
-        if kind == review.base && base == *review.draft.base() {
-            return;
-        }
-        review.base = kind;
-        let conflicts = review.draft.rebase(base).conflicts;
-        review.changed();
-        self.effects.push(Effect::ReviewChanged(id));
-        self.effects.push(Effect::ReviewRebased { id, conflicts });
-    }
-
-    /// Whether a key may decide a review already. A front end whose decisions come from keys or clicks asks this first.
+    /// Fails while a review has only just appeared: a key pressed now was meant for something else. To be checked before
+    /// decisions that come from keys or clicks.
     pub fn check_armed(&self, now: Now, id: ReviewId) -> Result<(), DecideError> {
         let review = self.review(id)?;
         if now.monotonic.saturating_sub(review.appeared) < ARM_DELAY {
@@ -208,7 +178,7 @@ impl Core {
         }
     }
 
-    /// A person accepts the draft, or `content` in its place.
+    /// Accepts the draft, or `content` in its place.
     pub fn accept(
         &mut self,
         id: ReviewId,
@@ -241,8 +211,8 @@ impl Core {
         Ok(())
     }
 
-    /// The reviews of one agent that wait.
-    pub fn reviews_of(&self, session: &SessionId) -> Vec<ReviewId> {
+    /// The pending reviews of one agent.
+    pub fn reviews_of(&self, session: &SessionKey) -> Vec<ReviewId> {
         self.reviews
             .values()
             .filter(|review| review.session == *session)
@@ -250,14 +220,13 @@ impl Core {
             .collect()
     }
 
-    /// A person rejects the proposal.
     pub fn reject(&mut self, id: ReviewId) -> Result<(), DecideError> {
         self.review(id)?;
         self.reject_as(id, ReviewOutcome::Rejected);
         Ok(())
     }
 
-    /// The companion ends: every agent that waits is told, so that none hangs.
+    /// Rejects all pending reviews, so that no agent is left waiting.
     pub fn shut_down(&mut self) {
         let open: Vec<ReviewId> = self.reviews.keys().copied().collect();
         for id in open {
@@ -271,7 +240,7 @@ impl Core {
         }
     }
 
-    fn find(&self, session: &SessionId, path: &str) -> Option<&Review> {
+    fn find(&self, session: &SessionKey, path: &str) -> Option<&Review> {
         self.reviews
             .values()
             .find(|review| review.session == *session && *review.path == *path)
@@ -298,7 +267,7 @@ impl Core {
         }
     }
 
-    fn send_decision(&mut self, session: &SessionId, decision: Decision) {
+    fn send_decision(&mut self, session: &SessionKey, decision: Decision) {
         let session = session.clone();
         if self.agents.contains_key(&session) {
             self.effects.push(Effect::SendDecision { session, decision });
@@ -307,7 +276,7 @@ impl Core {
         }
     }
 
-    pub(super) fn send_early_decisions(&mut self, session: &SessionId) {
+    pub(super) fn send_early_decisions(&mut self, session: &SessionKey) {
         let early = self.early.extract_if(.., |(waiting, _)| waiting == session);
         self.effects
             .extend(early.map(|(session, decision)| Effect::SendDecision { session, decision }));
@@ -329,7 +298,7 @@ impl Core {
                 self.orphans.pop_front();
             }
         }
-        let listening: Vec<SessionId> = self
+        let listening: Vec<SessionKey> = self
             .agents
             .values()
             .filter(|agent| agent.listening)
@@ -340,10 +309,10 @@ impl Core {
         }
     }
 
-    /// Tells a session about the orphans that may be its own: all sessions of one command line share one table of
-    /// waiting proposals, so a rejection through any of them frees it, and one that is not waiting ignores it.
-    /// A path that somebody still reviews is left alone: the rejection could hit that review.
-    pub(super) fn rescue_orphans_through(&mut self, session: &SessionId) {
+    /// Rejects the orphans that may be this session's: all sessions of one client share one table of pending changes, so
+    /// a rejection through any of them frees the agent, and an agent that is not waiting ignores it. A path with a
+    /// pending review is left alone: the rejection could hit that review.
+    pub(super) fn rescue_orphans_through(&mut self, session: &SessionKey) {
         let Some(agent) = self.agents.get(session) else { return };
         let decisions: Vec<Decision> = self
             .orphans
@@ -360,7 +329,6 @@ impl Core {
     }
 }
 
-/// Whether a proposal asks for what already waits.
 fn is_same(review: &Review, proposal: &Proposal) -> bool {
     review.base == proposal.base
         && review.draft.base() == proposal.draft.base()

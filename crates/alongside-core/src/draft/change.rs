@@ -90,9 +90,9 @@ mod tests {
             typed in proptest::option::of(lines()),
             decisions in proptest::collection::vec((0_usize..8, choice()), 1..6),
         ) {
-            let mut draft = Draft::new(base, proposal);
+            let mut draft = Draft::new(base, proposal, None);
             if let Some(typed) = typed {
-                draft.edit(&typed);
+                draft.edit(&typed, None);
             }
             for (index, choice) in decisions {
                 let mut hunks: Vec<Hunk> = draft.hunks().collect();
@@ -110,10 +110,10 @@ mod tests {
         fn what_is_told_of_an_edit_leads_from_the_former_hunks_to_the_new_ones(
             base in lines(), proposal in lines(), typed in proptest::collection::vec(lines(), 1..4),
         ) {
-            let mut draft = Draft::new(base, proposal);
+            let mut draft = Draft::new(base, proposal, None);
             for text in typed {
                 let mut hunks: Vec<Hunk> = draft.hunks().collect();
-                draft.edit(&text);
+                draft.edit(&text, None);
                 let now: Vec<Hunk> = draft.hunks().collect();
                 HunkChange::between(&hunks, &now).apply(&mut hunks);
                 prop_assert_eq!(hunks, now);
@@ -128,7 +128,7 @@ mod tests {
             _ => format!("{number}\n"),
         };
         let text = |word: &str| (0..300).map(|number| line(number, word)).collect::<String>();
-        let mut draft = Draft::new(text("old"), text("new\nnew"));
+        let mut draft = Draft::new(text("old"), text("new\nnew"), None);
         let hunk = draft.hunks().nth(40).unwrap().id;
         let change = draft.set_hunk(hunk, HunkDecision::Rejected).unwrap().hunks;
         assert_eq!(

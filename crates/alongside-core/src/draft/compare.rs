@@ -6,16 +6,13 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
+use super::Deadline;
 use super::lines::count_lines;
 
-/// Beyond this the rest is compared coarsely: a person waits for the answer.
-const DIFF_TIMEOUT: Duration = Duration::from_millis(300);
-
-/// A stretch of one text and what stands in its place in another.
+/// A range of lines and the lines that replace it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) old: Range<usize>,
@@ -23,7 +20,8 @@ pub(super) struct Change {
 }
 
 /// The changed lines between two texts, in order, with at least one unchanged line between two of them.
-pub(super) fn line_changes(old: &str, new: &str) -> Vec<Change> {
+/// After the deadline, the rest is compared coarsely.
+pub(super) fn line_changes(old: &str, new: &str, deadline: Deadline) -> Vec<Change> {
     if old == new {
         return Vec::new();
     }
@@ -33,7 +31,7 @@ pub(super) fn line_changes(old: &str, new: &str) -> Vec<Change> {
     let skipped = count_lines(old.get(..prefix).unwrap_or_default());
     let old = old.get(middle(old)).unwrap_or_default();
     let new = new.get(middle(new)).unwrap_or_default();
-    let mut changes = token_changes(old.split_inclusive('\n'), new.split_inclusive('\n'), DIFF_TIMEOUT);
+    let mut changes = changed_lines(old, new, deadline);
     for change in &mut changes {
         change.old = change.old.start + skipped..change.old.end + skipped;
         change.new = change.new.start + skipped..change.new.end + skipped;
@@ -41,21 +39,15 @@ pub(super) fn line_changes(old: &str, new: &str) -> Vec<Change> {
     changes
 }
 
-/// The changed tokens between two lists of tokens; coarser than need be when `patience` ends.
-pub(super) fn token_changes<'text>(
-    old: impl Iterator<Item = &'text str>,
-    new: impl Iterator<Item = &'text str>,
-    patience: Duration,
-) -> Vec<Change> {
-    let deadline = Instant::now() + patience;
-    // Comparing numbers is what makes the search fast; comparing texts happens once for each token, here.
+fn changed_lines(old: &str, new: &str, deadline: Deadline) -> Vec<Change> {
+    // The search compares numbers, which is fast; each line is hashed once, here.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
-    let mut number = |token| {
+    let mut number = |line| {
         let next = numbers.len();
-        *numbers.entry(token).or_insert(next)
+        *numbers.entry(line).or_insert(next)
     };
-    let old: Vec<usize> = old.map(&mut number).collect();
-    let new: Vec<usize> = new.map(&mut number).collect();
+    let old: Vec<usize> = old.split_inclusive('\n').map(&mut number).collect();
+    let new: Vec<usize> = new.split_inclusive('\n').map(&mut number).collect();
     let mut found = Changes::default();
     let (mut old_done, mut new_done) = (0, 0);
     for (old_anchor, new_anchor) in anchors(&old, &new, numbers.len()) {
@@ -66,8 +58,8 @@ pub(super) fn token_changes<'text>(
     found.changes
 }
 
-/// Tokens that occur once on both sides and in the same order: where they stand tells more about what a change means
-/// than the shortest way does, and what is left between them is small.
+/// Lines that occur once on both sides, in the same order. They say more about what a change means than the shortest
+/// edit does, and little is left between them.
 fn anchors(old: &[usize], new: &[usize], distinct: usize) -> Vec<(usize, usize)> {
     let (old, new) = (single_places(old, distinct), single_places(new, distinct));
     let both = std::iter::zip(old, new).filter_map(|(old, new)| old.zip(new));
@@ -99,12 +91,12 @@ fn anchors(old: &[usize], new: &[usize], distinct: usize) -> Vec<(usize, usize)>
     anchors
 }
 
-/// Where each token stands, if it stands at one place only.
-fn single_places(tokens: &[usize], distinct: usize) -> Vec<Option<usize>> {
+/// The position of each line that occurs once.
+fn single_places(lines: &[usize], distinct: usize) -> Vec<Option<usize>> {
     let mut places = vec![None; distinct];
     let mut repeated = vec![false; distinct];
-    for (place, &token) in tokens.iter().enumerate() {
-        if let (Some(known), Some(repeated)) = (places.get_mut(token), repeated.get_mut(token)) {
+    for (place, &line) in lines.iter().enumerate() {
+        if let (Some(known), Some(repeated)) = (places.get_mut(line), repeated.get_mut(line)) {
             *known = if known.is_none() && !*repeated {
                 Some(place)
             } else {
@@ -122,14 +114,13 @@ struct Changes {
 }
 
 impl Changes {
-    /// Searches between two anchors.
     fn search(
         &mut self,
         old: &[usize],
         mut gone: Range<usize>,
         new: &[usize],
         mut come: Range<usize>,
-        deadline: Instant,
+        deadline: Deadline,
     ) {
         while !gone.is_empty() && !come.is_empty() && old.get(gone.start) == new.get(come.start) {
             gone.start += 1;
@@ -145,7 +136,7 @@ impl Changes {
         }
         let old = old.get(gone.clone()).unwrap_or_default();
         let new = new.get(come.clone()).unwrap_or_default();
-        for operation in capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(deadline)) {
+        for operation in capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline) {
             if operation.tag() != DiffTag::Equal {
                 let (old, new) = (operation.old_range(), operation.new_range());
                 self.push(
@@ -180,7 +171,7 @@ fn shared_prefix(old: &str, new: &str) -> usize {
     shared.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 
-/// How many bytes of whole lines two texts share at their end, `most` at most.
+/// How many bytes of whole lines two texts share at their end, up to `most`.
 fn shared_suffix(old: &str, new: &str, most: usize) -> usize {
     let tail = |text: &'_ str| text.len() - most..text.len();
     let starts_line = |text: &str, at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
@@ -198,7 +189,7 @@ fn shared_suffix(old: &str, new: &str, most: usize) -> usize {
     first_end.map_or(0, |end| shared - end - 1)
 }
 
-/// Texts are compared in blocks first, because comparing memory is much faster than comparing bytes one by one.
+/// Texts are compared in blocks first, which is much faster than byte by byte.
 const BLOCK: usize = 256;
 
 #[cfg(test)]
@@ -219,7 +210,7 @@ mod tests {
         let shared = "0123456789\n".repeat(100);
         let (old, new) = (format!("{shared}a\n{shared}"), format!("{shared}b\nc\n{shared}"));
         assert_eq!(
-            line_changes(&old, &new),
+            line_changes(&old, &new, None),
             [Change {
                 old: 100..101,
                 new: 100..102

@@ -121,7 +121,7 @@ impl Hunk {
                 } else {
                     HunkState::Edited
                 };
-                (state, edited.inside.is_empty(), edited.text.as_str())
+                (state, edited.inside.is_empty(), &*edited.text)
             }
         };
         Some(Self {
@@ -166,21 +166,6 @@ impl HunkKind {
 fn without_ending(text: &str) -> &str {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.strip_suffix('\r').unwrap_or(text)
-}
-
-/// All sides of one hunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HunkTexts<'draft> {
-    /// The file's.
-    pub base: &'draft str,
-    /// The agent's.
-    pub proposal: &'draft str,
-    /// What is in the draft now.
-    pub draft: &'draft str,
-    /// In a conflict, what the file held when agent and person started from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ancestor: Option<&'draft str>,
 }
 
 /// Why a hunk cannot be decided.

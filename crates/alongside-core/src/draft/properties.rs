@@ -99,11 +99,11 @@ fn with_lines(text: &str, start: usize, count: usize, new: &str) -> String {
 
 fn act(draft: &mut Draft, action: &Action) {
     let edit = |draft: &mut Draft, text: &str| {
-        draft.edit(text);
+        draft.edit(text, None);
         assert_eq!(draft.text(), text);
     };
     let rebase = |draft: &mut Draft, base: &str| {
-        let rebased = draft.rebase(base);
+        let rebased = draft.rebase(base, None);
         assert_eq!(&**draft.base(), base);
         assert_eq!(rebased.conflicts, draft.conflicts().count());
         assert_eq!(rebased.clean, rebased.conflicts == 0);
@@ -146,11 +146,15 @@ fn revert_own(draft: &mut Draft) {
 fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
     let (old, mine, other) = (lines(base), lines(ours), lines(theirs));
-    let mut changes: Vec<_> = line_changes(base, ours)
+    let mut changes: Vec<_> = line_changes(base, ours, None)
         .into_iter()
         .map(|change| (change, &mine))
         .collect();
-    changes.extend(line_changes(base, theirs).into_iter().map(|change| (change, &other)));
+    changes.extend(
+        line_changes(base, theirs, None)
+            .into_iter()
+            .map(|change| (change, &other)),
+    );
     changes.sort_by_key(|(change, _)| (change.old.start, change.old.end));
     let mut merged = String::new();
     let mut done: Option<(std::ops::Range<usize>, String)> = None;
@@ -175,7 +179,7 @@ proptest! {
 
     #[test]
     fn all_accepted_is_the_proposal_and_all_rejected_is_the_base(base in text(), proposal in text()) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         check(&draft);
         prop_assert_eq!(draft.text(), &*proposal);
         draft.set_all(HunkDecision::Rejected);
@@ -191,7 +195,7 @@ proptest! {
         proposal in text(),
         choices in prop::collection::vec((any::<bool>(), any::<u16>()), 12),
     ) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         let mut other = draft.clone();
         let choice = |accepted: bool| if accepted { HunkDecision::Accepted } else { HunkDecision::Rejected };
         let mut decisions: Vec<_> = draft.hunks().zip(choices).map(|(hunk, (accepted, rank))| (hunk.id, accepted, rank)).collect();
@@ -213,9 +217,9 @@ proptest! {
 
     #[test]
     fn an_edited_draft_is_what_was_typed(base in text(), proposal in text(), first in text(), second in text()) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         for text in [&first, &second, &base, &proposal] {
-            draft.edit(text);
+            draft.edit(text, None);
             prop_assert_eq!(&draft.text(), text);
             check(&draft);
         }
@@ -228,7 +232,7 @@ proptest! {
         proposal in text(),
         actions in prop::collection::vec(edit(), 0..5),
     ) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         let original = draft.clone();
         for action in &actions {
             act(&mut draft, action);
@@ -249,7 +253,7 @@ proptest! {
         proposal in text(),
         actions in prop::collection::vec(action(), 0..5),
     ) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         for action in &actions {
             act(&mut draft, action);
             check(&draft);
@@ -264,9 +268,9 @@ proptest! {
 
     #[test]
     fn a_rejected_draft_follows_the_file(base in text(), proposal in text(), disk in text()) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         draft.set_all(HunkDecision::Rejected);
-        prop_assert!(draft.rebase(&*disk).clean);
+        prop_assert!(draft.rebase(&*disk, None).clean);
         prop_assert_eq!(draft.text(), disk);
         check(&draft);
     }
@@ -279,8 +283,8 @@ proptest! {
     ) {
         let proposal = with_lines(&base, first.0, first.1, &first.2);
         let disk = with_lines(&base, second.0, second.1, &second.2);
-        let mut draft = Draft::new(&*base, &*proposal);
-        let rebased = draft.rebase(&*disk);
+        let mut draft = Draft::new(&*base, &*proposal, None);
+        let rebased = draft.rebase(&*disk, None);
         check(&draft);
         match merge(&base, &proposal, &disk) {
             Some(merged) => {
@@ -308,12 +312,12 @@ proptest! {
         actions in prop::collection::vec(edit(), 0..3),
         disk in text(),
     ) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         for action in &actions {
             act(&mut draft, action);
         }
         let former = draft.text();
-        draft.rebase(&*disk);
+        draft.rebase(&*disk, None);
         for conflict in draft.conflicts() {
             let texts = draft.hunk_texts(conflict.id).unwrap();
             prop_assert!(former.contains(texts.draft));
@@ -322,7 +326,7 @@ proptest! {
         }
         // A file that did not change changes nothing.
         let again = draft.clone();
-        draft.rebase(&*disk);
+        draft.rebase(&*disk, None);
         prop_assert_eq!(draft, again);
     }
 
@@ -334,7 +338,7 @@ proptest! {
         place in any::<prop::sample::Index>(),
         digit in 0_u8..10,
     ) {
-        let mut draft = Draft::new(&*base, &*proposal);
+        let mut draft = Draft::new(&*base, &*proposal, None);
         for action in &actions {
             act(&mut draft, action);
         }
@@ -344,24 +348,10 @@ proptest! {
         stored[at] = b'0' + digit;
         if let Ok(mut tampered) = restore(&String::from_utf8_lossy(&stored)) {
             check(&tampered);
-            tampered.edit("x\n");
+            tampered.edit("x\n", None);
             check(&tampered);
-            tampered.rebase("y\n");
+            tampered.rebase("y\n", None);
             check(&tampered);
-        }
-    }
-
-    #[test]
-    fn word_changes_hold_both_texts(base in text(), proposal in text(), typed in text()) {
-        let mut draft = Draft::new(&*base, &*proposal);
-        draft.edit(&typed);
-        for hunk in draft.hunks() {
-            let changes = draft.word_changes(hunk.id).unwrap();
-            let without = |kind| changes.iter().filter(|change| change.kind != kind).map(|change| change.text).collect::<String>();
-            let texts = draft.hunk_texts(hunk.id).unwrap();
-            let new = if hunk.state == HunkState::Edited { texts.draft } else { texts.proposal };
-            prop_assert_eq!(without(WordChangeKind::Added), texts.base);
-            prop_assert_eq!(without(WordChangeKind::Removed), new);
         }
     }
 }

@@ -1,46 +1,44 @@
 //! The file changes on disk while its review is open.
 //!
-//! This is a merge of three texts, with the old base as their common ancestor. Where only the file changed, the new base
-//! is taken; where only agent or person changed something, that stays. Where both did, or where no unchanged line keeps
-//! the two changes apart, nobody can know what is meant, and the hunk becomes a conflict.
+//! A three-way merge with the old base as the common ancestor. Where only the file changed, the new base wins; where
+//! only the agent or the user changed something, that stays. Where both did, or where no unchanged line separates the
+//! two changes, the hunk becomes a conflict.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Draft;
 use super::compare::{Change, line_changes};
 use super::edit::name_of;
 use super::lines::{Text, count_lines};
 use super::regions::{Cutter, Proximity, regions};
 use super::segment::{Builder, Edited, Originals, Proposed, Segment, Sides};
+use super::{Deadline, Draft};
 
-/// How a change of the file went into a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rebased {
-    /// Whether nobody has to be asked.
+    /// No conflicts.
     pub clean: bool,
     /// How many hunks of the draft are conflicts now.
     pub conflicts: usize,
 }
 
 impl Draft {
-    /// The file holds `new_base` now. Its changes go into the draft; what agent and person changed stays.
+    /// Carries the draft over to `new_base`, the file's new text.
     ///
-    /// A hunk whose change is in the file already disappears, and so does an edit that is. A rejected hunk stays
-    /// rejected and takes the file's new text: that is what rejecting it means. All else that meets a change of the
-    /// file becomes a conflict, which holds what the draft held before.
-    pub fn rebase(&mut self, new_base: impl Into<Arc<str>>) -> Rebased {
+    /// A hunk or an edit that is already in the file disappears. A rejected hunk stays rejected and takes the file's new
+    /// text. Anything else that overlaps a change of the file becomes a conflict, which keeps the draft's text.
+    pub fn rebase(&mut self, new_base: impl Into<Arc<str>>, deadline: Deadline) -> Rebased {
         let new_base = new_base.into();
-        let changes = self.changes_to(&new_base);
+        let changes = self.changes_to(&new_base, deadline);
         let regions = regions(
             &self.segments,
             |segment| segment.sides().base.len(),
             changes,
             Proximity::Touching,
         );
-        let mut cutter = Cutter::new(std::mem::take(&mut self.segments));
+        let mut cutter = Cutter::new(self.take_segments());
         let mut merge = Merge {
             old: &self.originals,
             new_base: Text::new(new_base),
@@ -70,7 +68,7 @@ impl Draft {
                 segment => builder.push(segment),
             }
         }
-        self.segments = builder.finish();
+        self.segments = builder.finish().into();
         let conflicts = self.conflicts().count();
         Rebased {
             clean: conflicts == 0,
@@ -78,9 +76,9 @@ impl Draft {
         }
     }
 
-    /// The way from the base to a new one. Where the draft knows the way, it is not searched again: among repeated lines
-    /// a search may find the same change at another place, and it would be made twice.
-    fn changes_to(&self, new_base: &Arc<str>) -> Vec<Change> {
+    /// The changes from the base to a new one. If the new base equals the proposal or the draft, the hunks already say
+    /// what changed; a diff might place the same change at another of several equal lines and apply it twice.
+    fn changes_to(&self, new_base: &Arc<str>, deadline: Deadline) -> Vec<Change> {
         if new_base == self.proposal() {
             let hunks = self.segments.iter().flat_map(Segment::proposed);
             return hunks
@@ -102,11 +100,11 @@ impl Draft {
             });
             return changes.collect();
         }
-        line_changes(self.base(), new_base)
+        line_changes(self.base(), new_base, deadline)
     }
 }
 
-/// A merge on its way from top to bottom.
+/// A merge in progress, from top to bottom.
 struct Merge<'draft> {
     old: &'draft Originals,
     new_base: Text,
@@ -119,7 +117,6 @@ struct Merge<'draft> {
 }
 
 impl Merge<'_> {
-    /// The file did not change here.
     fn carry_over(&mut self, mut segment: Segment) {
         let old = segment.sides().clone();
         let (base, proposal) = (self.at, self.proposal_lines);
@@ -143,7 +140,7 @@ impl Merge<'_> {
         self.segments.push(segment);
     }
 
-    /// The file changed here, up to the line `end` of the new base.
+    /// Merges a change of the file that ends before line `end` of the new base.
     fn meet(&mut self, concerned: &[Segment], end: usize) {
         let base = self.at..end;
         self.at = end;
@@ -161,9 +158,9 @@ impl Merge<'_> {
             rejected_only,
             rejected_partly,
         } = Overlap::of(concerned, self.old);
-        let ancestor = (theirs != ancestor).then_some(ancestor);
+        let ancestor: Option<Arc<str>> = (theirs != ancestor).then(|| ancestor.into());
         if !proposed || proposal == theirs {
-            // The agent has nothing to say here, or nothing any more.
+            // The agent proposes nothing here, or its change is already in the file.
             let sides = self.sides(base, &theirs);
             let settled = proposed && !rejected_partly;
             self.segments.push(if draft == theirs || rejected_only {
@@ -173,7 +170,7 @@ impl Merge<'_> {
                     id,
                     sides,
                     inside: Vec::new(),
-                    text: draft,
+                    text: draft.into(),
                     ancestor: ancestor.filter(|_| !settled),
                 })
             });
@@ -188,13 +185,13 @@ impl Merge<'_> {
                 id,
                 sides: sides.clone(),
                 inside: vec![Proposed { id, sides }],
-                text: draft,
+                text: draft.into(),
                 ancestor,
             })
         });
     }
 
-    /// The sides of a part where the agent's text is `proposal` from now on.
+    /// Appends `proposal` to the new proposal and returns both sides.
     fn sides(&mut self, base: std::ops::Range<usize>, proposal: &str) -> Sides {
         let start = self.proposal_lines;
         self.proposal.push_str(proposal);
@@ -206,10 +203,10 @@ impl Merge<'_> {
     }
 }
 
-/// What the draft has where the file changed.
+/// The segments that a change of the file overlaps.
 #[derive(Default)]
 struct Overlap {
-    /// What the file held when agent and person started from it.
+    /// The file's text before it changed.
     ancestor: String,
     proposal: String,
     draft: String,
@@ -224,7 +221,7 @@ impl Overlap {
         let is_rejected = |segment: &&Segment| matches!(segment, Segment::Proposed { accepted: false, .. });
         let hunks = segments.iter().filter(|segment| !segment.is_common()).count();
         let rejected = segments.iter().filter(is_rejected).count();
-        let mut meeting = Self {
+        let mut overlap = Self {
             proposed: segments.iter().any(|segment| !segment.proposed().is_empty()),
             rejected_only: rejected == hunks,
             rejected_partly: rejected > 0,
@@ -239,10 +236,10 @@ impl Overlap {
                 }) => ancestor,
                 _ => originals.base.slice(&sides.base),
             };
-            meeting.ancestor.push_str(ancestor);
-            meeting.proposal.push_str(originals.proposal.slice(&sides.proposal));
-            meeting.draft.push_str(segment.text(originals));
+            overlap.ancestor.push_str(ancestor);
+            overlap.proposal.push_str(originals.proposal.slice(&sides.proposal));
+            overlap.draft.push_str(segment.text(originals));
         }
-        meeting
+        overlap
     }
 }

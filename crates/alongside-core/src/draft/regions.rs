@@ -51,7 +51,7 @@ pub(super) fn regions(
     segments: &[Segment],
     lines: fn(&Segment) -> usize,
     changes: Vec<Change>,
-    reach: Proximity,
+    proximity: Proximity,
 ) -> Vec<Region> {
     let mut starts = vec![0];
     let mut total = 0;
@@ -62,7 +62,7 @@ pub(super) fn regions(
     let layout = Layout { segments, starts };
     let mut regions: Vec<Region> = Vec::new();
     for change in changes {
-        let (start, end) = layout.cuts(&change.old, reach);
+        let (start, end) = layout.cuts(&change.old, proximity);
         match regions.last_mut() {
             Some(last) if start < last.end => {
                 last.start = last.start.min(start);
@@ -132,18 +132,18 @@ impl Layout<'_> {
         }
     }
 
-    fn cuts(&self, lines: &Range<usize>, reach: Proximity) -> (LineBoundary, LineBoundary) {
+    fn cuts(&self, lines: &Range<usize>, proximity: Proximity) -> (LineBoundary, LineBoundary) {
         let touching = self.touching(lines);
         if lines.is_empty() {
             let mut hunks = touching.clone().filter(|&segment| self.is_hunk(segment));
             let first = hunks.next();
             let last = hunks.next_back().or(first);
-            return match (first.zip(last), reach) {
+            return match (first.zip(last), proximity) {
                 (Some((first, last)), Proximity::Touching) => {
                     (LineBoundary::before(first), LineBoundary::before(last + 1))
                 }
                 (Some((first, _)), Proximity::Inside) => {
-                    // Who types where a hunk put nothing most likely means that hunk.
+                    // Text typed where a hunk removed lines most likely belongs to that hunk.
                     let mut empty = touching.filter(|&segment| self.is_hunk(segment) && self.is_empty(segment));
                     let hunk = empty.next().unwrap_or(first);
                     (LineBoundary::before(hunk), LineBoundary::before(hunk + 1))
@@ -169,7 +169,7 @@ impl Layout<'_> {
         } else {
             self.cut(last, lines.end)
         };
-        if reach == Proximity::Touching {
+        if proximity == Proximity::Touching {
             for hunk in touching.filter(|&segment| self.is_hunk(segment)) {
                 start = start.min(LineBoundary::before(hunk));
                 end = end.max(LineBoundary::before(hunk + 1));

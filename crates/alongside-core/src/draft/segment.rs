@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub(super) struct Originals {
     pub(super) proposal: Text,
 }
 
-/// Lines of the base and the lines of the proposal that stand in their place.
+/// Lines of the base and the lines of the proposal that replace them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Sides {
@@ -61,7 +62,7 @@ impl Sides {
     }
 }
 
-/// A place where the agent's text differs from the file.
+/// A hunk of the agent's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Proposed {
@@ -69,21 +70,21 @@ pub(super) struct Proposed {
     pub(super) sides: Sides,
 }
 
-/// A stretch that holds a text of its own: the person's, or what was in the draft when the file changed under it.
+/// A region with its own text: the user's, or what the draft held when the file changed under it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Edited {
     pub(super) id: HunkId,
     pub(super) sides: Sides,
-    /// The agent's hunks that went into it and come back when the text is dropped; base and proposal agree between
-    /// them. None, if the agent proposed nothing here.
+    /// The agent's hunks in this region, restored when the text is dropped; base and proposal agree between them. Empty
+    /// if the agent proposed nothing here.
     pub(super) inside: Vec<Proposed>,
-    pub(super) text: String,
-    /// What the base was before the file changed at the same place; set as long as nobody has decided.
-    pub(super) ancestor: Option<String>,
+    pub(super) text: Arc<str>,
+    /// The base before the file changed at the same place; set while the conflict is unresolved.
+    pub(super) ancestor: Option<Arc<str>>,
 }
 
-/// One part of a draft. All parts together cover base and proposal without gaps.
+/// One part of a draft. The segments cover base and proposal without gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Segment {
@@ -203,14 +204,13 @@ impl Builder {
         self.push(Segment::Common(done.up_to(&sides.end())));
     }
 
-    /// A segment after the person's choice about it.
-    pub(super) fn push_decided(&mut self, segment: Segment, choice: HunkDecision, originals: &Originals) {
-        match (segment, choice) {
+    pub(super) fn push_decided(&mut self, segment: Segment, decision: HunkDecision, originals: &Originals) {
+        match (segment, decision) {
             (Segment::Proposed { hunk, .. }, HunkDecision::Accepted | HunkDecision::Rejected) => {
                 self.push(Segment::Proposed {
                     hunk,
-                    accepted: choice == HunkDecision::Accepted,
-                })
+                    accepted: decision == HunkDecision::Accepted,
+                });
             }
             (Segment::Edited(edited), HunkDecision::Accepted) if !edited.inside.is_empty() => {
                 self.push_settled(&edited.sides, edited.inside, std::iter::repeat(true));
@@ -247,7 +247,7 @@ fn settle(edited: &Edited, originals: &Originals) -> Option<Vec<bool>> {
     /// Repeated lines can match in several ways; more ways than this are not followed up.
     const MAX_WAYS: usize = 16;
 
-    let (text, inside) = (edited.text.as_str(), &edited.inside);
+    let (text, inside) = (&*edited.text, &edited.inside);
     if text == originals.proposal.slice(&edited.sides.proposal) {
         return Some(vec![true; inside.len()]);
     }
@@ -304,7 +304,7 @@ fn trim(edited: &mut Edited, originals: &Originals) -> (Sides, Sides) {
     let (lines, bytes) = shared.fold((0, 0), |(lines, bytes), (old, _)| (lines + 1, bytes + old.len()));
     let (before, rest) = edited.sides.split(lines);
     edited.sides = rest;
-    edited.text.drain(..bytes);
+    edited.text = edited.text.get(bytes..).unwrap_or_default().into();
 
     let last_hunk = edited.inside.last().map(|hunk| hunk.sides.base.end);
     let tail = last_hunk.unwrap_or(edited.sides.base.start)..edited.sides.base.end;
@@ -318,6 +318,7 @@ fn trim(edited: &mut Edited, originals: &Originals) -> (Sides, Sides) {
     };
     edited.sides.base.end = after.base.start;
     edited.sides.proposal.end = after.proposal.start;
-    edited.text.truncate(edited.text.len() - bytes);
+    let kept = edited.text.len() - bytes;
+    edited.text = edited.text.get(..kept).unwrap_or_default().into();
     (before, after)
 }

@@ -15,7 +15,7 @@ use super::segment::{Edited, Originals, Proposed, Segment, Sides};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DraftOutline {
-    segments: Vec<Segment>,
+    segments: Arc<Vec<Segment>>,
     next_id: u32,
 }
 

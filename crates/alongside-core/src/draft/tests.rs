@@ -2,8 +2,38 @@
 
 use super::*;
 
+/// All sides of one hunk.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HunkTexts<'draft> {
+    pub(super) base: &'draft str,
+    pub(super) proposal: &'draft str,
+    pub(super) draft: &'draft str,
+    pub(super) ancestor: Option<&'draft str>,
+}
+
+impl Draft {
+    pub(super) fn hunk_texts(&self, id: HunkId) -> Result<HunkTexts<'_>, HunkError> {
+        let segment = &self.segments[self.position(id)?];
+        Ok(HunkTexts {
+            base: self.originals.base.slice(&segment.sides().base),
+            proposal: self.originals.proposal.slice(&segment.sides().proposal),
+            draft: segment.text(&self.originals),
+            ancestor: match segment {
+                Segment::Edited(edited) => edited.ancestor.as_deref(),
+                Segment::Common(_) | Segment::Proposed { .. } => None,
+            },
+        })
+    }
+
+    pub(super) fn set_all(&mut self, decision: HunkDecision) {
+        for hunk in self.hunks().collect::<Vec<_>>() {
+            self.set_hunk(hunk.id, decision).unwrap();
+        }
+    }
+}
+
 fn draft(base: &str, proposal: &str) -> Draft {
-    Draft::new(base, proposal)
+    Draft::new(base, proposal, None)
 }
 
 fn states(draft: &Draft) -> Vec<(u32, HunkState)> {
@@ -22,13 +52,12 @@ fn every_hunk_starts_out_accepted() {
     let draft = draft(BASE, PROPOSAL);
     assert_eq!(states(&draft), [(0, HunkState::Accepted), (1, HunkState::Accepted)]);
     assert_eq!(draft.text(), PROPOSAL);
-    assert!(!draft.is_edited());
 }
 
 #[test]
 fn a_hunk_says_where_it_is_in_all_three_texts() {
     let mut draft = draft("a\nb\nc\n", "x\ny\na\nc\n");
-    draft.edit("x\na\nc\n");
+    draft.edit("x\na\nc\n", None);
     let hunks: Vec<Hunk> = draft.hunks().collect();
     let range = |start, count| LineRange { start, count };
     assert_eq!(
@@ -54,18 +83,18 @@ fn a_hunk_says_where_it_is_in_all_three_texts() {
 #[test]
 fn an_edit_inside_a_hunk_makes_it_edited_and_typing_a_side_settles_it_again() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.edit("a\nmine\nc\nd\nE\nf\n");
+    draft.edit("a\nmine\nc\nd\nE\nf\n", None);
     assert_eq!(states(&draft), [(0, HunkState::Edited), (1, HunkState::Accepted)]);
-    draft.edit(BASE);
+    draft.edit(BASE, None);
     assert_eq!(states(&draft), [(0, HunkState::Rejected), (1, HunkState::Rejected)]);
-    draft.edit(PROPOSAL);
+    draft.edit(PROPOSAL, None);
     assert_eq!(states(&draft), [(0, HunkState::Accepted), (1, HunkState::Accepted)]);
 }
 
 #[test]
 fn deciding_an_edited_hunk_drops_the_edit_unless_it_is_kept() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.edit("a\nmine\nc\nd\nE\nf\n");
+    draft.edit("a\nmine\nc\nd\nE\nf\n", None);
     draft.set_hunk(HunkId(0), HunkDecision::Kept).unwrap();
     assert_eq!(draft.text(), "a\nmine\nc\nd\nE\nf\n");
     draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
@@ -75,7 +104,7 @@ fn deciding_an_edited_hunk_drops_the_edit_unless_it_is_kept() {
 #[test]
 fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.edit("a\nB\nc\nd and more\nE\nf\nlast\n");
+    draft.edit("a\nB\nc\nd and more\nE\nf\nlast\n", None);
     let own: Vec<HunkId> = draft.hunks().filter(|hunk| hunk.yours).map(|hunk| hunk.id).collect();
     assert_eq!(own, [HunkId(2), HunkId(3)]);
     draft.set_all(HunkDecision::Accepted);
@@ -87,7 +116,7 @@ fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
         draft,
         Draft {
             next_id: 4,
-            ..Draft::new(BASE, PROPOSAL)
+            ..Draft::new(BASE, PROPOSAL, None)
         }
     );
 }
@@ -97,7 +126,7 @@ fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
     let former = draft.clone();
-    draft.edit("all\nnew\n");
+    draft.edit("all\nnew\n", None);
     assert_eq!(states(&draft), [(0, HunkState::Edited)]);
     assert_eq!(
         draft.set_hunk(HunkId(1), HunkDecision::Accepted),
@@ -106,17 +135,17 @@ fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
             into: HunkId(0)
         })
     );
-    draft.edit(&former.text());
+    draft.edit(&former.text(), None);
     assert_eq!(draft, former);
-    draft.edit("all\nnew\n");
+    draft.edit("all\nnew\n", None);
     draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
-    assert_eq!(draft, Draft::new(BASE, PROPOSAL));
+    assert_eq!(draft, Draft::new(BASE, PROPOSAL, None));
 }
 
 #[test]
 fn nothing_ever_comes_behind_a_line_without_its_end() {
     let mut draft = draft("a\nb\n", "a\n");
-    draft.edit("a");
+    draft.edit("a", None);
     draft.set_all(HunkDecision::Rejected);
     assert_eq!(draft.text(), "a\nb\n");
 }
@@ -138,22 +167,22 @@ fn an_unknown_hunk_is_an_error() {
         draft(BASE, PROPOSAL).set_hunk(HunkId(7), HunkDecision::Accepted),
         Err(unknown)
     );
-    assert_eq!(draft(BASE, PROPOSAL).word_changes(HunkId(7)), Err(unknown));
+    assert_eq!(draft(BASE, PROPOSAL).hunk_texts(HunkId(7)), Err(unknown));
 }
 
 #[test]
 fn one_of_several_equal_lines_that_both_removed_is_removed_once() {
     let mut draft = draft("a\n\n\n", "c\na\n\n");
-    assert!(draft.rebase("a\n\n").clean);
+    assert!(draft.rebase("a\n\n", None).clean);
     assert_eq!(draft.text(), "c\na\n\n");
 }
 
 #[test]
 fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.edit("a\nmine\nc\nd\nE\nf\n");
+    draft.edit("a\nmine\nc\nd\nE\nf\n", None);
     draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
-    let rebased = draft.rebase("new\na\nb\nc\nd\ne\nf\n");
+    let rebased = draft.rebase("new\na\nb\nc\nd\ne\nf\n", None);
     assert_eq!(
         rebased,
         Rebased {
@@ -171,7 +200,7 @@ fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
 fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides() {
     let conflict = || {
         let mut draft = draft(BASE, PROPOSAL);
-        let rebased = draft.rebase("a\ntheirs\nc\nd\ne\nf\n");
+        let rebased = draft.rebase("a\ntheirs\nc\nd\ne\nf\n", None);
         assert!(!rebased.clean && rebased.conflicts == 1);
         draft
     };
@@ -196,7 +225,7 @@ fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides()
         assert_eq!((states(&draft)[0].1, draft.text().as_str()), (state, text));
         assert_eq!(draft.conflicts().count(), 0);
     }
-    draft.edit("a\nB and theirs\nc\nd\nE\nf\n");
+    draft.edit("a\nB and theirs\nc\nd\nE\nf\n", None);
     assert_eq!(states(&draft)[0], (0, HunkState::Edited));
 }
 
@@ -204,17 +233,17 @@ fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides()
 fn a_conflict_ends_when_the_file_goes_back() {
     let mut draft = draft(BASE, PROPOSAL);
     let former = draft.clone();
-    assert!(!draft.rebase("a\ntheirs\nc\nd\ne\nf\n").clean);
-    assert!(!draft.rebase("a\ntheirs again\nc\nd\ne\nf\n").clean);
-    assert!(draft.rebase(BASE).clean);
+    assert!(!draft.rebase("a\ntheirs\nc\nd\ne\nf\n", None).clean);
+    assert!(!draft.rebase("a\ntheirs again\nc\nd\ne\nf\n", None).clean);
+    assert!(draft.rebase(BASE, None).clean);
     assert_eq!(draft, former);
 }
 
 #[test]
 fn your_own_edit_conflicts_with_the_file_and_can_be_kept() {
     let mut draft = draft("a\nb\nc\n", "a\nb\nc\n");
-    draft.edit("a\nmine\nc\n");
-    assert_eq!(draft.rebase("a\ntheirs\nc\n").conflicts, 1);
+    draft.edit("a\nmine\nc\n", None);
+    assert_eq!(draft.rebase("a\ntheirs\nc\n", None).conflicts, 1);
     let own = draft.conflicts().next().unwrap().id;
     let mut other = draft.clone();
     draft.set_hunk(own, HunkDecision::Accepted).unwrap();
@@ -226,17 +255,17 @@ fn your_own_edit_conflicts_with_the_file_and_can_be_kept() {
 #[test]
 fn a_hunk_that_is_in_the_file_already_disappears() {
     let mut draft = draft(BASE, PROPOSAL);
-    assert!(draft.rebase("a\nB\nc\nd\ne\nf\n").clean);
+    assert!(draft.rebase("a\nB\nc\nd\ne\nf\n", None).clean);
     assert_eq!(states(&draft), [(1, HunkState::Accepted)]);
-    assert!(draft.rebase(PROPOSAL).clean);
+    assert!(draft.rebase(PROPOSAL, None).clean);
     assert_eq!(draft.hunks().count(), 0);
 }
 
 #[test]
 fn an_edit_of_a_hunk_stays_when_the_file_takes_the_hunk() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.edit("a\nB and mine\nc\nd\nE\nf\n");
-    assert!(draft.rebase(PROPOSAL).clean);
+    draft.edit("a\nB and mine\nc\nd\nE\nf\n", None);
+    assert!(draft.rebase(PROPOSAL, None).clean);
     assert_eq!(draft.text(), "a\nB and mine\nc\nd\nE\nf\n");
     assert!(draft.hunks().all(|hunk| hunk.yours));
 }
@@ -245,7 +274,7 @@ fn an_edit_of_a_hunk_stays_when_the_file_takes_the_hunk() {
 fn a_rejected_hunk_stays_rejected_whatever_the_file_becomes() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.set_all(HunkDecision::Rejected);
-    assert!(draft.rebase("a\ntheirs\nc\nd\ne\nf\n").clean);
+    assert!(draft.rebase("a\ntheirs\nc\nd\ne\nf\n", None).clean);
     assert_eq!(draft.text(), "a\ntheirs\nc\nd\ne\nf\n");
     draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
     assert_eq!(draft.text(), "a\nB\nc\nd\ne\nf\n");
@@ -264,14 +293,14 @@ pub(super) fn restore(stored: &str) -> Result<Draft, String> {
 #[test]
 fn a_stored_draft_that_does_not_hang_together_is_refused() {
     let mut draft = draft(BASE, PROPOSAL);
-    draft.edit("a\nmine\nc\nd\nE\nf\nlast\n");
+    draft.edit("a\nmine\nc\nd\nE\nf\nlast\n", None);
     let stored = store(&draft);
     assert_eq!(restore(&stored).unwrap(), draft);
     for (what, instead, why) in [
         (r#""end":1"#, r#""end":2"#, "common"),
         (r#""end":1"#, r#""end":99999"#, "cover"),
         (r#"["a\nb"#, r#"["x\nb"#, "common"),
-        (r#""text":"mine\n""#, r#""text":"mine""#, "without its end"),
+        (r#""text":"mine\n""#, r#""text":"mine""#, "unterminated"),
         (r#""nextId":3"#, r#""nextId":1"#, "number"),
         (r#""nextId":3"#, r#""nextId":4294967295"#, "number"),
         (r#""segments""#, r#""parts""#, "parts"),

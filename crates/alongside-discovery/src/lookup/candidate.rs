@@ -1,4 +1,4 @@
-//! One discovery file that an agent considers, and what becomes of it.
+//! One discovery file that an agent considers, and what the agent does with it.
 
 use std::fmt;
 use std::fs;
@@ -11,84 +11,77 @@ use super::workspace::{Validator, WorkspaceMatch};
 use crate::document::{self, Document, WorkspacePath};
 use crate::process::{Alive, Processes};
 
-/// A discovery file in an agent's eyes.
+/// A discovery file as an agent sees it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
     pub path: PathBuf,
-    /// How the agent came upon it.
+    /// How the agent found it.
     pub source: Source,
-    /// Its owner's user id, where there are such ids.
+    /// The owner's user ID, where the platform has one.
     pub owner: Option<u32>,
-    /// Whether it belongs to the agent's user.
     pub owner_is_us: bool,
-    /// Its permissions, such as `0o600`. Neither agent looks at them, but others could.
+    /// Its permissions, such as `0o600`. Neither agent checks them, but other users could read an open file.
     pub mode: Option<u32>,
-    /// When it was last written, which is what Qwen Code sorts by.
+    /// The mtime, which Qwen Code sorts by.
     pub modified: Option<SystemTime>,
-    /// The process id in its name or its `ppid`.
+    /// The PID in its name, or its `ppid`.
     pub pid: Option<u64>,
-    /// Whether that process is alive.
     pub alive: Option<Alive>,
-    /// What is in it; `None` if it cannot be read or is no JSON.
+    /// Its content; `None` if it is unreadable or not JSON.
     pub fields: Option<Fields>,
-    /// How its workspace and the working directory are related.
+    /// How its workspace relates to the working directory.
     pub workspace: Option<WorkspaceMatch>,
-    /// What becomes of it.
     pub verdict: CandidateStatus,
     #[serde(skip)]
     pub(super) document: Option<Document>,
 }
 
-/// The fields of a discovery file that may be shown.
+/// The fields of a discovery file that are safe to show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fields {
-    /// The port, as it is written there.
+    /// The port, as written.
     pub port: Option<String>,
-    /// The list of folders.
     pub workspace_path: Option<String>,
-    /// Whether there is a token.
     pub has_token: bool,
-    /// The editor's name.
     pub name: Option<String>,
-    /// The editor's name for people.
     pub display_name: Option<String>,
-    /// Whether it names a program to start instead.
+    /// Whether it has a command to start instead of a port.
     pub has_stdio: bool,
-    /// The program that wrote it, if it says so as ours do.
+    /// The program that wrote it, if it has a `companion` key like ours.
     pub companion: Option<String>,
 }
 
-/// How an agent came upon a file.
+/// How an agent found a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
-    /// Its directory was listed.
+    /// By listing the directory.
     Listing,
-    /// The port variable names it.
+    /// By the port in the port variable.
     PortVariable,
-    /// It has the old name with the editor's process id.
+    /// By the legacy name with the editor's PID.
     LegacyPid,
-    /// It has the old name with the port of the variable.
+    /// By the legacy name with the port from the port variable.
     LegacyPort,
 }
 
-/// What becomes of a file.
+/// What an agent does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CandidateStatus {
-    /// The agent goes by it.
+    /// The agent uses it.
     Chosen,
-    /// The agent goes by it only to say that the directory does not match.
+    /// The agent uses it only to report that the directory does not match.
     ChosenDespiteMismatch,
-    /// It would do, but another was preferred, and it is not tried even if that one does not answer.
+    /// Valid, but another was preferred; it is not tried even if that one does not respond.
     LostTie,
-    /// It is tried if the ones before it do not respond.
+    /// Tried if the ones before it do not respond.
     TriedLater,
-    /// It is another user's.
+    /// Owned by another user.
     Foreign,
-    /// It cannot be read, or there is no JSON object in it.
+    /// Unreadable, or not a JSON object.
     Unreadable,
     /// Its workspace does not contain the working directory.
     Outside,
@@ -96,23 +89,21 @@ pub enum CandidateStatus {
     WithoutWorkspace,
     /// Its `workspacePath` is empty.
     WithoutFolder,
-    /// The agent deletes it, since its `ppid` is dead.
+    /// The agent deletes it because its `ppid` is dead.
     DeletedParentGone,
-    /// The agent deletes it, since its `ppid` belongs to another user.
+    /// The agent deletes it because its `ppid` belongs to another user.
     DeletedParentForeign,
-    /// The agent deletes it, since it has no `ppid` and its whole `workspacePath` is not an existing path.
+    /// The agent deletes it because it has no `ppid` and its whole `workspacePath` is not an existing path.
     DeletedWorkspaceGone,
-    /// The agent's own code fails over it, and the whole search with it.
+    /// The agent's own code throws on it, which aborts the whole lookup.
     Fails,
 }
 
 impl CandidateStatus {
-    /// Whether the agent deletes the file.
     pub fn is_deletion(self) -> bool {
         self.deletion_reason().is_some()
     }
 
-    /// Why the agent deletes the file, if it does.
     pub fn deletion_reason(self) -> Option<&'static str> {
         match self {
             Self::DeletedParentGone => Some("its `ppid` is not a running process"),
@@ -147,8 +138,8 @@ impl fmt::Display for CandidateStatus {
 }
 
 impl Candidate {
-    /// Looks at a file; `None` if there is none.
-    pub(super) fn look(
+    /// Inspects a file; `None` if it does not exist.
+    pub(super) fn inspect(
         path: PathBuf,
         source: Source,
         pid_in_name: Option<u64>,
@@ -190,12 +181,11 @@ impl Candidate {
         })
     }
 
-    /// Whether its workspace contains the working directory.
     pub(super) fn contains(&self) -> bool {
         self.workspace == Some(WorkspaceMatch::Contains)
     }
 
-    /// What Qwen Code's cleaning would do with it: any error of `kill`, that of permission too, counts as dead.
+    /// What Qwen Code's cleanup would do with it: any error from `kill`, even a permission error, counts as dead.
     pub(super) fn deletion(&self, working_directory: &Path) -> Option<CandidateStatus> {
         let document = self.document.as_ref()?;
         if document.parent().is_some() {

@@ -1,7 +1,7 @@
-//! Why an agent does not connect: one variant for each rule that stops it.
+//! Why an agent does not connect: one variant per rule that stops it.
 //!
-//! Each says what stops the agent ([`Display`](std::fmt::Display)), what to do about it ([`LookupFailure::hint`]), and what the
-//! agent itself shows ([`LookupFailure::shown`]), which is often the same sentence for quite different reasons.
+//! Each has the reason ([`Display`](std::fmt::Display)), the next step ([`LookupFailure::hint`]), and the agent's own
+//! message ([`LookupFailure::agent_message`]), which is often the same for different reasons.
 
 use std::path::{Path, PathBuf};
 
@@ -18,32 +18,23 @@ use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
 #[serde(tag = "rule", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum LookupFailure {
-    /// There is no file to go by.
     #[error("{} found no discovery file in {}", name(*agent), directory.display())]
-    NoDiscoveryFile {
-        agent: AgentKind,
-        /// Where it looks.
-        directory: PathBuf,
-    },
-    /// The file is another user's.
+    NoDiscoveryFile { agent: AgentKind, directory: PathBuf },
     #[error("{} ignores {} because another user owns it", name(*agent), path.display())]
     ForeignFile { agent: AgentKind, path: PathBuf },
-    /// The file is not what it should be.
     #[error("{} ignores {} because it is unreadable or not a JSON object", name(*agent), path.display())]
     UnreadableFile { agent: AgentKind, path: PathBuf },
-    /// The file does not say which editor it is from, and the terminal does not either.
     #[error(
         "{} does not recognize this terminal, and {} has no `ideInfo` to identify the editor",
         name(*agent), path.display()
     )]
     NoIdentity { agent: AgentKind, path: PathBuf },
-    /// The agent's own code fails over a file.
     #[error(
         "the search by {} aborts at {}: its `workspacePath` is not a string or cannot be resolved",
         name(*agent), path.display()
     )]
     SearchFails { agent: AgentKind, path: PathBuf },
-    /// All files are for other directories, so none tells the agent which editor it is in.
+    /// Every file is for another directory, so none identifies the editor.
     #[error(
         "{} was started outside the workspace of {}: {}",
         name(*agent), path.display(), folders(roots)
@@ -51,61 +42,50 @@ pub enum LookupFailure {
     WorkspaceElsewhere {
         agent: AgentKind,
         path: PathBuf,
-        /// The folders of its workspace.
         roots: Vec<PathBuf>,
     },
-    /// The file of an editor without a folder is passed over.
     #[error("{} skips {} because that editor has no folder open", name(*agent), path.display())]
     FileWithoutFolder { agent: AgentKind, path: PathBuf },
-    /// The file without a workspace is passed over.
     #[error("{} skips {} because it has no workspace", name(*agent), path.display())]
     FileWithoutWorkspace { agent: AgentKind, path: PathBuf },
-    /// The agent deletes the file.
     #[error("{} deletes {}: {}", name(*agent), path.display(), verdict.deletion_reason().unwrap_or_default())]
     FileDeleted {
         agent: AgentKind,
         path: PathBuf,
-        /// Why it does so.
         verdict: CandidateStatus,
     },
-    /// Neither a file nor a variable names a workspace.
     #[error("{} found no workspace: no usable discovery file has one, and {variable} is not set", name(*agent))]
     NoWorkspace {
         agent: AgentKind,
-        /// The variable that it would take one from.
+        /// The variable that could have set a workspace.
         variable: &'static str,
     },
     #[error("{} found a companion, but its editor has no folder open", name(*agent))]
     EmptyWorkspace { agent: AgentKind },
-    /// The working directory is not in the workspace.
     #[error(
         "{} was started in {}, which is outside the workspace: {}",
         name(*agent), working_directory.display(), folders(roots)
     )]
     DirectoryMismatch {
         agent: AgentKind,
-        /// Where it was started.
         working_directory: PathBuf,
-        /// The folders of the workspace.
         roots: Vec<PathBuf>,
     },
-    /// There are companions, but each one's workspace is elsewhere, and no variable leads to another.
+    /// All companions' workspaces are elsewhere, and no variable leads to another companion.
     #[error("{} found companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
     EveryWorkspaceElsewhere {
         agent: AgentKind,
-        /// Where it was started.
         working_directory: PathBuf,
     },
-    /// No port and no program is named anywhere.
     #[error("{} has no port to connect to: neither the discovery file nor {variable} has a valid one", name(*agent))]
     NothingToDial {
         agent: AgentKind,
-        /// The editor that it believes to be in.
+        /// The editor the agent detected.
         display_name: String,
-        /// The variable that it would take a port from.
+        /// The variable that could have set a port.
         variable: &'static str,
     },
-    /// In a container the agent dials the machine that the container runs on.
+    /// In a container the agent connects to the container's host.
     #[error(
         "{} detects a container and connects to port {port} on the host instead of in the container",
         name(*agent)
@@ -113,23 +93,22 @@ pub enum LookupFailure {
     ContainersHost {
         agent: AgentKind,
         port: u16,
-        /// The editor that it believes to be in.
+        /// The editor the agent detected.
         display_name: String,
     },
-    /// Nobody answers where the agent dials.
-    #[error("{}", nobody_listens(*agent, display_name, *port, path.as_deref(), hidden))]
+    /// No companion responds on the ports that the agent tries.
+    #[error("{}", no_response(*agent, display_name, *port, path.as_deref(), hidden))]
     NobodyListens {
         agent: AgentKind,
-        /// The port that it dials first.
+        /// The first port the agent tries.
         port: Option<u16>,
-        /// The editor that it believes to be in.
+        /// The editor the agent detected.
         display_name: String,
-        /// The file that names the port.
+        /// The file with the port.
         path: Option<PathBuf>,
-        /// Files of companions that may be alive, which this one keeps the agent from.
+        /// Files of possibly running companions that this file hides from the agent.
         hidden: Vec<PathBuf>,
     },
-    /// The companion does not accept the token.
     #[error(
         "the companion on port {port} refused {} from {}",
         if *was_sent { "the token" } else { "a request without a token" }, name(*agent)
@@ -137,17 +116,15 @@ pub enum LookupFailure {
     TokenRefused {
         agent: AgentKind,
         port: u16,
-        /// The editor that it believes to be in.
+        /// The editor the agent detected.
         display_name: String,
-        /// The file that the token is from, if it is from one.
+        /// The file with the token, if it comes from one.
         path: Option<PathBuf>,
-        /// Whether a token was sent at all.
         was_sent: bool,
     },
 }
 
 impl LookupFailure {
-    /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
             Self::NoDiscoveryFile { agent, .. } => {
@@ -211,8 +188,8 @@ impl LookupFailure {
         }
     }
 
-    /// What the agent shows to a person who asks with `/ide status` or `/ide enable`, without its coloured prefix. `None`
-    /// where it does not get as far as showing something.
+    /// What the agent prints for `/ide status` or `/ide enable`, without its colored prefix. `None` where it does not
+    /// get as far as printing anything.
     pub fn agent_message(&self) -> Option<String> {
         Some(match self {
             Self::NoDiscoveryFile { agent, .. }
@@ -270,7 +247,7 @@ fn list(roots: &[PathBuf]) -> String {
     roots.join(", ")
 }
 
-/// The list for our own sentences, which must not end in nothing.
+/// The list for our own messages, which must not be empty.
 fn folders(roots: &[PathBuf]) -> String {
     if roots.is_empty() {
         "a folder with an absolute path (it has none)".to_owned()
@@ -279,7 +256,7 @@ fn folders(roots: &[PathBuf]) -> String {
     }
 }
 
-fn nobody_listens(
+fn no_response(
     agent: AgentKind,
     display_name: &str,
     port: Option<u16>,
@@ -320,7 +297,7 @@ fn failed_to_connect(display_name: &str) -> String {
     )
 }
 
-/// Gemini CLI always says the same; Qwen Code shows the first error that its transport met.
+/// Gemini CLI always prints the same message; Qwen Code prints its transport's first error.
 fn after_dialling(agent: AgentKind, display_name: &str, detail: &str) -> String {
     match agent {
         AgentKind::Gemini => failed_to_connect(display_name),

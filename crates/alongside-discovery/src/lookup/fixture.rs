@@ -1,4 +1,4 @@
-//! A scratch machine for the tests of the look-up.
+//! A fake machine for the lookup tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use super::{Lookup, LookupFailure, gemini, qwen};
 use crate::process::ProcessTable;
 use crate::{Environment, Platform};
 
-/// Process ids that are alive in every scene.
+/// PIDs that are alive in every fixture.
 pub(super) const ALIVE: [u32; 3] = [500, 600, 700];
 pub(super) const FOREIGN: u32 = 800;
 pub(super) const DEAD: u32 = 424_242;
 pub(super) const BOTH: [AgentKind; 2] = [AgentKind::Gemini, AgentKind::Qwen];
 
-/// A scratch machine: a home, a temporary directory, a project, some processes.
+/// A fake machine: a home, a temporary directory, a project, some processes.
 pub(super) struct Fixture {
     pub(super) directory: TempDir,
     pub(super) environment: Environment,
@@ -61,7 +61,7 @@ impl Fixture {
         fs::canonicalize(self.directory.path()).unwrap().join(below)
     }
 
-    /// The JSON of an ordinary file.
+    /// The JSON of a typical discovery file.
     pub(super) fn file(&self, port: u16, pid: u32) -> Value {
         json!({
             "port": port,
@@ -72,7 +72,7 @@ impl Fixture {
         })
     }
 
-    /// Puts a file where an agent looks.
+    /// Writes a file where an agent looks.
     pub(super) fn put(&self, agent: AgentKind, port: u16, pid: u32, contents: &Value) -> PathBuf {
         let path = match agent {
             AgentKind::Gemini => self.path(&format!("tmp/gemini/ide/gemini-ide-server-{pid}-{port}.json")),
@@ -82,7 +82,7 @@ impl Fixture {
         path
     }
 
-    pub(super) fn look(&self, agent: AgentKind) -> Lookup {
+    pub(super) fn lookup(&self, agent: AgentKind) -> Lookup {
         self.look_from(agent, "project")
     }
 
@@ -95,7 +95,7 @@ impl Fixture {
     }
 }
 
-/// Puts a file somewhere, newer than all that were there before.
+/// Writes a file that is newer than all earlier ones.
 pub(super) fn put_at(path: &Path, contents: &Value) {
     let count = fs::read_dir(path.parent().unwrap()).unwrap().count();
     fs::write(path, contents.to_string()).unwrap();

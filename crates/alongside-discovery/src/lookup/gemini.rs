@@ -1,7 +1,7 @@
-//! Gemini CLI's search.
+//! Gemini CLI's lookup.
 //!
-//! It lists one directory, sorts by the process id in the names, keeps the files whose workspace contains the working
-//! directory, and goes by one of them. If that one's companion does not answer, no other file is tried.
+//! It lists one directory, sorts by the PID in the file names, keeps the files whose workspace contains the working
+//! directory, and uses one of them. If that one's companion does not respond, no other file is tried.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::{Environment, Platform, place};
 
 const AGENT: AgentKind = AgentKind::Gemini;
 
-/// What Gemini CLI would do, were it started in `working_directory`.
+/// What Gemini CLI would do if started in `working_directory`.
 pub fn gemini(environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
     let dialect = place::dialect(AGENT);
     let ide_process = ide_process(environment, processes, dialect.environment.pid);
@@ -68,7 +68,7 @@ enum Selection {
     Fails(usize),
 }
 
-/// The files, in the order in which they are weighed: that of the old name first, then the listed ones.
+/// The files in the order they are considered: the legacy name first, then the listed ones.
 fn candidates(
     dialect: &Dialect,
     directory: &Path,
@@ -76,34 +76,34 @@ fn candidates(
     validator: &Validator<'_>,
     processes: &dyn Processes,
 ) -> Vec<Candidate> {
-    let look = |name: &str, source, pid| Candidate::look(directory.join(name), source, pid, validator, processes);
+    let inspect = |name: &str, source, pid| Candidate::inspect(directory.join(name), source, pid, validator, processes);
     let mut listed: Vec<Candidate> = Vec::new();
     if let Ok(entries) = fs::read_dir(directory) {
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             if let Some(parts) = place::parse_file_name(&dialect.files[0], name) {
-                listed.extend(look(name, Source::Listing, parts.pid));
+                listed.extend(inspect(name, Source::Listing, parts.pid));
             }
         }
     }
-    // On Windows every process id is taken to be alive, but zero.
+    // On Windows every PID except zero counts as alive.
     let counts_as_alive = |candidate: &Candidate| match validator.environment.platform {
         Platform::Windows => candidate.pid != Some(0),
         Platform::Unix | Platform::MacOs => matches!(candidate.alive, Some(Alive::Yes | Alive::YesButForeign)),
     };
-    // Files of the same process stay in the directory's order, which is anybody's guess; ours is by name.
+    // Gemini CLI keeps files with the same PID in directory order, which is unspecified; ours is by name.
     listed.sort_by(|left, right| left.path.cmp(&right.path));
     listed.sort_by_key(|candidate| {
         let is_ides = candidate.pid == Some(u64::from(ide_pid));
         Reverse((is_ides, counts_as_alive(candidate), candidate.pid))
     });
     let legacy_name = place::legacy_file_name(dialect, &ide_pid.to_string());
-    let legacy = legacy_name.and_then(|name| look(&name, Source::LegacyPid, Some(u64::from(ide_pid))));
+    let legacy = legacy_name.and_then(|name| inspect(&name, Source::LegacyPid, Some(u64::from(ide_pid))));
     legacy.into_iter().chain(listed).collect()
 }
 
-/// Chooses a file and writes the verdicts down.
+/// Chooses a file and records every file's status.
 fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Selection {
     for candidate in candidates.iter_mut() {
         if !candidate.owner_is_us {
@@ -120,7 +120,7 @@ fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Selectio
             )
         })
         .collect();
-    // The file of the old name wins outright, wherever its workspace is.
+    // A legacy file always wins, wherever its workspace is.
     let legacy = usable
         .iter()
         .copied()
@@ -159,7 +159,7 @@ fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Selectio
     Selection::One(index)
 }
 
-/// What comes after the editor is known: the workspace, then the ports.
+/// The steps after the editor is known: the workspace, then the ports.
 fn connect(
     dialect: &Dialect,
     validator: &Validator<'_>,
@@ -170,7 +170,7 @@ fn connect(
     let names = &dialect.environment;
     let workspace = match chosen.and_then(|candidate| candidate.workspace.clone()) {
         None | Some(WorkspaceMatch::Missing) => {
-            // Set to nothing is not unset: it means that no folder is open.
+            // Empty is different from unset: it means that no folder is open.
             let text = environment.raw_variable(names.workspace);
             text.map_or(WorkspaceMatch::Missing, |text| validator.compare_text(text))
         }
@@ -181,7 +181,7 @@ fn connect(
     }
 
     let document = chosen.and_then(|candidate| candidate.document.as_ref());
-    // A stale file lends its old token even to a port from the variable.
+    // A stale file's old token is sent even to a port from the variable.
     let from_file = document.and_then(Document::token);
     let token_path = from_file.and(chosen).map(|candidate| candidate.path.clone());
     let token = from_file.or_else(|| environment.variable(names.token?));
@@ -221,7 +221,7 @@ fn connect(
     LookupResult::Connects(attempts)
 }
 
-/// The rule about the workspace that stops an agent, if one does.
+/// The workspace rule that stops an agent, if any.
 pub(super) fn refuse_workspace(
     agent: AgentKind,
     variable: &'static str,
@@ -240,7 +240,7 @@ pub(super) fn refuse_workspace(
     }
 }
 
-/// Why no file says which editor this is.
+/// Why no file identifies the editor.
 fn unsupported(candidates: &[Candidate], chosen: Option<usize>, directory: &Path) -> LookupFailure {
     let agent = AGENT;
     let path = |candidate: &Candidate| candidate.path.clone();

@@ -1,7 +1,7 @@
-//! Which editor an agent believes to be in.
+//! Which editor an agent detects.
 //!
-//! A file with both names of `ideInfo` settles it, whatever the editor. Without one, only a few terminals are accepted, by
-//! their variables; in any other the agent calls itself unsupported, and stays so until it is restarted.
+//! A file with both names in `ideInfo` decides it, whatever the editor. Without one, only a few terminals are
+//! recognized by their variables; in any other the agent considers itself unsupported until it is restarted.
 
 use alongside_core::dialect::AgentKind;
 use serde::Serialize;
@@ -10,36 +10,34 @@ use crate::Environment;
 use crate::document::Document;
 use crate::process::IdeProcess;
 
-/// The editor in an agent's eyes.
+/// The editor as an agent sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     pub name: String,
-    /// Its name for people.
     pub display_name: String,
-    /// How the agent knows.
     pub source: IdentitySource,
 }
 
-/// How an agent knows the editor.
+/// How an agent detected the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IdentitySource {
-    /// The chosen discovery file says so.
+    /// From the chosen discovery file.
     File,
-    /// The terminal's variables say so.
+    /// From the terminal's variables.
     Terminal,
 }
 
-/// A sign in the variables that an editor's terminal leaves.
+/// Environment variables that identify an editor's terminal.
 struct TerminalRule {
-    /// The names, any of which will do.
+    /// Any one of these is enough.
     variables: &'static [&'static str],
-    /// The value it must have; any but the empty one if `None`.
+    /// The required value; `None` accepts any non-empty value.
     value: Option<&'static str>,
     name: &'static str,
     display_name: &'static str,
-    /// Whether Qwen Code knows it too.
+    /// Whether Qwen Code has this rule too.
     in_qwen: bool,
 }
 
@@ -59,7 +57,7 @@ const fn sign(
     }
 }
 
-/// The agents' own order.
+/// In the agents' own order.
 const TERMINAL_RULES: [TerminalRule; 13] = [
     sign(&["ANTIGRAVITY_CLI_ALIAS"], None, "antigravity", "Antigravity", false),
     sign(&["__COG_BASHRC_SOURCED"], None, "devin", "Devin", true),
@@ -82,7 +80,7 @@ const TERMINAL_RULES: [TerminalRule; 13] = [
     sign(&["XCODE_VERSION_ACTUAL"], None, "xcode", "XCode", false),
 ];
 
-/// What JetBrains editors are called, by a part of their command line, in Gemini CLI's order.
+/// JetBrains editors by a substring of their command line, in Gemini CLI's order.
 const JETBRAINS: [(&str, &str, &str); 9] = [
     ("idea", "intellijidea", "IntelliJ IDEA"),
     ("webstorm", "webstorm", "WebStorm"),
@@ -95,7 +93,7 @@ const JETBRAINS: [(&str, &str, &str); 9] = [
     ("phpstorm", "phpstorm", "PhpStorm"),
 ];
 
-/// The editor that an agent believes to be in.
+/// The editor that an agent detects.
 pub(super) fn detect(
     agent: AgentKind,
     environment: &Environment,
@@ -152,7 +150,7 @@ fn from_variables(agent: AgentKind, environment: &Environment, process: &IdeProc
             (name, display_name)
         });
     }
-    // A command line that cannot be seen speaks for VS Code in one and against it in the other.
+    // An invisible command line means VS Code to Gemini CLI, and not VS Code to Qwen Code.
     if command.contains("code") || (is_gemini && command.is_empty()) {
         ("vscode", "VS Code")
     } else {
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn gemini_accepts_six_kinds_of_terminals() {
+    fn gemini_recognizes_six_kinds_of_terminals() {
         let gemini = |variables: &[(&str, &str)], command| named(AgentKind::Gemini, variables, command);
         assert_eq!(
             gemini(&[("TERM_PROGRAM", "vscode")], "/usr/bin/code").as_deref(),
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn qwen_accepts_one_kind_of_terminal() {
+    fn qwen_recognizes_one_kind_of_terminal() {
         let qwen = |variables: &[(&str, &str)], command| named(AgentKind::Qwen, variables, command);
         let vscode = ("TERM_PROGRAM", "vscode");
         assert_eq!(qwen(&[vscode], "code").as_deref(), Some("VS Code"));

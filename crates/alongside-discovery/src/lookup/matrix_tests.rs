@@ -1,4 +1,4 @@
-//! The discovery matrix: what the real command lines were seen to do, case by case.
+//! The discovery matrix: observed behavior of the real agents, case by case.
 
 use alongside_core::dialect::AgentKind;
 use serde_json::json;
@@ -9,9 +9,9 @@ use super::fixture::{
 use super::{CandidateStatus, LookupFailure};
 use crate::{Announcement, DiscoveryFiles, LastUse};
 
-/// Difference 8 and difference 24: no editor has to be known to the agents; `ideInfo` settles who it is.
+/// Difference 8 and difference 24: agents need not know the editor; `ideInfo` identifies it.
 #[test]
-fn a_file_with_an_identity_connects_in_a_plain_terminal() {
+fn file_with_ide_info_connects_in_plain_terminal() {
     for agent in BOTH {
         let scene = Fixture::new();
         scene.put(agent, 4321, 500, &scene.file(4321, 500));
@@ -24,9 +24,9 @@ fn a_file_with_an_identity_connects_in_a_plain_terminal() {
     }
 }
 
-/// What we write is what they find: all rules of writing and of looking up meet here.
+/// End to end: the lookup finds exactly the files we write.
 #[test]
-fn both_agents_find_what_we_announce() {
+fn both_agents_find_our_files() {
     let scene = Fixture::new();
     let announcement = Announcement {
         port: 4321,
@@ -41,7 +41,7 @@ fn both_agents_find_what_we_announce() {
     let files = DiscoveryFiles::write(&scene.environment, &announcement).unwrap();
     assert!(files.problems().is_empty());
     for agent in BOTH {
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         assert_eq!(ports(&lookup), [4321]);
         assert_eq!(tokens(&lookup), [Some(announcement.token.reveal())]);
         assert_eq!(lookup.candidates.len(), 1);
@@ -51,42 +51,42 @@ fn both_agents_find_what_we_announce() {
 }
 
 #[test]
-fn a_multi_root_lock_survives_qwens_cleaning() {
+fn multi_root_lock_survives_qwen_cleanup() {
     let scene = Fixture::new();
     let roots = format!("{}:{}", scene.path("project").display(), scene.path("other").display());
     let file = with(scene.file(4321, 500), "workspacePath", roots);
     scene.put(AgentKind::Qwen, 4321, 500, &file);
-    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [4321]);
-    // Without `ppid`, which the specification does not ask for, it is deleted.
+    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [4321]);
+    // Without `ppid`, which the specification does not require, it is deleted.
     let path = scene.put(AgentKind::Qwen, 4321, 500, &without(file, "ppid"));
-    let lookup = scene.look(AgentKind::Qwen);
+    let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedWorkspaceGone);
     assert!(is_not_supported(&lookup));
     assert!(path.exists());
 }
 
 #[test]
-fn a_port_may_be_a_number_or_a_text() {
+fn port_may_be_number_or_string() {
     for agent in BOTH {
         let scene = Fixture::new();
         scene.put(agent, 4321, 500, &with(scene.file(4321, 500), "port", "4321"));
-        assert_eq!(ports(&scene.look(agent)), [4321]);
+        assert_eq!(ports(&scene.lookup(agent)), [4321]);
     }
 }
 
 #[test]
-fn a_file_without_an_identity_is_not_supported_in_a_plain_terminal() {
+fn file_without_ide_info_fails_in_plain_terminal() {
     for agent in BOTH {
         let scene = Fixture::new();
         let path = scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         assert_eq!(*failure(&lookup), LookupFailure::NoIdentity { agent, path });
         assert!(is_not_supported(&lookup));
     }
 }
 
 #[test]
-fn a_file_without_an_identity_connects_in_vs_codes_terminal() {
+fn file_without_ide_info_connects_in_vscode_terminal() {
     for agent in BOTH {
         let scene = Fixture::new().with("TERM_PROGRAM", "vscode");
         let scene = Fixture {
@@ -94,7 +94,7 @@ fn a_file_without_an_identity_connects_in_vs_codes_terminal() {
             ..scene
         };
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         assert_eq!(ports(&lookup), [4321]);
         assert_eq!(lookup.ide_process.pid, 30);
         assert_eq!(display_name(&lookup), Some("VS Code"));
@@ -102,11 +102,11 @@ fn a_file_without_an_identity_connects_in_vs_codes_terminal() {
 }
 
 #[test]
-fn a_file_without_an_identity_connects_in_zeds_terminal_for_gemini_only() {
+fn file_without_ide_info_connects_only_gemini_in_zed_terminal() {
     for agent in BOTH {
         let scene = Fixture::new().with("ZED_SESSION_ID", "1");
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         match agent {
             AgentKind::Gemini => assert_eq!(display_name(&lookup), Some("Zed")),
             AgentKind::Qwen => assert!(is_not_supported(&lookup)),
@@ -114,105 +114,105 @@ fn a_file_without_an_identity_connects_in_zeds_terminal_for_gemini_only() {
     }
 }
 
-/// Difference 3: the process id in Gemini's file name is only a sort key. Difference 22: Qwen Code sweeps hard.
+/// Difference 3: the PID in Gemini's file name is only a sort key. Difference 22: Qwen Code deletes aggressively.
 #[test]
-fn a_dead_process_id_is_a_sort_key_for_gemini_and_death_for_qwens_lock() {
+fn dead_pid_sorts_for_gemini_and_deletes_for_qwen() {
     let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 4321, DEAD, &scene.file(4321, DEAD));
     }
-    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [4321]);
-    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [4321]);
+    let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedParentGone);
     assert!(matches!(failure(&lookup), LookupFailure::FileDeleted { .. }));
     assert!(is_not_supported(&lookup));
     assert!(lookup.candidates[0].path.exists());
 }
 
-/// Difference 2: `ppid` must be a process of the same user; Qwen Code takes "not permitted" for dead.
+/// Difference 2: `ppid` must be a process of the same user; Qwen Code treats "not permitted" as dead.
 #[test]
-fn a_parent_of_another_user_is_death_for_qwens_lock() {
+fn qwen_deletes_lock_with_foreign_ppid() {
     let scene = Fixture::new();
     scene.put(AgentKind::Qwen, 4321, FOREIGN, &scene.file(4321, FOREIGN));
     assert_eq!(
-        scene.look(AgentKind::Qwen).candidates[0].verdict,
+        scene.lookup(AgentKind::Qwen).candidates[0].verdict,
         CandidateStatus::DeletedParentForeign
     );
     scene.put(AgentKind::Gemini, 4321, DEAD, &with(scene.file(4321, 0), "port", 1));
     scene.put(AgentKind::Gemini, 4321, FOREIGN, &scene.file(4321, 0));
-    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [4321]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [4321]);
 }
 
 #[test]
-fn variables_alone_are_not_supported_in_a_plain_terminal() {
+fn variables_alone_fail_in_plain_terminal() {
     let scene = Fixture::new()
         .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
         .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert!(matches!(failure(&lookup), LookupFailure::NoDiscoveryFile { .. }));
     assert!(is_not_supported(&lookup));
 }
 
-/// Difference 4, difference 6 and difference 7: in a known terminal Gemini CLI connects by its variables alone.
+/// Difference 4, difference 6 and difference 7: in a known terminal Gemini CLI connects with its variables alone.
 #[test]
-fn variables_alone_connect_gemini_in_a_known_terminal() {
+fn variables_alone_connect_gemini_in_known_terminal() {
     let scene = Fixture::new()
         .with("TERM_PROGRAM", "vscode")
         .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
         .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![Some("secret")]));
 }
 
 /// Difference 4: Qwen Code has a variable for the port and none for the token.
 #[test]
-fn variables_alone_bring_qwen_no_token() {
+fn variables_alone_leave_qwen_without_token() {
     let scene = Fixture::new()
         .with("TERM_PROGRAM", "vscode")
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
         .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.look(AgentKind::Qwen);
+    let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
     let refused = lookup.token_refused(lookup.targets().next().unwrap());
     assert!(refused.to_string().contains("missing token"), "{refused}");
     assert!(refused.agent_message().unwrap().ends_with("Unauthorized"));
 }
 
-/// Difference 4: for Qwen Code the port variable is the first look-up.
+/// Difference 4: Qwen Code checks the port variable first.
 #[test]
-fn qwens_port_variable_names_its_file_without_any_cleaning() {
+fn qwen_port_variable_selects_file_without_cleanup() {
     let scene = Fixture::new().with("QWEN_CODE_IDE_SERVER_PORT", "4321");
     scene.put(AgentKind::Qwen, 4321, DEAD, &scene.file(4321, DEAD));
-    assert_eq!(ports(&scene.look(AgentKind::Qwen)).first(), Some(&4321));
+    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)).first(), Some(&4321));
 }
 
 #[test]
-fn naming_the_editors_process_does_not_replace_an_identity() {
+fn pid_variable_does_not_replace_ide_info() {
     let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "424242");
     scene.put(AgentKind::Gemini, 4321, DEAD, &without(scene.file(4321, 0), "ideInfo"));
-    assert!(is_not_supported(&scene.look(AgentKind::Gemini)));
+    assert!(is_not_supported(&scene.lookup(AgentKind::Gemini)));
 }
 
 #[test]
-fn of_two_companions_gemini_takes_the_larger_process_id_and_qwen_the_newer_file() {
+fn gemini_prefers_larger_pid_and_qwen_newer_file() {
     let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 1111, 700, &scene.file(1111, 700));
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
     }
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert_eq!(ports(&lookup), [1111]);
     assert_eq!(lookup.candidates[1].verdict, CandidateStatus::LostTie);
-    let lookup = scene.look(AgentKind::Qwen);
+    let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!(ports(&lookup), [2222, 1111]);
     assert_eq!(tokens(&lookup), [Some("token-2222"), Some("token-1111")]);
     assert_eq!(lookup.candidates[1].verdict, CandidateStatus::TriedLater);
 }
 
 #[test]
-fn of_two_companions_the_port_variable_names_one() {
+fn port_variable_selects_one_of_two_companions() {
     let scene = Fixture::new()
         .with("GEMINI_CLI_IDE_SERVER_PORT", "2222")
         .with("QWEN_CODE_IDE_SERVER_PORT", "1111");
@@ -220,21 +220,21 @@ fn of_two_companions_the_port_variable_names_one() {
         scene.put(agent, 1111, 700, &scene.file(1111, 700));
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
     }
-    assert_eq!(ports(&scene.look(AgentKind::Gemini))[0], 2222);
-    let lookup = scene.look(AgentKind::Qwen);
+    assert_eq!(ports(&scene.lookup(AgentKind::Gemini))[0], 2222);
+    let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!(ports(&lookup), [1111, 2222, 1111]);
 }
 
 #[test]
-fn geminis_variable_for_the_process_breaks_the_tie() {
+fn gemini_pid_variable_breaks_the_tie() {
     let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "500");
     scene.put(AgentKind::Gemini, 1111, 700, &scene.file(1111, 700));
     scene.put(AgentKind::Gemini, 2222, 500, &scene.file(2222, 500));
-    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [2222]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [2222]);
 }
 
 #[test]
-fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
+fn stale_file_with_live_pid_hides_companion_from_gemini_only() {
     let scene = Fixture::new();
     let stale = with(
         scene.file(1111, 700),
@@ -245,7 +245,7 @@ fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
         scene.put(agent, 1111, 700, &stale);
     }
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert_eq!(ports(&lookup), [1111]);
     let stopped = lookup.nobody_answered();
     let path = lookup.chosen().unwrap().path.display().to_string();
@@ -257,23 +257,23 @@ fn a_stale_file_of_a_living_process_hides_the_live_one_from_gemini_only() {
             .unwrap()
             .starts_with("Failed to connect to IDE companion extension in Stale.")
     );
-    let lookup = scene.look(AgentKind::Qwen);
+    let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!(ports(&lookup), [1111, 2222]);
     assert_eq!(lookup.targets().last().unwrap().display_name, "Stale");
 }
 
 #[test]
-fn a_stale_file_of_a_dead_process_hides_nothing() {
+fn stale_file_with_dead_pid_hides_nothing() {
     let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
         scene.put(agent, 1111, DEAD, &scene.file(1111, DEAD));
-        assert_eq!(ports(&scene.look(agent)), [2222]);
+        assert_eq!(ports(&scene.lookup(agent)), [2222]);
     }
 }
 
 #[test]
-fn a_workspace_elsewhere_is_told_by_gemini_and_hidden_by_qwen() {
+fn gemini_reports_other_workspace_and_qwen_does_not() {
     let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 4321, 500, &scene.file(4321, 500));

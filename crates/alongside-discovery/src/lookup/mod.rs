@@ -1,11 +1,11 @@
-//! The agents' side of discovery: what each of them finds, chooses and dials, and why it stops where it stops.
+//! The agents' side of discovery: what each agent finds, chooses and connects to, and where and why it stops.
 //!
-//! [`gemini()`] and [`qwen()`] take the steps of the command lines' own code, in the same order and with the same quirks, but
-//! change nothing: where Qwen Code would delete a file, the file's [`CandidateStatus`] says so. Both were written down from Gemini
-//! CLI 0.61.0 and Qwen Code 0.24.4.
+//! [`gemini()`] and [`qwen()`] follow the agents' own code step by step, with the same quirks, but change nothing:
+//! where Qwen Code would delete a file, the file's [`CandidateStatus`] records that. Both follow Gemini CLI 0.61.0 and
+//! Qwen Code 0.24.4.
 //!
-//! The outcome is a list of [targets](Dial) in the order the agent tries them, or a [`LookupFailure`]. Dialling is somebody
-//! else's work; when it fails, [`Lookup::nobody_answered`] and [`Lookup::token_refused`] say what that means.
+//! The result is a list of [targets](Dial) in the order the agent tries them, or a [`LookupFailure`]. Callers do the
+//! connecting; when it fails, [`Lookup::nobody_answered`] and [`Lookup::token_refused`] return the matching failure.
 
 mod candidate;
 mod failure;
@@ -38,44 +38,40 @@ pub use workspace::WorkspaceMatch;
 
 use crate::process::IdeProcess;
 
-/// All that an agent's search came to.
+/// Every step of an agent's lookup.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lookup {
     pub agent: AgentKind,
-    /// The directory it was started in.
     pub working_directory: PathBuf,
-    /// The directory it looks for files in.
+    /// The directory it searches for files.
     pub directory: PathBuf,
-    /// The process it takes for the editor.
+    /// The process it treats as the editor.
     pub ide_process: IdeProcess,
-    /// The editor it believes to be in, if it believes that at all.
+    /// The editor it detected, if any.
     pub identity: Option<Identity>,
-    /// The files it considers, in the order it does.
+    /// The files it considers, in its order.
     pub candidates: Vec<Candidate>,
-    /// Which of them it goes by: an index into `candidates`.
+    /// The one it uses: an index into `candidates`.
     pub chosen: Option<usize>,
-    /// What comes of it.
     pub outcome: LookupResult,
 }
 
-/// What an agent does in the end.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LookupResult {
-    /// It tries these, one after the other, until one answers.
+    /// It tries these in order until one responds.
     Connects(Vec<Dial>),
-    /// It gives up.
     Fails(LookupFailure),
 }
 
 impl Lookup {
-    /// The file that the agent goes by.
+    /// The file that the agent uses.
     pub fn chosen(&self) -> Option<&Candidate> {
         self.candidates.get(self.chosen?)
     }
 
-    /// What the agent dials, in its order; nothing if it refuses.
+    /// The agent's targets in its order; empty if the lookup failed.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         let dials = match &self.outcome {
             LookupResult::Connects(dials) => dials.as_slice(),
@@ -87,7 +83,7 @@ impl Lookup {
         })
     }
 
-    /// Why the agent gives up, if it does so without dialling.
+    /// Why the agent gives up without connecting to anything, if it does.
     pub fn failure(&self) -> Option<&LookupFailure> {
         match &self.outcome {
             LookupResult::Connects(_) => None,
@@ -95,9 +91,9 @@ impl Lookup {
         }
     }
 
-    /// What it means when every target was dialled and none answered.
+    /// The failure if every target was tried and none responded.
     ///
-    /// For Gemini CLI that is often a leftover which sorts before the file of a live companion, and hides it.
+    /// For Gemini CLI this is often caused by a stale file that sorts before a running companion's file and hides it.
     pub fn nobody_answered(&self) -> LookupFailure {
         let first = self.targets().next();
         let display_name = self.display_name();
@@ -121,7 +117,7 @@ impl Lookup {
         }
     }
 
-    /// What it means when a target answered that the token is wrong (401).
+    /// The failure if a target refused the token (401).
     pub fn token_refused(&self, target: &Target) -> LookupFailure {
         LookupFailure::TokenRefused {
             agent: self.agent,

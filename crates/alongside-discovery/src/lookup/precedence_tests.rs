@@ -1,4 +1,4 @@
-//! Which of several companions of ours each agent finds.
+//! Which of several `alongside` companions each agent finds.
 
 use std::time::{Duration, SystemTime};
 
@@ -34,7 +34,7 @@ fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastU
     }
 }
 
-/// Announces companions, of which the one that was used last knows that it is the first.
+/// Announces companions; the most recently used one is marked as first.
 fn announce(scene: &Fixture, mut companions: Vec<Announcement>) -> Vec<DiscoveryFiles> {
     if let Some(first) = companions.iter_mut().max_by_key(|companion| companion.last_use) {
         first.is_first = true;
@@ -43,7 +43,7 @@ fn announce(scene: &Fixture, mut companions: Vec<Announcement>) -> Vec<Discovery
     companions.iter().map(write).collect()
 }
 
-/// Three editors on one directory, in every order of process ids.
+/// Three editors on one directory, with the given PIDs.
 fn three(scene: &Fixture, pids: [u32; 3]) -> Vec<Announcement> {
     let editor = |port, pid, at: At| companion(scene, port, pid, "project", LastUse::of_editor(at.moment()));
     vec![
@@ -54,56 +54,56 @@ fn three(scene: &Fixture, pids: [u32; 3]) -> Vec<Announcement> {
 }
 
 #[test]
-fn the_editor_that_was_used_last_is_found_whichever_process_is_younger() {
+fn most_recently_used_editor_wins_for_any_pid_order() {
     for pids in [[500, 600, 700], [700, 500, 600], [600, 700, 500]] {
         for agent in BOTH {
             let scene = Fixture::new();
             let _files = announce(&scene, three(&scene, pids));
-            assert_eq!(ports(&scene.look(agent))[0], 4002, "{agent:?} {pids:?}");
+            assert_eq!(ports(&scene.lookup(agent))[0], 4002, "{agent:?} {pids:?}");
             assert_eq!(ports(&scene.look_from(agent, "project/src"))[0], 4002);
         }
     }
 }
 
 #[test]
-fn when_the_editor_in_use_is_killed_the_one_that_was_used_before_it_is_found() {
+fn killed_editor_falls_back_to_previous_one() {
     for agent in BOTH {
         let mut scene = Fixture::new();
         let _files = announce(&scene, three(&scene, [500, 600, 700]));
         let survivors = ALIVE.iter().filter(|pid| **pid != 600);
         scene.processes = survivors.fold(ProcessTable::default(), |table, pid| table.with(*pid, 1, "editor"));
-        assert_eq!(ports(&scene.look(agent))[0], 4003, "{agent:?}");
+        assert_eq!(ports(&scene.lookup(agent))[0], 4003, "{agent:?}");
     }
 }
 
 #[test]
-fn an_agent_in_an_editors_own_terminal_finds_that_editor_whoever_was_used_last() {
+fn agent_in_editor_terminal_finds_that_editor() {
     for (agent, variable) in BOTH
         .into_iter()
         .zip(["GEMINI_CLI_IDE_SERVER_PORT", "QWEN_CODE_IDE_SERVER_PORT"])
     {
         let scene = Fixture::new().with(variable, "4001");
         let _files = announce(&scene, three(&scene, [500, 600, 700]));
-        assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
+        assert_eq!(ports(&scene.lookup(agent))[0], 4001, "{agent:?}");
     }
 }
 
 #[test]
-fn a_companion_without_an_editor_yields_to_an_editor_that_was_used_before_it() {
+fn standalone_companion_yields_to_editor() {
     for agent in BOTH {
         let scene = Fixture::new();
         let editor = companion(&scene, 4001, 500, "project", LastUse::of_editor(OLDEST.moment()));
         let alone = companion(&scene, 4002, 700, "project", LastUse::without_editor(LATEST.moment()));
         let mut files = announce(&scene, vec![alone, editor]);
-        assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
+        assert_eq!(ports(&scene.lookup(agent))[0], 4001, "{agent:?}");
         files.pop();
-        assert_eq!(ports(&scene.look(agent)), [4002], "{agent:?}");
+        assert_eq!(ports(&scene.lookup(agent)), [4002], "{agent:?}");
     }
 }
 
-/// The inner one is found in the inner folder only, the outer one everywhere else, though it was used before.
+/// The inner one is found in the inner folder only, the outer one everywhere else even though it was used earlier.
 #[test]
-fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be() {
+fn nested_workspaces_prefer_most_recently_used() {
     for agent in BOTH {
         for (inner_use, outer_use, inside) in [(LATEST, OLDEST, 4002), (OLDEST, LATEST, 4001)] {
             let scene = Fixture::new();
@@ -111,13 +111,13 @@ fn in_nested_workspaces_the_one_that_was_used_last_is_found_where_both_could_be(
             let inner = companion(&scene, 4002, 500, "project/src", LastUse::of_editor(inner_use.moment()));
             let _files = announce(&scene, vec![outer, inner]);
             assert_eq!(ports(&scene.look_from(agent, "project/src"))[0], inside, "{agent:?}");
-            assert_eq!(ports(&scene.look(agent))[0], 4001, "{agent:?}");
+            assert_eq!(ports(&scene.lookup(agent))[0], 4001, "{agent:?}");
         }
     }
 }
 
 #[test]
-fn on_windows_where_every_process_counts_as_alive_the_one_in_use_has_the_largest_number() {
+fn most_recently_used_has_largest_number_on_windows() {
     let scene = Fixture::new();
     let mut companions = three(&scene, [500, 600, 700]);
     companions[1].is_first = true;

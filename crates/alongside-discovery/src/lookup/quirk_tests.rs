@@ -1,4 +1,4 @@
-//! The rules beside the matrix: what the command lines' code does with less ordinary files and places.
+//! Rules outside the matrix: how the agents handle unusual files and locations.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{CONTAINER_HOST, LookupFailure, LookupResult};
 use crate::Environment;
 
 #[test]
-fn in_a_known_terminal_qwen_speaks_of_companions_elsewhere() {
+fn qwen_in_known_terminal_reports_companions_elsewhere() {
     let scene = Fixture::new().with("TERM_PROGRAM", "vscode");
     scene.put(AgentKind::Qwen, 4321, 500, &scene.file(4321, 500));
     let lookup = scene.look_from(AgentKind::Qwen, "other");
@@ -23,9 +23,10 @@ fn in_a_known_terminal_qwen_speaks_of_companions_elsewhere() {
     assert!(shown(&lookup).starts_with("Directory mismatch. Qwen Code is running"));
 }
 
-/// The set of rejected ports tells numbers from texts, the variable is a text, and our files hold numbers.
+/// Qwen Code's set of rejected ports distinguishes numbers from strings; the variable is a string, our files have
+/// numbers.
 #[test]
-fn qwen_dials_a_rejected_port_all_the_same_when_the_file_has_it_as_a_number() {
+fn qwen_tries_rejected_port_given_as_number() {
     let scene = Fixture::new()
         .with("TERM_PROGRAM", "vscode")
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
@@ -41,40 +42,40 @@ fn qwen_dials_a_rejected_port_all_the_same_when_the_file_has_it_as_a_number() {
 }
 
 #[test]
-fn no_folder_is_told_by_gemini_and_hidden_by_qwen() {
+fn gemini_reports_missing_folder_and_qwen_does_not() {
     let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 4321, 500, &with(scene.file(4321, 500), "workspacePath", ""));
     }
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert_eq!(
         shown(&lookup),
         "To use this feature, please open a workspace folder in your IDE and try again."
     );
     assert!(matches!(
-        failure(&scene.look(AgentKind::Qwen)),
+        failure(&scene.lookup(AgentKind::Qwen)),
         LookupFailure::FileWithoutFolder { .. }
     ));
 }
 
 #[test]
-fn a_file_without_a_workspace_leaves_gemini_without_one_and_is_passed_over_by_qwen() {
+fn file_without_workspace_stops_gemini_and_is_skipped_by_qwen() {
     let scene = Fixture::new();
     for agent in BOTH {
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "workspacePath"));
     }
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert!(shown(&lookup).starts_with("Failed to connect to IDE companion extension. Please ensure"));
     assert!(matches!(
-        failure(&scene.look(AgentKind::Qwen)),
+        failure(&scene.lookup(AgentKind::Qwen)),
         LookupFailure::FileWithoutWorkspace { .. }
     ));
-    // As a last resort Qwen dials it after another one has failed.
+    // As a last resort Qwen Code tries it after another one has failed.
     scene.put(AgentKind::Qwen, 1111, 500, &scene.file(1111, 500));
-    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [1111, 4321]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [1111, 4321]);
 }
 
-/// Difference 23: Gemini CLI ignores a file of another user; Qwen Code does not care.
+/// Difference 23: Gemini CLI ignores another user's file; Qwen Code does not check.
 #[cfg(unix)]
 #[test]
 fn gemini_ignores_another_users_file() {
@@ -88,41 +89,41 @@ fn gemini_ignores_another_users_file() {
     };
     let scene = Fixture { environment, ..scene };
     assert!(matches!(
-        failure(&scene.look(AgentKind::Gemini)),
+        failure(&scene.lookup(AgentKind::Gemini)),
         LookupFailure::ForeignFile { .. }
     ));
-    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [4321]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [4321]);
 }
 
 #[test]
-fn a_file_of_the_old_name_wins_outright() {
+fn legacy_file_always_wins() {
     let scene = Fixture::new();
     scene.put(AgentKind::Gemini, 2222, 500, &scene.file(2222, 500));
     put_at(
         &scene.path("tmp/gemini/ide/gemini-ide-server-30.json"),
         &scene.file(1111, 30),
     );
-    assert_eq!(ports(&scene.look(AgentKind::Gemini)), [1111]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [1111]);
     scene.put(AgentKind::Qwen, 2222, 500, &scene.file(2222, 500));
     put_at(&scene.path("tmp/qwen-code-ide-server-30.json"), &scene.file(1111, 30));
-    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [1111, 2222]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [1111, 2222]);
 }
 
-/// Difference 1: the place that the specification gives Qwen Code is never read.
+/// Difference 1: Qwen Code never reads the location in the specification.
 #[test]
-fn qwen_does_not_read_the_specifications_place() {
+fn qwen_ignores_location_in_specification() {
     let scene = Fixture::new();
     fs::create_dir_all(scene.path("tmp/qwen/ide")).unwrap();
     let path = scene.path("tmp/qwen/ide/qwen-code-ide-server-500-4321.json");
     put_at(&path, &scene.file(4321, 500));
     assert!(matches!(
-        failure(&scene.look(AgentKind::Qwen)),
+        failure(&scene.lookup(AgentKind::Qwen)),
         LookupFailure::NoDiscoveryFile { .. }
     ));
 }
 
 #[test]
-fn in_a_container_gemini_dials_the_host_only_and_qwen_the_host_last() {
+fn container_host_is_geminis_only_and_qwens_last_target() {
     for variable in [None, Some("SSH_CONNECTION"), Some("REMOTE_CONTAINERS")] {
         let scene = Fixture::new();
         let environment = Environment {
@@ -136,7 +137,7 @@ fn in_a_container_gemini_dials_the_host_only_and_qwen_the_host_last() {
         };
         let hosts = |agent| {
             scene.put(agent, 4321, 500, &scene.file(4321, 500));
-            let lookup = scene.look(agent);
+            let lookup = scene.lookup(agent);
             lookup.targets().map(|target| target.host).collect::<Vec<_>>()
         };
         let local = if variable.is_some() {
@@ -146,7 +147,7 @@ fn in_a_container_gemini_dials_the_host_only_and_qwen_the_host_last() {
         };
         assert_eq!(hosts(AgentKind::Gemini), [local]);
         assert_eq!(hosts(AgentKind::Qwen), ["127.0.0.1", CONTAINER_HOST]);
-        let stopped = scene.look(AgentKind::Gemini).nobody_answered();
+        let stopped = scene.lookup(AgentKind::Gemini).nobody_answered();
         assert_eq!(
             matches!(stopped, LookupFailure::ContainersHost { .. }),
             variable.is_none()
@@ -154,14 +155,14 @@ fn in_a_container_gemini_dials_the_host_only_and_qwen_the_host_last() {
     }
 }
 
-/// The trap of difference 7: the token of a stale file goes to the port of the variable.
+/// The trap of difference 7: a stale file's token is sent to the variable's port.
 #[test]
-fn a_stale_file_lends_gemini_its_old_token() {
+fn gemini_uses_token_of_stale_file() {
     let scene = Fixture::new()
         .with("GEMINI_CLI_IDE_SERVER_PORT", "2222")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "right");
     let path = scene.put(AgentKind::Gemini, 1111, DEAD, &scene.file(1111, DEAD));
-    let lookup = scene.look(AgentKind::Gemini);
+    let lookup = scene.lookup(AgentKind::Gemini);
     assert_eq!(ports(&lookup), [1111, 2222]);
     assert_eq!(tokens(&lookup), [Some("token-1111"); 2]);
     let refused = lookup.token_refused(lookup.targets().last().unwrap());
@@ -175,45 +176,48 @@ fn a_stale_file_lends_gemini_its_old_token() {
 }
 
 #[test]
-fn a_file_that_is_no_json_is_ignored() {
+fn non_json_file_is_ignored() {
     for agent in BOTH {
         let scene = Fixture::new();
         let path = scene.put(agent, 4321, 500, &scene.file(4321, 500));
         fs::write(&path, "{").unwrap();
         assert_eq!(
-            *failure(&scene.look(agent)),
+            *failure(&scene.lookup(agent)),
             LookupFailure::UnreadableFile { agent, path }
         );
     }
 }
 
 #[test]
-fn a_workspace_that_is_no_text_breaks_the_whole_search() {
+fn non_string_workspace_aborts_lookup() {
     for agent in BOTH {
         let scene = Fixture::new();
         scene.put(agent, 1111, 500, &scene.file(1111, 500));
         let path = scene.put(agent, 2222, 700, &with(scene.file(2222, 700), "workspacePath", 5));
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         assert_eq!(*failure(&lookup), LookupFailure::SearchFails { agent, path });
         assert_eq!(failure(&lookup).agent_message(), None);
     }
 }
 
 #[test]
-fn a_broken_file_keeps_qwen_from_trying_others() {
+fn broken_file_stops_qwen_fallbacks() {
     let scene = Fixture::new();
     let path = scene.put(AgentKind::Qwen, 1111, 500, &Value::Null);
     scene.put(AgentKind::Qwen, 2222, 500, &scene.file(2222, 500));
     scene.put(AgentKind::Qwen, 3333, 500, &scene.file(3333, 500));
-    assert_eq!(ports(&scene.look(AgentKind::Qwen)), [3333]);
+    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [3333]);
     scene.put(AgentKind::Qwen, 3333, 500, &with(scene.file(3333, 500), "port", "odd"));
     let agent = AgentKind::Qwen;
-    assert_eq!(*failure(&scene.look(agent)), LookupFailure::SearchFails { agent, path });
+    assert_eq!(
+        *failure(&scene.lookup(agent)),
+        LookupFailure::SearchFails { agent, path }
+    );
 }
 
-/// Connecting searches anew, and by then the first search has deleted the file that would have been rejected.
+/// Connecting repeats the lookup, and by then the first lookup has deleted the file that would have rejected the port.
 #[test]
-fn a_port_is_not_rejected_for_the_sake_of_a_file_that_qwen_deletes() {
+fn file_deleted_by_qwen_rejects_no_port() {
     let scene = Fixture::new()
         .with("TERM_PROGRAM", "vscode")
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
@@ -232,13 +236,13 @@ fn a_port_is_not_rejected_for_the_sake_of_a_file_that_qwen_deletes() {
 }
 
 #[test]
-fn every_refusal_says_what_stops_the_agent_and_what_to_do() {
+fn every_failure_has_reason_and_hint() {
     for agent in BOTH {
         let scene = Fixture::new();
-        let nothing = scene.look(agent);
+        let nothing = scene.lookup(agent);
         scene.put(agent, 4321, 500, &scene.file(4321, 500));
         let elsewhere = scene.look_from(agent, "other");
-        let connected = scene.look(agent);
+        let connected = scene.lookup(agent);
         let target = connected.targets().next().unwrap();
         for failure in [
             failure(&nothing),
@@ -257,18 +261,18 @@ fn every_refusal_says_what_stops_the_agent_and_what_to_do() {
 }
 
 #[test]
-fn a_file_without_a_port_leaves_nothing_to_dial() {
+fn file_without_port_has_no_target() {
     for agent in BOTH {
         let scene = Fixture::new();
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "port"));
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         assert!(matches!(failure(&lookup), LookupFailure::NothingToDial { .. }));
         assert!(shown(&lookup).starts_with("Failed to connect to IDE companion extension in Neovim."));
     }
 }
 
 #[test]
-fn a_program_to_start_is_the_next_thing_after_the_port() {
+fn stdio_command_follows_the_port() {
     for agent in BOTH {
         let scene = Fixture::new();
         let file = with(
@@ -277,7 +281,7 @@ fn a_program_to_start_is_the_next_thing_after_the_port() {
             json!({ "command": "bridge", "args": ["-x"] }),
         );
         scene.put(agent, 4321, 500, &file);
-        let LookupResult::Connects(dials) = scene.look(agent).outcome else {
+        let LookupResult::Connects(dials) = scene.lookup(agent).outcome else {
             panic!()
         };
         let last = format!("{:?}", dials.last().unwrap());
@@ -286,12 +290,12 @@ fn a_program_to_start_is_the_next_thing_after_the_port() {
 }
 
 #[test]
-fn an_explanation_can_be_serialised_and_holds_no_token() {
+fn serialized_lookup_has_no_token() {
     for agent in BOTH {
         let scene = Fixture::new().with("TERM_PROGRAM", "vscode");
         scene.put(agent, 1111, 500, &scene.file(1111, 500));
         scene.put(agent, 2222, 700, &scene.file(2222, 700));
-        let lookup = scene.look(agent);
+        let lookup = scene.lookup(agent);
         let text = serde_json::to_string(&lookup).unwrap();
         assert!(text.contains("\"hasToken\":true"), "{text}");
         assert!(!text.contains("token-1111") && !text.contains("token-2222"), "{text}");
@@ -303,10 +307,10 @@ fn an_explanation_can_be_serialised_and_holds_no_token() {
 }
 
 #[test]
-fn looking_changes_nothing() {
+fn lookup_changes_no_files() {
     let scene = Fixture::new();
     let dead = scene.put(AgentKind::Qwen, 1111, DEAD, &scene.file(1111, DEAD));
     let foreign = scene.put(AgentKind::Qwen, 2222, FOREIGN, &scene.file(2222, FOREIGN));
-    scene.look(AgentKind::Qwen);
+    scene.lookup(AgentKind::Qwen);
     assert!(dead.exists() && foreign.exists());
 }

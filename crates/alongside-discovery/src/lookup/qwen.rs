@@ -1,11 +1,12 @@
-//! Qwen Code's search.
+//! Qwen Code's lookup.
 //!
-//! It looks first for the file of the port variable, then for files of old names, then lists its directory, deletes what
-//! it takes for stale, and goes by the newest whose workspace contains the working directory. If that one's companion does
-//! not answer, it tries the others.
+//! It first looks for the port variable's file, then for legacy names, then lists its directory, deletes files it
+//! considers stale, and uses the newest one whose workspace contains the working directory. If that companion does not
+//! respond, it tries the others.
 //!
-//! A file that the port variable or an old name leads to is chosen without any cleaning. Then stale files, it and others,
-//! are deleted only after nobody answered: the others' verdicts say so all the same, its own stays [`CandidateStatus::Chosen`].
+//! A file found through the port variable or a legacy name is chosen without any cleanup. In that case stale files,
+//! including the chosen one, are deleted only after no companion responded. The other files' statuses record the
+//! deletion anyway; the chosen file's stays [`CandidateStatus::Chosen`].
 
 use std::cmp::Reverse;
 use std::fs;
@@ -26,7 +27,7 @@ use crate::{Environment, place};
 
 const AGENT: AgentKind = AgentKind::Qwen;
 
-/// What Qwen Code would do, were it started in `working_directory`.
+/// What Qwen Code would do if started in `working_directory`.
 pub fn qwen(environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
     let dialect = place::dialect(AGENT);
     let ide_process = ide_process(environment, processes, dialect.environment.pid);
@@ -65,7 +66,7 @@ pub fn qwen(environment: &Environment, processes: &dyn Processes, working_direct
     }
 }
 
-/// The verdicts over files that come to nothing, those first that are nearest to being right.
+/// Statuses of unusable files, the most nearly usable first.
 const NEAREST_FIRST: [CandidateStatus; 7] = [
     CandidateStatus::Outside,
     CandidateStatus::WithoutFolder,
@@ -76,7 +77,7 @@ const NEAREST_FIRST: [CandidateStatus; 7] = [
     CandidateStatus::Unreadable,
 ];
 
-/// The file over which Qwen Code's own code fails.
+/// The file on which Qwen Code's own code throws.
 struct Failing(PathBuf);
 
 struct Search<'a> {
@@ -86,9 +87,8 @@ struct Search<'a> {
     processes: &'a dyn Processes,
     port_variable: Option<&'a str>,
     candidates: Vec<Candidate>,
-    /// The ports of workspaces that lie elsewhere, with their types: JavaScript's set tells 8080 from "8080", so that a
-    /// port that was rejected as a number is dialled all the same when the variable names it.
-    /// Beside each is the candidate that it is from.
+    /// Ports of workspaces elsewhere, each with its candidate's index. The JSON type matters: JavaScript's set
+    /// distinguishes 8080 from "8080", so a port rejected as a number is still tried when the variable has it.
     rejected_ports: Vec<(usize, Value)>,
 }
 
@@ -98,12 +98,12 @@ impl Search<'_> {
             Some(index) => Some(index),
             None => self.choose_by_legacy_name(ide_pid)?,
         };
-        // When a file was chosen already, the others are listed all the same: they are tried when it does not answer.
+        // List the other files even if one was already chosen: they are tried when it does not respond.
         let active = self.list();
         if direct.is_some() {
             return Ok(direct);
         }
-        // Connecting searches a second time, and then what the first search deleted is gone: its port is not rejected.
+        // Connecting repeats the lookup, without the files that the first one deleted: their ports are not rejected.
         let candidates = &self.candidates;
         self.rejected_ports
             .retain(|(index, _)| !candidates[*index].verdict.is_deletion());
@@ -125,10 +125,10 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// The file of the port variable is read without any cleaning, and may do without a workspace.
+    /// The port variable's file is read without any cleanup and need not have a workspace.
     fn choose_by_port_variable(&mut self) -> Option<usize> {
         let port = self.port_variable?;
-        let index = self.look(self.directory.join(format!("{port}.lock")), Source::PortVariable)?;
+        let index = self.inspect(self.directory.join(format!("{port}.lock")), Source::PortVariable)?;
         let candidate = &mut self.candidates[index];
         match candidate.workspace {
             Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) => {
@@ -140,7 +140,7 @@ impl Search<'_> {
                 self.rejected_ports
                     .push((index, written.unwrap_or_else(|| port.into())));
             }
-            // Here, and only here, failing is caught.
+            // Only here does Qwen Code catch the exception.
             Some(WorkspaceMatch::Fails) | None => {}
         }
         None
@@ -152,12 +152,12 @@ impl Search<'_> {
         let by_port = self.port_variable.map(|port| (port.to_owned(), Source::LegacyPort));
         for (number, source) in [Some(by_pid), by_port].into_iter().flatten() {
             let name = place::legacy_file_name(self.dialect, &number);
-            let Some(index) = name.and_then(|name| self.look(temporary.join(name), source)) else {
+            let Some(index) = name.and_then(|name| self.inspect(temporary.join(name), source)) else {
                 continue;
             };
             let candidate = &mut self.candidates[index];
             match candidate.workspace {
-                // What is no JSON lets the next name have its turn; what is JSON does not.
+                // If it is not JSON, the next name is tried; if it is JSON, it is final.
                 None => continue,
                 Some(WorkspaceMatch::Contains | WorkspaceMatch::Missing) => {
                     candidate.verdict = CandidateStatus::Chosen;
@@ -177,7 +177,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Lists the directory, writes down what would be deleted, and gives the rest, the newest first.
+    /// Lists the directory, records which files would be deleted, and returns the rest, newest first.
     fn list(&mut self) -> Vec<usize> {
         let Ok(entries) = fs::read_dir(self.directory) else {
             return Vec::new();
@@ -196,7 +196,7 @@ impl Search<'_> {
         let mut active = Vec::new();
         for path in paths {
             let known = self.candidates.iter().position(|candidate| candidate.path == path);
-            let Some(index) = known.or_else(|| self.look(path, Source::Listing)) else {
+            let Some(index) = known.or_else(|| self.inspect(path, Source::Listing)) else {
                 continue;
             };
             let candidate = &mut self.candidates[index];
@@ -216,8 +216,8 @@ impl Search<'_> {
         active
     }
 
-    fn look(&mut self, path: PathBuf, source: Source) -> Option<usize> {
-        let candidate = Candidate::look(path, source, None, &self.validator, self.processes)?;
+    fn inspect(&mut self, path: PathBuf, source: Source) -> Option<usize> {
+        let candidate = Candidate::inspect(path, source, None, &self.validator, self.processes)?;
         self.candidates.push(candidate);
         Some(self.candidates.len() - 1)
     }
@@ -253,7 +253,7 @@ impl Search<'_> {
                     Err(Failing(path)) if attempts.dials.is_empty() => {
                         return LookupResult::Fails(LookupFailure::SearchFails { agent: AGENT, path });
                     }
-                    // The search for others fails, and what would have come after it is never tried.
+                    // Listing the fallbacks throws, so nothing after this is ever tried.
                     Err(_) => return LookupResult::Connects(attempts.dials),
                 };
                 for fallback in fallbacks {
@@ -292,8 +292,8 @@ impl Search<'_> {
         })
     }
 
-    /// The files that are tried when the chosen one's companion does not answer: first those whose workspace contains the
-    /// working directory, then those without any. None that names the same port again.
+    /// The files to try when the chosen companion does not respond: first those whose workspace contains the working
+    /// directory, then those without one. Ports that were already tried are skipped.
     fn fallbacks(&self, chosen: usize) -> Result<Vec<usize>, Failing> {
         let port = |index: usize| self.candidates[index].document.as_ref().and_then(Document::port);
         let mut fallbacks = Vec::new();
@@ -319,7 +319,7 @@ impl Search<'_> {
         Ok(fallbacks)
     }
 
-    /// Why no file says which editor this is.
+    /// Why no file identifies the editor.
     fn unsupported(&self, chosen: Option<usize>) -> LookupFailure {
         let agent = AGENT;
         if let Some(index) = chosen {
@@ -347,7 +347,7 @@ impl Search<'_> {
     }
 }
 
-/// What is dialled, and the token in use, which stays until a file brings another.
+/// The targets so far, and the current token, which is kept until a file has another.
 struct Attempts<'a> {
     in_container: bool,
     display_name: &'a str,
@@ -363,7 +363,7 @@ impl Attempts<'_> {
         }
     }
 
-    /// This machine first, then the container's, if there is one and its name resolves.
+    /// Adds this machine first, then the container's host, if there is one and its name resolves.
     fn dial(&mut self, port: &Value, candidate: Option<&Candidate>) {
         let Some(port) = target::strict_port(port) else {
             return;
@@ -387,7 +387,7 @@ impl Attempts<'_> {
     }
 }
 
-/// The port variable, if it holds digits only and a possible port.
+/// The port variable, if it contains only digits and a valid port.
 fn port_variable<'a>(dialect: &Dialect, environment: &'a Environment) -> Option<&'a str> {
     let port = environment.variable(dialect.environment.port)?;
     let is_port = place::number(port).is_some_and(|port| (1..=65535).contains(&port));

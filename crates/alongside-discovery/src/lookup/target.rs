@@ -1,4 +1,4 @@
-//! What an agent dials.
+//! What an agent connects to.
 
 use std::path::PathBuf;
 
@@ -9,66 +9,62 @@ use serde_json::Value;
 use crate::document::{self, Document};
 use crate::{Environment, node_path, place};
 
-/// The loopback address, written as both agents write it.
+/// The loopback address, spelled as in both agents.
 pub const LOCAL_HOST: &str = "127.0.0.1";
 
-/// How the machine that a container runs on is called inside it.
+/// The name of the container's host inside the container.
 pub const CONTAINER_HOST: &str = "host.docker.internal";
 
-/// One attempt of an agent to reach a companion.
+/// One attempt by an agent to reach a companion.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Dial {
-    /// It posts to `http://<host>:<port>/mcp`.
+    /// POST to `http://<host>:<port>/mcp`.
     Http(Target),
-    /// It starts a program and speaks over its standard input and output.
+    /// Start a program and talk to it over stdio.
     #[serde(rename_all = "camelCase")]
-    Stdio {
-        /// The program.
-        command: String,
-        arguments: Vec<String>,
-    },
+    Stdio { command: String, arguments: Vec<String> },
 }
 
-/// A port that an agent dials.
+/// A port that an agent connects to.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
-    /// The host. [`CONTAINER_HOST`] may not resolve; then dialling it fails like anything else.
+    /// [`CONTAINER_HOST`] may not resolve; connecting then fails like any other connection.
     pub host: &'static str,
     pub port: u16,
-    /// The token that is sent, if one is known. It is never printed or serialised.
+    /// The token to send, if known. Never printed or serialized.
     #[serde(skip)]
     pub token: Option<Secret>,
-    /// The file that the token is from; `None` if it is from a variable, or there is none.
+    /// The file with the token; `None` if it comes from a variable or there is none.
     pub token_path: Option<PathBuf>,
-    /// The editor that the agent shows as connected.
+    /// The editor name that the agent shows once connected.
     pub display_name: String,
-    /// The process id that the file's name or its `ppid` gives.
+    /// The PID from the file's name or its `ppid`.
     pub pid: Option<u64>,
-    /// The file that names the port; `None` if it is from a variable.
+    /// The file with the port; `None` if it comes from a variable.
     pub path: Option<PathBuf>,
 }
 
-/// The port that Gemini CLI reads from a value: the number that its text begins with.
+/// The port as Gemini CLI parses it: the number at the start of the string.
 pub(super) fn lenient_port(value: &Value) -> Option<u16> {
     let number = node_path::parse_integer(&document::to_text(value))?;
     u16::try_from(number).ok().filter(|port| *port > 0)
 }
 
-/// The port that Qwen Code reads from a value: it goes into a URL as it is.
+/// The port as Qwen Code uses it: put into a URL as is.
 pub(super) fn strict_port(value: &Value) -> Option<u16> {
     let number = place::number(&document::to_text(value))?;
     u16::try_from(number).ok().filter(|port| *port > 0)
 }
 
-/// The program that a file says to start.
+/// The command that a file says to start.
 pub(super) fn stdio_of(document: Option<&Document>) -> Option<Dial> {
     let (command, arguments) = document?.stdio()?;
     Some(Dial::Stdio { command, arguments })
 }
 
-/// The program that the variables say to start.
+/// The command that the variables say to start.
 pub(super) fn stdio_from_variables(environment: &Environment, command: &str, arguments: &str) -> Option<Dial> {
     let command = environment.variable(command)?.to_owned();
     let arguments = environment

@@ -1,4 +1,4 @@
-//! Whether a workspace contains the directory that an agent was started in.
+//! Whether a workspace contains the directory an agent was started in.
 
 use std::fs;
 use std::io;
@@ -10,23 +10,22 @@ use serde::Serialize;
 use crate::document::WorkspacePath;
 use crate::{Environment, Platform, node_path};
 
-/// How a workspace and the working directory are related, in an agent's eyes.
+/// How a workspace relates to the working directory, as an agent sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WorkspaceMatch {
-    /// The workspace contains it.
     Contains,
-    /// It lies outside of these folders.
+    /// The working directory is outside these folders.
     Outside(Vec<PathBuf>),
     /// There is no `workspacePath`.
     Missing,
     /// `workspacePath` is empty: no folder is open in the editor.
     Empty,
-    /// The agent's own code fails over it: it is not a string, or it names a place that cannot be resolved.
+    /// The agent's own code throws: it is not a string, or it contains a path that cannot be resolved.
     Fails,
 }
 
-/// Where an agent is, and by whose rules.
+/// An agent's working directory and its matching rules.
 pub(super) struct Validator<'a> {
     pub(super) agent: AgentKind,
     pub(super) environment: &'a Environment,
@@ -34,7 +33,7 @@ pub(super) struct Validator<'a> {
 }
 
 impl Validator<'_> {
-    /// Compares what a file says with where the agent is.
+    /// Compares a file's workspace with the working directory.
     pub(super) fn compare(&self, workspace: &WorkspacePath) -> WorkspaceMatch {
         match workspace {
             WorkspacePath::Missing => WorkspaceMatch::Missing,
@@ -43,7 +42,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Compares the text of a list of folders with where the agent is.
+    /// Compares a folder list with the working directory.
     pub(super) fn compare_text(&self, text: &str) -> WorkspaceMatch {
         if text.is_empty() {
             return WorkspaceMatch::Empty;
@@ -69,13 +68,13 @@ impl Validator<'_> {
         })
     }
 
-    /// A path as Gemini CLI understands it: percent escapes are undone, links resolved, and what is missing is let be. An
-    /// empty one is the working directory.
+    /// A path as Gemini CLI interprets it: percent escapes are decoded, symlinks resolved, missing parts kept as they
+    /// are. An empty path is the working directory.
     fn gemini_path(&self, text: &str) -> io::Result<PathBuf> {
         if text.contains('\0') {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // On Unix a `file://` does not survive the cutting at colons.
+        // On Unix, `file://` does not survive splitting at colons.
         let text = text.strip_prefix("file:///").unwrap_or(text);
         let decoded = node_path::decode_percent(text);
         let path = decoded.as_deref().unwrap_or(text);
@@ -94,7 +93,7 @@ impl Validator<'_> {
         }
     }
 
-    /// The folders of a list or of a JSON array; empty and relative ones do not count.
+    /// The folders of a list or a JSON array; empty and relative ones are dropped.
     fn qwen_roots(&self, text: &str) -> Vec<PathBuf> {
         let array = Some(text).filter(|text| text.trim_start().starts_with('['));
         let array: Option<Vec<String>> = array.and_then(|text| serde_json::from_str(text).ok());
@@ -109,13 +108,13 @@ impl Validator<'_> {
             .collect()
     }
 
-    /// A path with its links resolved; one that is missing counts as it is written.
+    /// A path with its symlinks resolved; a missing path is kept as written.
     fn qwen_path(&self, path: &Path) -> PathBuf {
         fs::canonicalize(path).unwrap_or_else(|_| node_path::resolve(self.working_directory, path))
     }
 }
 
-/// The real path of what exists, and the rest as it is written.
+/// The real path of the existing part, followed by the rest as written.
 fn robust_real_path(path: &Path, depth: usize) -> io::Result<PathBuf> {
     let error = match fs::canonicalize(path) {
         Ok(real) => return Ok(real),
@@ -160,7 +159,7 @@ mod tests {
         }
 
         fn path(&self, below: &str) -> String {
-            // The directory itself may be reached through a link, as on macOS.
+            // The directory itself may be behind a symlink, as on macOS.
             let real = fs::canonicalize(self.0.path()).unwrap();
             real.join(below).to_str().unwrap().to_owned()
         }
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_an_empty_and_an_odd_workspace_are_three_things() {
+    fn missing_empty_and_non_string_workspaces_differ() {
         let scene = Fixture::new();
         let environment = Environment::new("/home/ada", "/");
         for agent in [AgentKind::Gemini, AgentKind::Qwen] {
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_folders_is_cut_at_the_delimiter() {
+    fn folder_list_is_split_at_delimiter() {
         let scene = Fixture::new();
         let list = format!("/elsewhere:{}", scene.path("project"));
         assert_eq!(scene.both_contain(&list, "project/src"), [true, true]);
@@ -223,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_trailing_slash_does_no_harm() {
+    fn trailing_slash_is_ignored() {
         let scene = Fixture::new();
         assert_eq!(scene.both_contain(&scene.path("project/"), "project"), [true, true]);
     }
 
     #[test]
-    fn links_are_resolved_on_both_sides() {
+    fn symlinks_are_resolved_on_both_sides() {
         let scene = Fixture::new();
         symlink(scene.path("project"), scene.path("link")).unwrap();
         assert_eq!(scene.both_contain(&scene.path("link"), "project/src"), [true, true]);
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn gemini_tolerates_a_missing_tail() {
+    fn gemini_accepts_missing_path_tail() {
         let scene = Fixture::new();
         symlink(scene.path("project"), scene.path("link")).unwrap();
         assert_eq!(
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn only_gemini_undoes_percent_escapes() {
+    fn only_gemini_decodes_percent_escapes() {
         let scene = Fixture::new();
         fs::create_dir(scene.path("a b")).unwrap();
         fs::create_dir(scene.path("a%20c")).unwrap();
@@ -259,16 +258,16 @@ mod tests {
         );
     }
 
-    /// Difference 18: an empty segment matches everything in Gemini CLI; Qwen Code drops it, and relative ones too.
+    /// Difference 18: an empty segment matches everything in Gemini CLI; Qwen Code drops empty and relative ones.
     #[test]
-    fn an_empty_segment_matches_everything_in_gemini_and_nothing_in_qwen() {
+    fn empty_segment_matches_everything_in_gemini_only() {
         let scene = Fixture::new();
         assert_eq!(scene.both_contain("/elsewhere:", "project"), [true, false]);
         assert_eq!(scene.both_contain("/elsewhere:.", "project"), [true, false]);
     }
 
     #[test]
-    fn case_counts_on_linux_and_not_for_gemini_on_macos() {
+    fn case_matters_on_linux_but_not_for_gemini_on_macos() {
         let scene = Fixture::new();
         let upper = scene.path("PROJECT");
         assert_eq!(scene.both_contain(&upper, "project"), [false, false]);
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_of_a_folder_is_outside() {
+    fn parent_of_folder_is_outside() {
         let scene = Fixture::new();
         let roots = vec![PathBuf::from(scene.path("project/src"))];
         for agent in [AgentKind::Gemini, AgentKind::Qwen] {
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_windows_spelling_of_the_same_folder_is_outside() {
+    fn windows_spelling_of_same_folder_is_outside() {
         let scene = Fixture::new();
         assert_eq!(scene.both_contain("\\\\wsl$\\Debian\\home", "project"), [false, false]);
     }

@@ -1,4 +1,4 @@
-//! Processes from `/proc`: what `ps` would print, without `ps`.
+//! Processes from `/proc`, as `ps` would print them.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,6 @@ pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     parse(pid, &String::from_utf8_lossy(&status), &command_line)
 }
 
-/// When a process began.
 pub(super) fn started(pid: u32) -> Option<SystemTime> {
     let status = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let ticks = start_ticks(&String::from_utf8_lossy(&status))?;
@@ -28,7 +27,7 @@ fn parse(pid: u32, status: &str, command_line: &[u8]) -> Option<ProcessInfo> {
         .replace('\0', " ")
         .trim()
         .to_owned();
-    // Kernel threads and the like have no command line; `ps` prints their name in brackets.
+    // Kernel threads have no command line; `ps` prints their name in brackets.
     let command = if command.is_empty() {
         format!("[{}]", name(status)?)
     } else {
@@ -38,7 +37,7 @@ fn parse(pid: u32, status: &str, command_line: &[u8]) -> Option<ProcessInfo> {
 }
 
 fn start_ticks(status: &str) -> Option<u64> {
-    // The start time is field 22; `fields` begins with field 3.
+    // The start time is field 22; `fields` starts at field 3.
     fields(status)?.nth(19)?.parse().ok()
 }
 
@@ -51,7 +50,7 @@ fn boot_seconds(statistics: &str) -> Option<u64> {
         .ok()
 }
 
-/// The fields after the name, which is in parentheses and may itself hold spaces and parentheses.
+/// The fields after the name, which is in parentheses and may itself contain spaces and parentheses.
 fn fields(status: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
     Some(status.rsplit_once(')')?.1.split_ascii_whitespace())
 }
@@ -67,19 +66,19 @@ mod tests {
     const STATUS: &str = "42 (my (odd) name) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
 
     #[test]
-    fn a_name_with_parentheses_does_not_confuse_the_fields() {
+    fn name_with_parentheses_is_parsed() {
         let process = parse(42, STATUS, b"/bin/bash\0-l\0").unwrap();
         assert_eq!((process.parent, process.command.as_str()), (7, "/bin/bash -l"));
         assert_eq!(start_ticks(STATUS), Some(98765));
     }
 
     #[test]
-    fn a_process_without_a_command_line_has_its_name_in_brackets() {
+    fn process_without_command_line_shows_bracketed_name() {
         assert_eq!(parse(42, STATUS, b"").unwrap().command, "[my (odd) name]");
     }
 
     #[test]
-    fn the_boot_time_is_found_among_the_statistics() {
+    fn boot_time_is_parsed() {
         assert_eq!(
             boot_seconds("cpu 1 2\nbtime 1700000000\nprocesses 3\n"),
             Some(1_700_000_000)

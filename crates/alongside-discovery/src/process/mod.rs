@@ -1,7 +1,7 @@
-//! Who is whose parent, who is alive, and which process an agent takes for the editor.
+//! The process tree, liveness, and which process an agent treats as the editor.
 //!
-//! The agents guess the editor from the process tree. Nowadays the guess only breaks ties and finds files of old names, but
-//! `doctor` must make the same guess to give the same answer.
+//! The agents guess the editor from the process tree. The guess now only breaks ties and finds legacy files, but
+//! `doctor` has to make the same guess to get the same result.
 
 mod walk;
 
@@ -21,48 +21,42 @@ pub use walk::{IdeProcess, ide_process};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
-    /// Its id.
     pub pid: u32,
-    /// Its parent's id.
     pub parent: u32,
-    /// Its command line.
     pub command: String,
 }
 
-/// Whether there is a process of some id.
+/// Whether a process with some PID exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Alive {
     Yes,
-    /// There is, but it is another user's. Gemini CLI takes that for alive, Qwen Code for dead.
+    /// It exists but belongs to another user. Gemini CLI treats that as alive, Qwen Code as dead.
     YesButForeign,
-    /// There is none.
     No,
 }
 
-/// What is known about the running processes.
+/// Access to the running processes.
 pub trait Processes {
-    /// A process, if it can be seen.
+    /// A process, if it is visible.
     fn find(&self, pid: u32) -> Option<ProcessInfo>;
 
-    /// Whether there is a process of that id.
     fn is_alive(&self, pid: u32) -> Alive;
 
-    /// When a process began, where that is known.
+    /// When a process started, where known.
     fn started(&self, _pid: u32) -> Option<SystemTime> {
         None
     }
 }
 
-/// The processes of this machine.
 #[derive(Debug, Default)]
 pub struct SystemProcesses {
-    /// On Windows all processes are asked for at once, since asking takes the better part of a second.
+    /// On Windows all processes are queried together, since one query takes most of a second.
     #[cfg(windows)]
     snapshot: std::sync::OnceLock<ProcessTable>,
 }
 
-/// Processes that somebody has written down: a snapshot, or made up for a test.
+/// A fixed set of processes: a snapshot, or made up for a test.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTable {
     processes: BTreeMap<u32, ProcessInfo>,
@@ -70,7 +64,6 @@ pub struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// A table of these processes.
     pub fn new(processes: impl IntoIterator<Item = ProcessInfo>) -> Self {
         let processes = processes.into_iter().map(|process| (process.pid, process)).collect();
         Self {
@@ -87,7 +80,7 @@ impl ProcessTable {
         self
     }
 
-    /// The same table, in which a process is another user's.
+    /// The same table, with a process marked as another user's.
     #[must_use]
     pub fn with_foreign(mut self, pid: u32) -> Self {
         self.foreign.push(pid);
@@ -145,7 +138,7 @@ impl Processes for SystemProcesses {
 
     fn is_alive(&self, pid: u32) -> Alive {
         let snapshot = self.snapshot.get_or_init(windows::snapshot);
-        // When nothing could be learnt, nothing must be taken for dead.
+        // If the query failed, do not treat anything as dead.
         if snapshot.processes.is_empty() {
             Alive::Yes
         } else {
@@ -159,7 +152,7 @@ impl Processes for SystemProcesses {
 pub(crate) mod tests {
     use super::*;
 
-    /// The id of a process that has ended.
+    /// The PID of an exited process.
     pub(crate) fn dead_pid() -> u32 {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
@@ -167,7 +160,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn we_are_alive_and_an_ended_child_is_not() {
+    fn own_process_is_alive_and_exited_child_is_not() {
         let processes = SystemProcesses::default();
         assert_eq!(processes.is_alive(std::process::id()), Alive::Yes);
         assert_eq!(processes.is_alive(dead_pid()), Alive::No);
@@ -176,7 +169,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn our_own_process_is_found_with_its_parent() {
+    fn own_process_is_found_with_its_parent() {
         let own = SystemProcesses::default().find(std::process::id()).unwrap();
         assert_eq!(own.parent, std::os::unix::process::parent_id());
         assert!(own.command.contains("alongside"), "{own:?}");
@@ -184,7 +177,7 @@ pub(crate) mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_child_began_after_we_did() {
+    fn child_started_after_parent() {
         let processes = SystemProcesses::default();
         let own = processes.started(std::process::id()).unwrap();
         assert!(own <= SystemTime::now() + std::time::Duration::from_secs(2));

@@ -2,7 +2,7 @@
 
 use super::ProcessInfo;
 
-/// A process as `ps` shows it, which is how the agents ask.
+/// A process as `ps` prints it, which is also what the agents run.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     let output = std::process::Command::new("ps")
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parent_comes_first_and_the_rest_is_the_command() {
+    fn ps_line_is_parent_then_command() {
         let process = parse(9, "   12 /bin/zsh -i\n").unwrap();
         assert_eq!((process.parent, process.command.as_str()), (12, "/bin/zsh -i"));
         assert_eq!(parse(9, ""), None);
@@ -35,10 +35,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn ps_and_proc_agree_about_our_parent() {
+    fn ps_and_proc_agree_on_parent() {
         let pid = std::process::id();
         let arguments = ["-o", "ppid=,command=", "-p", &pid.to_string()];
-        // A machine without `ps` has nothing to compare.
+        // Nothing to compare on a machine without `ps`.
         let Ok(output) = std::process::Command::new("ps").args(arguments).output() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! Which process an agent takes for the editor.
+//! Which process an agent treats as the editor.
 
 use serde::Serialize;
 
@@ -7,20 +7,20 @@ use crate::{Environment, Platform, node_path};
 
 const MAX_DEPTH: usize = 32;
 
-/// Only these exact names: not `-zsh` of a login shell, not `nu`, not `pwsh`.
+/// Exact names only: not a login shell's `-zsh`, not `nu`, not `pwsh`.
 const SHELLS: [&str; 8] = ["zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"];
 
-/// The process that an agent takes for the editor.
+/// The process that an agent treats as the editor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeProcess {
-    /// Its id.
     pub pid: u32,
-    /// Its command line; empty if it cannot be seen.
+    /// Its command line; empty if not visible.
     pub command: String,
 }
 
-/// Finds it as an agent would that was started where we were. `override_name` is the variable that may name it outright.
+/// Finds the editor process as an agent started in our place would. `override_name` is the variable that can set it
+/// directly.
 pub fn ide_process(environment: &Environment, processes: &dyn Processes, override_name: Option<&str>) -> IdeProcess {
     let named = override_name
         .and_then(|name| environment.variable(name))
@@ -32,17 +32,17 @@ pub fn ide_process(environment: &Environment, processes: &dyn Processes, overrid
         (None, Platform::Windows) => walk_on_windows(processes, environment.pid),
         (None, Platform::Unix | Platform::MacOs) => walk_on_unix(processes, environment.pid),
     };
-    let command = look(processes, pid).command;
+    let command = find_or_unknown(processes, pid).command;
     IdeProcess { pid, command }
 }
 
-/// Up to the first shell, and from there to its grandparent: in VS Code the shell's parent is a terminal host.
+/// Walks up to the first shell, then to its grandparent: in VS Code the shell's parent is a terminal host.
 fn walk_on_unix(processes: &dyn Processes, own: u32) -> u32 {
     let mut current = own;
     for _ in 0..MAX_DEPTH {
-        let process = look(processes, current);
+        let process = find_or_unknown(processes, current);
         if SHELLS.contains(&name(&process.command)) {
-            let grandparent = look(processes, process.parent).parent;
+            let grandparent = find_or_unknown(processes, process.parent).parent;
             return if grandparent > 1 { grandparent } else { process.parent };
         }
         if process.parent <= 1 {
@@ -53,7 +53,7 @@ fn walk_on_unix(processes: &dyn Processes, own: u32) -> u32 {
     current
 }
 
-/// The third from the far end of the line of ancestors, whatever it is; the last if there are fewer.
+/// The third-to-last ancestor, whatever it is; the last if there are fewer.
 fn walk_on_windows(processes: &dyn Processes, own: u32) -> u32 {
     let mut ancestors = Vec::new();
     let mut current = processes.find(own);
@@ -71,8 +71,8 @@ fn walk_on_windows(processes: &dyn Processes, own: u32) -> u32 {
     ancestors.get(index).copied().unwrap_or(own)
 }
 
-/// A process that cannot be seen has no parent and no name, as if `ps` had failed.
-fn look(processes: &dyn Processes, pid: u32) -> ProcessInfo {
+/// An invisible process has no parent and no name, as if `ps` had failed.
+fn find_or_unknown(processes: &dyn Processes, pid: u32) -> ProcessInfo {
     processes.find(pid).unwrap_or(ProcessInfo {
         pid,
         parent: 0,
@@ -80,7 +80,7 @@ fn look(processes: &dyn Processes, pid: u32) -> ProcessInfo {
     })
 }
 
-/// The file name of a command line's first word.
+/// The file name of the command's first word.
 fn name(command: &str) -> &str {
     let program = command.split(' ').next().unwrap_or_default().trim_end_matches('/');
     program.rsplit('/').next().unwrap_or_default()
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn line(commands: &[&str]) -> ProcessTable {
-        // The last is the agent, process 100; its parent is 99 and so on, up to init.
+        // The last one is the agent, PID 100; its parent is 99 and so on, up to init.
         let first = 101 - u32::try_from(commands.len()).unwrap();
         let rows = (first..).zip(commands);
         rows.fold(ProcessTable::default().with(1, 0, "init"), |table, (pid, command)| {
@@ -110,37 +110,37 @@ mod tests {
     }
 
     #[test]
-    fn the_editor_is_the_shells_grandparent() {
+    fn editor_is_shells_grandparent() {
         let table = line(&["/usr/bin/code", "ptyHost", "/bin/bash", "node gemini"]);
         assert_eq!(found(&table, Platform::Unix), 97);
     }
 
     #[test]
-    fn the_editor_is_the_shells_parent_when_the_grandparent_is_init() {
+    fn editor_is_shells_parent_below_init() {
         let table = line(&["nvim", "/usr/bin/fish", "node", "node gemini"]);
         assert_eq!(found(&table, Platform::Unix), 97);
     }
 
     #[test]
-    fn without_a_shell_it_is_the_top_most_ancestor() {
+    fn editor_without_shell_is_topmost_ancestor() {
         let table = line(&["tmux", "-zsh", "nu", "node gemini"]);
         assert_eq!(found(&table, Platform::Unix), 97);
     }
 
     #[test]
-    fn when_no_process_can_be_seen_it_is_ourselves() {
+    fn editor_without_visible_processes_is_self() {
         assert_eq!(found(&ProcessTable::default(), Platform::Unix), 100);
         assert_eq!(found(&ProcessTable::default(), Platform::Windows), 100);
     }
 
     #[test]
-    fn the_walk_ends_after_thirty_two_levels() {
+    fn walk_stops_after_32_levels() {
         let table = line(&["node"; 60]);
         assert_eq!(found(&table, Platform::Unix), 100 - 32);
     }
 
     #[test]
-    fn on_windows_it_is_the_third_from_the_root() {
+    fn editor_on_windows_is_third_from_root() {
         let table = ProcessTable::default()
             .with(10, 0, "explorer")
             .with(20, 10, "Code.exe")
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn geminis_variable_names_the_editor_outright() {
+    fn gemini_pid_variable_sets_the_editor() {
         let environment = Environment::new("/home/ada", "/").with("GEMINI_CLI_IDE_PID", "424242");
         let table = ProcessTable::default();
         assert_eq!(

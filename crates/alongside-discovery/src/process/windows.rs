@@ -1,10 +1,10 @@
-//! Processes from one PowerShell snapshot, as the agents take it on Windows.
+//! Processes from one PowerShell snapshot, as the agents query it on Windows.
 
 use serde_json::Value;
 
 use super::{ProcessInfo, ProcessTable};
 
-/// All processes; none if PowerShell does not answer.
+/// All processes; empty if PowerShell fails.
 #[cfg(windows)]
 pub(super) fn snapshot() -> ProcessTable {
     const QUERY: &str = "Get-CimInstance Win32_Process | Select-Object ProcessId,ParentProcessId,Name,CommandLine | \
@@ -18,7 +18,7 @@ pub(super) fn snapshot() -> ProcessTable {
     }
 }
 
-/// Reads the snapshot's JSON: an array, or a single object when there is one process only.
+/// Parses the snapshot's JSON: an array, or a single object if there is only one process.
 fn parse(output: &str) -> ProcessTable {
     let processes = match serde_json::from_str(output.trim()) {
         Ok(Value::Array(processes)) => processes,
@@ -47,7 +47,7 @@ mod tests {
     use crate::process::Processes;
 
     #[test]
-    fn a_snapshot_is_an_array_or_a_single_process() {
+    fn snapshot_may_be_array_or_single_process() {
         let table = parse(
             r#"[{"ProcessId":4,"ParentProcessId":0,"Name":"System","CommandLine":null},
                 {"ProcessId":9,"ParentProcessId":4,"Name":"a.exe","CommandLine":"a.exe -x"},{"Name":"odd"}]"#,

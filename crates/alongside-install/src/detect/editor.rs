@@ -1,47 +1,43 @@
-//! Every editor that is told apart, with its names.
+//! Every editor that can be detected, with its names.
 
 use serde::{Serialize, Serializer};
 
-/// What editors have in common that are made from the same thing.
+/// Editors built on the same base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Made from VS Code: takes its extensions and starts terminals as it does.
+    /// VS Code forks: same extensions, same terminal setup.
     VsCode,
-    /// Made from the IntelliJ platform.
+    /// Built on the IntelliJ platform.
     JetBrains,
-    /// On its own.
+    /// Not part of a family.
     None,
 }
 
-/// Declares the enumeration, its list and its names from one table, so that none of them can be forgotten.
+/// Declares the enum, its list and its names from one table, so that they cannot get out of sync.
 macro_rules! editors {
     ($($variant:ident, $family:ident, $id:literal, $display_name:literal, [$($alias:literal),*];)*) => {
-        /// An editor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum DetectedIde {
             $(#[doc = concat!("`", $display_name, "`.")] $variant,)*
         }
 
         impl DetectedIde {
-            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// A short name that never changes; the agents' own where they have one.
+            /// A short, stable name; the agents' own where they have one.
             pub const fn id(self) -> &'static str {
                 match self { $(Self::$variant => $id,)* }
             }
 
-            /// The name for people.
             pub const fn display_name(self) -> &'static str {
                 match self { $(Self::$variant => $display_name,)* }
             }
 
-            /// What it is made from.
             pub const fn family(self) -> Family {
                 match self { $(Self::$variant => Family::$family,)* }
             }
 
-            /// What else people type for it.
+            /// Other names users may type.
             const fn aliases(self) -> &'static [&'static str] {
                 match self { $(Self::$variant => &[$($alias),*],)* }
             }
@@ -88,7 +84,7 @@ editors! {
 }
 
 impl DetectedIde {
-    /// The editor that somebody typed a name of: the id, the name for people, or the command that starts it.
+    /// Parses an editor name typed by the user: the ID, the display name, or the editor's command.
     pub fn from_name(typed: &str) -> Option<Self> {
         let typed = typed.trim().to_lowercase();
         Self::ALL.iter().copied().find(|ide| {
@@ -96,7 +92,7 @@ impl DetectedIde {
         })
     }
 
-    /// Whether this names a family and not yet the member of it.
+    /// Whether this stands for a whole family rather than one member.
     pub const fn is_generic(self) -> bool {
         matches!(self, Self::VsCode | Self::JetBrains)
     }
@@ -115,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_means_one_editor() {
+    fn names_are_unique() {
         let names: Vec<&str> = DetectedIde::ALL
             .iter()
             .flat_map(|ide| [&[ide.id()], ide.aliases()].concat())
@@ -130,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_fit_a_discovery_file_and_a_command_line() {
+    fn ids_are_plain_lowercase() {
         for ide in DetectedIde::ALL {
             assert!(ide.id().bytes().all(|byte| byte.is_ascii_lowercase()), "{}", ide.id());
         }

@@ -1,11 +1,11 @@
 //! Which editor this terminal belongs to.
 //!
-//! Two tables answer it. Variables come first: an editor's terminal sets some that no other program sets. But they are
-//! inherited, so a Neovim inside the terminal of VS Code has the signs of both; then the process tree says which is
-//! nearer. The process tree also tells apart the editors that set the same variables, which are the makes of VS Code and of
-//! the IntelliJ platform, and it is all there is for editors that set none.
+//! Two tables decide it. Variables come first: an editor's terminal sets some that no other program sets. But variables
+//! are inherited, so Neovim inside a VS Code terminal has both editors' variables; the process tree then decides which
+//! is nearer. The process tree also distinguishes editors that set the same variables (VS Code forks and IntelliJ-based
+//! IDEs), and is the only evidence for editors that set none.
 //!
-//! What the agents believe is another matter: they know fewer editors, by fewer signs. That is [`crate::lookup`].
+//! What the agents detect is separate: they know fewer editors, by fewer signs. See `alongside_discovery::lookup`.
 
 mod editor;
 mod program;
@@ -18,45 +18,34 @@ pub use editor::{DetectedIde, Family};
 use alongside_discovery::Environment;
 use alongside_discovery::process::Processes;
 
-/// As far as the agents look.
+/// The same depth as the agents.
 const MAX_DEPTH: usize = 32;
 
-/// What speaks for an editor.
+/// Evidence for an editor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Evidence {
-    /// A variable of this terminal.
+    /// A variable in this terminal.
     Variable { name: String, value: String },
-    /// A process that this terminal runs in.
-    Process {
-        /// Its id.
-        pid: u32,
-        /// Its command line.
-        command: String,
-    },
+    /// An ancestor process of this terminal.
+    Process { pid: u32, command: String },
 }
 
-/// An editor and what speaks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DetectedEditor {
-    /// The editor.
     pub ide: DetectedIde,
-    /// What speaks for it.
     pub evidence: Vec<Evidence>,
 }
 
-/// What was found out about this terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Detection {
-    /// The editor that this terminal belongs to.
     pub found: Option<DetectedEditor>,
-    /// Other editors that left signs, further out.
+    /// Other editors with evidence, further up.
     pub others: Vec<DetectedEditor>,
 }
 
-/// Finds the editor that this terminal belongs to.
 pub fn detect(environment: &Environment, processes: &dyn Processes) -> Detection {
     let ancestors = ancestors(environment, processes);
     let mut findings = from_variables(environment);
@@ -73,12 +62,12 @@ pub fn detect(environment: &Environment, processes: &dyn Processes) -> Detection
     }
 }
 
-/// The editors whose variables are set, in the table's order.
+/// The editors whose variables are set, in table order.
 fn from_variables(environment: &Environment) -> Vec<DetectedEditor> {
     let mut findings: Vec<DetectedEditor> = Vec::new();
     let mut spent: Vec<&str> = Vec::new();
     for rule in rules::VARIABLES {
-        // One variable speaks for one editor: the first of its rules that fits is the most particular.
+        // One variable is evidence for one editor: its first matching rule is the most specific.
         let value = environment.variable(rule.name).filter(|value| rule.wanted.fits(value));
         let Some(value) = value.filter(|_| !spent.contains(&rule.name)) else {
             continue;
@@ -93,7 +82,7 @@ fn from_variables(environment: &Environment) -> Vec<DetectedEditor> {
     findings
 }
 
-/// The ancestors that are editors, the nearest first.
+/// The ancestors that are editors, nearest first.
 fn ancestors(environment: &Environment, processes: &dyn Processes) -> Vec<DetectedEditor> {
     let mut findings = Vec::new();
     let mut current = processes.find(environment.pid).map(|own| own.parent);
@@ -113,7 +102,7 @@ fn ancestors(environment: &Environment, processes: &dyn Processes) -> Vec<Detect
     findings
 }
 
-/// Puts a member in the place of its family's common name.
+/// Replaces a family's generic entry with the member found in the process tree.
 fn refine(findings: &mut Vec<DetectedEditor>, ancestors: &[DetectedEditor]) {
     let generic: Vec<DetectedIde> = findings
         .iter()
@@ -140,7 +129,7 @@ fn refine(findings: &mut Vec<DetectedEditor>, ancestors: &[DetectedEditor]) {
     }
 }
 
-/// Lets the process tree confirm what variables say, and decide which is nearest where they name several editors.
+/// Adds evidence from the process tree, and moves the nearest editor first if variables indicate several.
 fn add_processes(findings: &mut Vec<DetectedEditor>, ancestors: &[DetectedEditor]) {
     let nearest = ancestors
         .iter()

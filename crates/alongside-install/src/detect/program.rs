@@ -1,18 +1,18 @@
-//! A command line, taken apart as far as it says which program runs.
+//! Parses a command line far enough to identify the program.
 
 use super::DetectedIde;
 use super::rules::{PROCESSES, ProcessMatch};
 
-/// The program of a command line, in lower case and with `/` between the parts of its path.
+/// The program of a command line, lowercase and with `/` as the path separator.
 struct Program {
     path: String,
     name: String,
-    /// The macOS application it lies in.
+    /// The macOS application bundle that contains it.
     bundle: Option<String>,
     command: String,
 }
 
-/// The editor that a process is, going by its command line.
+/// The editor that a process is, judging by its command line.
 pub(super) fn editor(command: &str) -> Option<DetectedIde> {
     let program = Program::of(command);
     let fits = |mark: &ProcessMatch| program.has(*mark);
@@ -25,7 +25,7 @@ impl Program {
         let command = command.trim().to_lowercase().replace('\\', "/");
         let path = path(&command).to_owned();
         let file = path.rsplit('/').next().unwrap_or_default();
-        // A login shell's dash is no part of its name, and an editor may be started as one too.
+        // A login shell's dash is not part of its name, and an editor can be started as a login shell too.
         let file = file.strip_prefix('-').unwrap_or(file);
         let endings = [".exe", ".cmd", ".bat", ".sh"];
         let name = endings
@@ -54,9 +54,9 @@ impl Program {
     }
 }
 
-/// The path of the program: in quotes, or up to `.exe`, or the first word.
+/// The program's path: quoted, or up to `.exe`, or the first word.
 ///
-/// Command lines come joined by spaces, so a path with spaces is known only where something marks its end.
+/// Arguments are joined by spaces, so a path with spaces is recognized only where something marks its end.
 fn path(command: &str) -> &str {
     if let Some(quoted) = command.strip_prefix('"') {
         return quoted.split('"').next().unwrap_or(quoted);
@@ -68,15 +68,15 @@ fn path(command: &str) -> &str {
     command.split(' ').next().unwrap_or_default()
 }
 
-/// `visual studio code` of `/applications/visual studio code.app/contents/macos/electron`.
+/// `visual studio code` in `/applications/visual studio code.app/contents/macos/electron`.
 ///
-/// Only the outermost application counts, since the helpers of one lie inside it; and only that of the program, not one
-/// that an argument speaks of.
+/// Only the outermost bundle counts, since an application's helpers are bundles inside it; and only the program's, not
+/// one in an argument.
 fn bundle(command: &str) -> Option<&str> {
     let (before, after) = command.split_once(".app/contents/")?;
     let starts_with_the_path = before.starts_with('/') && !before.contains(" /") && !before.contains(" -");
     let name = before.rsplit('/').next()?;
-    // `code - insiders` has a dash of its own.
+    // `code - insiders` contains a dash itself.
     let is_insiders = name.ends_with("code - insiders") && before.starts_with('/');
     ((starts_with_the_path || is_insiders) && !after.is_empty()).then_some(name)
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mark_of_every_editor_is_found() {
+    fn every_process_rule_matches() {
         for rule in PROCESSES {
             for mark in rule.marks {
                 let commands = match mark {
@@ -108,7 +108,7 @@ mod tests {
                     }
                 };
                 for command in commands {
-                    // The name of Insiders has a space and a dash in it, which only Windows can show.
+                    // The name of Insiders has spaces and a dash, which is recognized only on Windows.
                     if command.starts_with("/opt") && command.contains("code - insiders") {
                         continue;
                     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_speaks_of_an_editor_is_none() {
+    fn mention_of_editor_is_not_an_editor() {
         for command in [
             "/bin/bash -c nvim",
             "less /usr/share/vim/vimrc",

@@ -1,4 +1,4 @@
-//! The two tables: variables that an editor's terminal leaves, and processes that are an editor.
+//! The two tables: variables set in an editor's terminal, and editor processes.
 
 #[allow(
     clippy::enum_glob_use,
@@ -6,14 +6,14 @@
 )]
 use super::DetectedIde::{self, *};
 
-/// What the value of a variable must be.
+/// A condition on a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueRule {
-    /// Anything but nothing.
+    /// Any non-empty value.
     Any,
-    /// This, in whatever case.
+    /// This value, ignoring case.
     Is(&'static str),
-    /// Something with this in it, in whatever case.
+    /// A value containing this, ignoring case.
     Has(&'static str),
 }
 
@@ -27,7 +27,7 @@ impl ValueRule {
     }
 }
 
-/// A variable that speaks for an editor.
+/// A variable that identifies an editor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VariableRule {
     pub(super) name: &'static str,
@@ -39,18 +39,18 @@ const fn variable(name: &'static str, wanted: ValueRule, ide: DetectedIde) -> Va
     VariableRule { name, wanted, ide }
 }
 
-/// The node program by which the Git extension of VS Code asks for passwords: it lies inside the editor that set it, and
-/// multiplexers pass it on.
+/// Path of the Node binary that VS Code's Git extension uses to ask for passwords: it is inside the editor's
+/// installation, and terminal multiplexers pass it on.
 const ASKPASS: &str = "VSCODE_GIT_ASKPASS_NODE";
-/// What macOS tells every program that was started from an application.
+/// Set by macOS for every program started from an application.
 const BUNDLE: &str = "__CFBundleIdentifier";
 const PROGRAM: &str = "TERM_PROGRAM";
 
-/// Editors inside terminals come first: they run inside the others and seldom the other way round. Among the makes of VS
-/// Code the particular sign comes before the common one.
+/// Editors that run in a terminal come first: they usually run inside the others, rarely the other way around. Among VS
+/// Code forks the specific variable comes before the common one.
 ///
-/// `HELIX_RUNTIME` and `NVIM_LISTEN_ADDRESS` are not here: people set them in their profile for good, so they say nothing
-/// about this terminal.
+/// `HELIX_RUNTIME` and `NVIM_LISTEN_ADDRESS` are missing on purpose: users set them permanently in their shell profile,
+/// so they are not evidence for this terminal.
 pub(super) const VARIABLES: &[VariableRule] = &[
     variable("NVIM", ValueRule::Any, Neovim),
     variable("VIMRUNTIME", ValueRule::Has("nvim"), Neovim),
@@ -110,22 +110,21 @@ pub(super) const VARIABLES: &[VariableRule] = &[
     variable(ASKPASS, ValueRule::Any, VsCode),
 ];
 
-/// What makes a process an editor. All of it is compared in lower case.
+/// What identifies a process as an editor. Everything is compared in lowercase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessMatch {
     /// The program's file name, without `.exe`, `.sh` and the like.
     Name(&'static str),
-    /// What the program's file name begins with: distributions put versions and variants behind it.
+    /// A prefix of the program's file name: distributions append versions and variants.
     Prefix(&'static str),
-    /// The macOS application that the program lies in, without `.app`.
+    /// The macOS application bundle that contains the program, without `.app`.
     Bundle(&'static str),
-    /// A part of the program's path.
+    /// A substring of the program's path.
     Path(&'static str),
-    /// An argument of a Java program: what JetBrains editors show who were started by their old shell scripts.
+    /// An argument of a Java program, as in JetBrains editors started by their old shell scripts.
     JavaArgument(&'static str),
 }
 
-/// The marks of one editor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcessRule {
     pub(super) ide: DetectedIde,
@@ -138,7 +137,7 @@ const fn process(ide: DetectedIde, marks: &'static [ProcessMatch]) -> ProcessRul
 
 use ProcessMatch::{Bundle, JavaArgument, Name, Path, Prefix};
 
-/// The first that fits an ancestor counts, and the nearest ancestor that any fits.
+/// The nearest matching ancestor wins; for one ancestor, the first matching rule.
 pub(super) const PROCESSES: &[ProcessRule] = &[
     process(
         Neovim,

@@ -1,4 +1,4 @@
-//! Whole terminals, as people have them.
+//! Complete terminal environments, as found in practice.
 
 use super::rules::{VARIABLES, ValueRule};
 use super::*;
@@ -16,7 +16,7 @@ fn terminal(variables: &[(&str, &str)]) -> Environment {
     })
 }
 
-/// The last command is ours; each one is the parent of the next.
+/// The last command is our own process; each one is the parent of the next.
 fn line(commands: &[&str]) -> ProcessTable {
     let first = 101 - u32::try_from(commands.len()).unwrap();
     let rows = (first..).zip(commands);
@@ -31,7 +31,7 @@ fn found(variables: &[(&str, &str)], commands: &[&str]) -> Option<DetectedIde> {
 }
 
 #[test]
-fn every_variable_alone_is_enough() {
+fn each_variable_alone_is_enough() {
     for rule in VARIABLES {
         let value = match rule.wanted {
             ValueRule::Any => "something".to_owned(),
@@ -51,14 +51,14 @@ fn every_variable_alone_is_enough() {
         assert_eq!(
             found(&[(rule.name, "")], &[]),
             None,
-            "{} set to nothing says nothing",
+            "{} set to an empty value is not evidence",
             rule.name
         );
     }
 }
 
 #[test]
-fn terminals_as_people_have_them() {
+fn common_terminals_are_detected() {
     use DetectedIde as Ide;
     type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], Option<Ide>);
     let vscode = ("TERM_PROGRAM", "vscode");
@@ -122,7 +122,7 @@ fn terminals_as_people_have_them() {
             Some(Ide::PyCharm),
         ),
         (&[jediterm], &["bash", "alongside"], Some(Ide::JetBrains)),
-        // An editor inside the terminal of another: the nearer one.
+        // An editor inside another's terminal: the nearer one wins.
         (
             &[vscode, ("NVIM", "/run/nvim.0")],
             &["code", "bash", "nvim", "bash", "alongside"],
@@ -146,7 +146,7 @@ fn terminals_as_people_have_them() {
 }
 
 #[test]
-fn evidence_is_gathered_and_the_outer_editor_is_mentioned() {
+fn evidence_is_collected_and_outer_editor_is_listed() {
     let variables = [("TERM_PROGRAM", "vscode"), ("NVIM", "/run/nvim.0")];
     let detection = detect(
         &terminal(&variables),
@@ -159,7 +159,7 @@ fn evidence_is_gathered_and_the_outer_editor_is_mentioned() {
 }
 
 #[test]
-fn on_windows_names_of_variables_ignore_case() {
+fn variable_names_on_windows_ignore_case() {
     let environment = Environment {
         platform: Platform::Windows,
         ..terminal(&[("Term_Program", "vscode")])
@@ -177,7 +177,7 @@ fn on_windows_names_of_variables_ignore_case() {
 }
 
 #[test]
-fn a_circle_of_processes_ends() {
+fn process_cycle_terminates() {
     let processes = ProcessTable::default().with(100, 99, "a").with(99, 100, "vim");
     assert_eq!(detect(&terminal(&[]), &processes).found.unwrap().ide, DetectedIde::Vim);
 }

@@ -38,7 +38,7 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
         Context::Show => {}
     }
     let shown = companion.call::<requests::ContextShow>(Empty {}).await?;
-    output.answer(&shown.context, || words(&shown));
+    output.answer(&shown.context, || text(&shown));
     for hidden in &shown.hidden {
         // A script's stdout has only what agents see.
         output.remark(&format!(
@@ -71,37 +71,37 @@ fn absolute(file: &Path) -> Result<String> {
     })
 }
 
-fn words(shown: &ShownContext) -> String {
-    let mut words = String::new();
+fn text(shown: &ShownContext) -> String {
+    let mut text = String::new();
     let files = &shown.context.workspace_state.open_files;
-    words.push_str(if files.is_empty() {
+    text.push_str(if files.is_empty() {
         "Agents see no open files.\n"
     } else {
         "Agents see:\n"
     });
     for file in files {
-        words.push_str(&format!("  {}", printable_line(&file.path)));
+        text.push_str(&format!("  {}", printable_line(&file.path)));
         if file.is_active == Some(true) {
-            words.push_str(" (active)");
+            text.push_str(" (active)");
         }
         if let Some(Cursor { line, character }) = file.cursor {
-            words.push_str(&format!(", cursor at line {line}, character {character}"));
+            text.push_str(&format!(", cursor at line {line}, character {character}"));
         }
         if let Some(selected) = &file.selected_text {
             let start: String = selected.chars().take(40).collect();
-            words.push_str(&format!(
+            text.push_str(&format!(
                 ", {} bytes selected: {}",
                 selected.len(),
                 printable_line(&start)
             ));
         }
-        words.push('\n');
+        text.push('\n');
     }
     if !shown.hidden.is_empty() {
-        words.push_str("Hidden from agents:\n");
+        text.push_str("Hidden from agents:\n");
     }
     for hidden in &shown.hidden {
-        words.push_str(&format!("  {}: {}\n", printable_line(&hidden.path), hidden.reason));
+        text.push_str(&format!("  {}: {}\n", printable_line(&hidden.path), hidden.reason));
     }
-    words
+    text
 }

@@ -1,4 +1,4 @@
-//! `alongside detect`: which editor this terminal belongs to, and what each agent takes it for.
+//! `alongside detect`: which editor this terminal belongs to, and which editor each agent detects.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::command_line::Common;
 use crate::printable::printable_line;
 
-/// Longer command lines are cut for people: an editor made with Electron has a page of them.
+/// Longer values are truncated in text output: an Electron-based editor's command line can fill a page.
 const COMMAND_LENGTH: usize = 80;
 
 pub(crate) fn run(common: &Common) -> ExitCode {
@@ -21,14 +21,14 @@ pub(crate) fn run(common: &Common) -> ExitCode {
     environment.working_directory.clone_from(&directory);
     let processes = SystemProcesses::default();
     let detection = detect(&environment, &processes);
-    let beliefs: Vec<Belief> = DIALECTS
+    let agents: Vec<AgentDetection> = DIALECTS
         .iter()
         .map(|dialect| {
             let lookup = match dialect.kind {
                 AgentKind::Gemini => lookup::gemini(&environment, &processes, &directory),
                 AgentKind::Qwen => lookup::qwen(&environment, &processes, &directory),
             };
-            Belief {
+            AgentDetection {
                 agent: dialect.kind,
                 display_name: dialect.display_name,
                 identity: lookup.identity,
@@ -37,18 +37,18 @@ pub(crate) fn run(common: &Common) -> ExitCode {
         .collect();
     common
         .output()
-        .answer(&to_json(&detection, &beliefs), || words(&detection, &beliefs));
+        .answer(&to_json(&detection, &agents), || text(&detection, &agents));
     ExitCode::SUCCESS
 }
 
-/// The editor that an agent, started here, would take itself to be in.
-struct Belief {
+/// The editor that an agent started here would detect.
+struct AgentDetection {
     agent: AgentKind,
     display_name: &'static str,
     identity: Option<Identity>,
 }
 
-fn to_json(detection: &Detection, beliefs: &[Belief]) -> Value {
+fn to_json(detection: &Detection, agents: &[AgentDetection]) -> Value {
     let finding = |finding: &DetectedEditor| {
         json!({
             "editor": finding.ide,
@@ -56,9 +56,9 @@ fn to_json(detection: &Detection, beliefs: &[Belief]) -> Value {
             "evidence": finding.evidence,
         })
     };
-    let agents: Vec<Value> = beliefs
+    let agents: Vec<Value> = agents
         .iter()
-        .map(|belief| json!({ "agent": belief.agent, "displayName": belief.display_name, "detects": belief.identity }))
+        .map(|agent| json!({ "agent": agent.agent, "displayName": agent.display_name, "detects": agent.identity }))
         .collect();
     json!({
         "found": detection.found.as_ref().map(finding),
@@ -67,34 +67,34 @@ fn to_json(detection: &Detection, beliefs: &[Belief]) -> Value {
     })
 }
 
-fn words(detection: &Detection, beliefs: &[Belief]) -> String {
-    let mut words = String::new();
+fn text(detection: &Detection, agents: &[AgentDetection]) -> String {
+    let mut text = String::new();
     match &detection.found {
         Some(finding) => {
-            words.push_str(&format!("This terminal belongs to {}.\n", finding.ide.display_name()));
-            push_evidence(&mut words, finding);
+            text.push_str(&format!("This terminal belongs to {}.\n", finding.ide.display_name()));
+            push_evidence(&mut text, finding);
         }
-        None => words.push_str(
+        None => text.push_str(
             "This terminal does not belong to an editor: no environment variable or parent process points to one.\n",
         ),
     }
     for finding in &detection.others {
-        words.push_str(&format!("Outer editor: {}.\n", finding.ide.display_name()));
-        push_evidence(&mut words, finding);
+        text.push_str(&format!("Outer editor: {}.\n", finding.ide.display_name()));
+        push_evidence(&mut text, finding);
     }
-    for belief in beliefs {
-        words.push_str(&belief.words());
+    for agent in agents {
+        text.push_str(&agent.text());
     }
-    words
+    text
 }
 
-fn push_evidence(words: &mut String, finding: &DetectedEditor) {
+fn push_evidence(text: &mut String, finding: &DetectedEditor) {
     for evidence in &finding.evidence {
         let sentence = match evidence {
             Evidence::Variable { name, value } => format!("{name} is `{}`", shortened(value)),
             Evidence::Process { pid, command } => format!("running as process {pid}: {}", shortened(command)),
         };
-        words.push_str(&format!("  {sentence}\n"));
+        text.push_str(&format!("  {sentence}\n"));
     }
 }
 
@@ -106,8 +106,8 @@ fn shortened(text: &str) -> String {
     text.chars().take(COMMAND_LENGTH).chain(['…']).collect()
 }
 
-impl Belief {
-    fn words(&self) -> String {
+impl AgentDetection {
+    fn text(&self) -> String {
         let name = self.display_name;
         match &self.identity {
             Some(identity) => {
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_name_the_editor_the_evidence_and_the_agents_beliefs() {
+    fn text_has_editor_evidence_and_agents() {
         let evidence = Evidence::Process {
             pid: 7,
             command: format!("/usr/bin/hx {}", "x".repeat(200)),
@@ -147,19 +147,16 @@ mod tests {
             found: Some(finding),
             others: Vec::new(),
         };
-        let belief = Belief {
+        let agent = AgentDetection {
             agent: AgentKind::Qwen,
             display_name: "Qwen Code",
             identity: None,
         };
-        let words = words(&detection, &[belief]);
+        let text = text(&detection, &[agent]);
         assert!(
-            words.contains("belongs to Helix.\n  running as process 7: /usr/bin/hx xxx"),
-            "{words}"
+            text.contains("belongs to Helix.\n  running as process 7: /usr/bin/hx xxx"),
+            "{text}"
         );
-        assert!(
-            words.contains("…\nQwen Code would not detect an editor here."),
-            "{words}"
-        );
+        assert!(text.contains("…\nQwen Code would not detect an editor here."), "{text}");
     }
 }

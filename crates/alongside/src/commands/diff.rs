@@ -4,10 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use alongside_core::ReviewId;
 use alongside_core::difference::unified;
+use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
 use alongside_protocol::{
@@ -36,7 +37,7 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 .await?;
             let mut value = serde_json::to_value(&texts)?;
             value["diff"] = json!(diff(&texts));
-            output.answer(&value, || show_in_words(&texts, output.colours()));
+            output.answer(&value, || show_in_words(&texts, output.colors()));
         }
         Diff::Accept {
             review,
@@ -222,14 +223,15 @@ fn diff(texts: &ReviewTexts) -> String {
         &texts.draft,
         old_name,
         &texts.summary.path,
+        Some(Instant::now() + DIFF_TIMEOUT),
     )
 }
 
-fn show_in_words(texts: &ReviewTexts, colours: bool) -> String {
+fn show_in_words(texts: &ReviewTexts, colors: bool) -> String {
     let mut words = format!("{}\n\n", line(&texts.summary).trim_start());
     let diff = diff(texts);
     words.push_str(if diff.is_empty() { "(no changes)\n" } else { "" });
-    words.push_str(&printable_difference(&diff, colours));
+    words.push_str(&printable_difference(&diff, colors));
     for note in &texts.notes {
         words.push_str(&format!("Note: {note}.\n"));
     }

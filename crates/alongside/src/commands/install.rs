@@ -1,4 +1,4 @@
-//! `alongside install` and `alongside uninstall`: plugins into editors, and out again.
+//! `alongside install` and `alongside uninstall`: install and remove editor plugins.
 
 use std::process::ExitCode;
 
@@ -17,8 +17,8 @@ use crate::output::Output;
 use crate::printable::{printable_difference, printable_line};
 
 pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
-    let surroundings = OwnedContext::current()?;
-    let setting = surroundings.setting();
+    let owned = OwnedContext::current()?;
+    let context = owned.context();
     let output = common.output();
     let named = editors(&install.editors)?;
     if install.status {
@@ -27,30 +27,30 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         } else {
             named
         };
-        return Ok(show_status(output, &editors, &setting, install.editors.is_empty()));
+        return Ok(show_status(output, &editors, &context, install.editors.is_empty()));
     }
     let mode = if install.dry_run { Mode::DryRun } else { Mode::Real };
     if named.is_empty() && !install.yes {
-        return Ok(offer(output, &setting));
+        return Ok(offer(output, &context));
     }
-    let editors = if named.is_empty() { found(&setting) } else { named };
+    let editors = if named.is_empty() { found(&context) } else { named };
     if editors.is_empty() {
         bail!("no supported editor found; name one, for example `alongside install neovim`");
     }
-    let reports = editors.iter().map(|ide| match installer(*ide, &setting) {
+    let reports = editors.iter().map(|ide| match installer(*ide, &context) {
         Ok(installer) => installer.install(mode),
         Err(error) => refusal(*ide, &error),
     });
     let reports: Vec<InstallReport> = reports.collect();
     let has_any = reports.iter().any(|report| report.outcome != InstallOutcome::Refused);
-    // An editor with a plugin is of no use as long as no agent looks for it.
+    // A plugin is useless as long as no agent connects to it.
     let agents = if has_any {
-        connect_agents(&setting, mode)
+        connect_agents(&context, mode)
     } else {
         Vec::new()
     };
     let code = show_reports(output, &reports, &agents);
-    // Of all that were found some may have no plugin yet; that is no failure as long as the others went well.
+    // With `--yes`, an editor without a plugin is not a failure as long as the others succeeded.
     let has_failed = reports.iter().any(|report| report.outcome == InstallOutcome::Failed);
     Ok(if install.yes && has_any && !has_failed {
         ExitCode::SUCCESS
@@ -60,18 +60,18 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
 }
 
 pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCode> {
-    let surroundings = OwnedContext::current()?;
-    let setting = surroundings.setting();
+    let owned = OwnedContext::current()?;
+    let context = owned.context();
     let mode = if uninstall.dry_run { Mode::DryRun } else { Mode::Real };
     let editors = editors(&uninstall.editors)?;
-    let reports = editors.iter().map(|ide| match installer(*ide, &setting) {
+    let reports = editors.iter().map(|ide| match installer(*ide, &context) {
         Ok(installer) => installer.uninstall(mode),
         Err(error) => refusal(*ide, &error),
     });
     Ok(show_reports(common.output(), &reports.collect::<Vec<_>>(), &[]))
 }
 
-/// What installers depend on, as it is for this process.
+/// The owned values behind an [`InstallContext`].
 struct OwnedContext {
     environment: Environment,
     plugins: Plugins,
@@ -87,7 +87,7 @@ impl OwnedContext {
         })
     }
 
-    fn setting(&self) -> InstallContext<'_> {
+    fn context(&self) -> InstallContext<'_> {
         InstallContext {
             environment: &self.environment,
             plugins: &self.plugins,
@@ -111,14 +111,14 @@ fn editors(names: &[String]) -> Result<Vec<DetectedIde>> {
     Ok(editors)
 }
 
-/// The editors that are there and can be installed for; that of this terminal first.
-fn found(setting: &InstallContext<'_>) -> Vec<DetectedIde> {
-    let own = own_editor(setting);
+/// The installed editors that have an installer; this terminal's editor first.
+fn found(context: &InstallContext<'_>) -> Vec<DetectedIde> {
+    let own = own_editor(context);
     let mut found: Vec<DetectedIde> = installable()
         .filter(|ide| {
-            let installer = installer(*ide, setting);
+            let installer = installer(*ide, context);
             let is_there = installer.is_ok_and(|installer| installer.executable().is_some());
-            // These borrow the command of VS Code, so their command alone says nothing.
+            // These share VS Code's command, so finding the command proves nothing.
             let is_borrowed = matches!(ide, DetectedIde::Codespaces | DetectedIde::FirebaseStudio);
             is_there && (!is_borrowed || own == Some(*ide))
         })
@@ -127,23 +127,23 @@ fn found(setting: &InstallContext<'_>) -> Vec<DetectedIde> {
     found
 }
 
-fn own_editor(setting: &InstallContext<'_>) -> Option<DetectedIde> {
-    detect(setting.environment, &SystemProcesses::default())
+fn own_editor(context: &InstallContext<'_>) -> Option<DetectedIde> {
+    detect(context.environment, &SystemProcesses::default())
         .found
         .map(|finding| finding.ide)
 }
 
-/// Lists what could be done, and does nothing.
-fn offer(output: Output, setting: &InstallContext<'_>) -> ExitCode {
-    let mut reports: Vec<InstallReport> = found(setting)
+/// Lists what could be installed, and changes nothing.
+fn offer(output: Output, context: &InstallContext<'_>) -> ExitCode {
+    let mut reports: Vec<InstallReport> = found(context)
         .into_iter()
-        .filter_map(|ide| Some(installer(ide, setting).ok()?.install(Mode::DryRun)))
+        .filter_map(|ide| Some(installer(ide, context).ok()?.install(Mode::DryRun)))
         .collect();
-    // The editor that somebody sits in is spoken of even if nothing can be installed for it.
-    if let Some(own) = own_editor(setting)
+    // Always mention the editor of this terminal, even if nothing can be installed for it.
+    if let Some(own) = own_editor(context)
         && reports.iter().all(|report| report.editor != own)
     {
-        let report = match installer(own, setting) {
+        let report = match installer(own, context) {
             Ok(installer) => installer.install(Mode::DryRun),
             Err(error) => refusal(own, &error),
         };
@@ -156,36 +156,36 @@ fn offer(output: Output, setting: &InstallContext<'_>) -> ExitCode {
                 return "No supported editor found. You can still run `alongside` in a terminal next to any editor.\n"
                     .to_owned();
             }
-            let mut words = String::new();
+            let mut text = String::new();
             for report in &reports {
-                words.push_str(&format!(
+                text.push_str(&format!(
                     "{:<18}{}\n",
                     report.editor.id(),
                     printable_line(&report.sentence)
                 ));
                 let planned = report.steps.iter().filter(|step| step.action == Action::Run);
                 for step in planned {
-                    words.push_str(&format!("{:<18}  runs {}\n", "", printable_line(&step.subject)));
+                    text.push_str(&format!("{:<18}  runs {}\n", "", printable_line(&step.subject)));
                 }
                 for remark in &report.remarks {
-                    words.push_str(&format!("{:<18}  {}\n", "", printable_line(remark)));
+                    text.push_str(&format!("{:<18}  {}\n", "", printable_line(remark)));
                 }
             }
             if reports.iter().any(|report| report.outcome == InstallOutcome::Planned) {
-                words.push_str(
+                text.push_str(
                     "\nRun `alongside install <name>` to install one, or `alongside install --yes` to install all.\n",
                 );
             }
-            words
+            text
         },
     );
     ExitCode::SUCCESS
 }
 
-fn show_status(output: Output, editors: &[DetectedIde], setting: &InstallContext<'_>, is_overview: bool) -> ExitCode {
+fn show_status(output: Output, editors: &[DetectedIde], context: &InstallContext<'_>, is_overview: bool) -> ExitCode {
     let statuses: Vec<InstallStatus> = editors
         .iter()
-        .map(|ide| match installer(*ide, setting) {
+        .map(|ide| match installer(*ide, context) {
             Ok(installer) => installer.status(),
             Err(error) => InstallStatus {
                 editor: *ide,
@@ -195,7 +195,7 @@ fn show_status(output: Output, editors: &[DetectedIde], setting: &InstallContext
                 place: None,
             },
         })
-        // Nobody wants to read about a dozen editors that they do not have.
+        // Without arguments, leave out editors that are not on this machine.
         .filter(|status| !is_overview || output.json || status.executable.is_some() || is_present(status.state))
         .collect();
     output.answer(&json!({ "editors": statuses }), || {
@@ -227,14 +227,14 @@ fn refusal(ide: DetectedIde, error: &InstallError) -> InstallReport {
 fn show_reports(output: Output, reports: &[InstallReport], agents: &[AgentReport]) -> ExitCode {
     let values: Vec<Value> = reports.iter().map(to_json).collect();
     output.answer(&json!({ "reports": values, "agents": agents }), || {
-        let mut words = String::new();
+        let mut text = String::new();
         for report in reports {
-            words += &report_words(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
+            text += &report_text(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
         }
         for report in agents {
-            words += &report_words(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
+            text += &report_text(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
         }
-        words
+        text
     });
     let has_failed =
         |report: &InstallReport| matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed);
@@ -252,8 +252,8 @@ fn to_json(report: &InstallReport) -> Value {
     value
 }
 
-fn report_words(outcome: InstallOutcome, sentence: &str, steps: &[Step], remarks: &[String], output: Output) -> String {
-    let mut words = format!("{}\n", printable_line(sentence));
+fn report_text(outcome: InstallOutcome, sentence: &str, steps: &[Step], remarks: &[String], output: Output) -> String {
+    let mut text = format!("{}\n", printable_line(sentence));
     for step in steps {
         let verb = match (outcome, step.action) {
             (InstallOutcome::Planned, Action::Create) => "would create",
@@ -265,18 +265,18 @@ fn report_words(outcome: InstallOutcome, sentence: &str, steps: &[Step], remarks
             (_, Action::Remove) => "removed",
             (_, Action::Run) => "ran",
         };
-        words.push_str(&format!("  {verb} {}\n", printable_line(&step.subject)));
+        text.push_str(&format!("  {verb} {}\n", printable_line(&step.subject)));
         if let Some(backup) = &step.backup {
-            words.push_str(&format!("  backup: {}\n", backup.display()));
+            text.push_str(&format!("  backup: {}\n", backup.display()));
         }
         if let Some(difference) = &step.difference {
-            words.push_str(&printable_difference(difference, output.colours()));
+            text.push_str(&printable_difference(difference, output.colors()));
         }
     }
     for remark in remarks {
-        words.push_str(&format!("Note: {}\n", printable_line(remark)));
+        text.push_str(&format!("Note: {}\n", printable_line(remark)));
     }
-    words
+    text
 }
 
 #[cfg(test)]
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_editor_is_answered_with_the_known_ones() {
+    fn unknown_editor_error_lists_supported_ones() {
         let error = editors(&["ed".to_owned()]).unwrap_err().to_string();
         assert!(
             error.contains("unknown editor `ed`") && error.contains("neovim, vim, emacs"),

@@ -1,4 +1,4 @@
-//! `alongside mcp-stdio`: MCP on standard input and output, for agents that start their companion as a program.
+//! `alongside mcp-stdio`: relays MCP over stdio, for agents that launch their companion as a command.
 
 use std::process::ExitCode;
 

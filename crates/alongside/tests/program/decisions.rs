@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use alongside_core::{ReviewId, TextChange};
 use alongside_front::client::ClientError;
+use alongside_mcp::client::Client;
 use alongside_protocol::{Buffer, Change, Edit, ErrorKind, Notification, requests};
 use serde_json::{Value, json};
 
@@ -371,4 +372,18 @@ async fn a_very_large_edit_is_not_told_but_asked_for() {
     editing.call::<requests::ReviewEdit>(edit).await.unwrap();
     while !matches!(watching.notification().await.unwrap(), Notification::Resync(_)) {}
     assert_eq!(sandbox.json(&["diff", "show", "1"])["draft"], content);
+}
+
+/// An agent that reconnects chooses its session id. It must not be mistaken for one of the chat's own sessions.
+#[tokio::test]
+async fn mcp_session_id_like_a_chat_session_receives_its_decision() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let client = Client::new("127.0.0.1", serving.port, &serving.token()).unwrap();
+    client.resume("chat-1", None).unwrap();
+    let events = client.events(None).await.unwrap();
+    let mut agent = Agent { client, events };
+    agent.propose("/a", "text").await;
+    sandbox.words(&["diff", "accept", "1"]);
+    assert_eq!(agent.told("ide/diffAccepted").await["content"], "text");
 }

@@ -45,7 +45,8 @@ async fn restarted_companion_has_the_same_port_and_token_and_knows_its_agents() 
     assert_eq!(agent.told("ide/diffAccepted").await["content"], "text");
 }
 
-#[tokio::test]
+// The client notices the killed companion while the test waits for the next one.
+#[tokio::test(flavor = "multi_thread")]
 async fn review_survives_a_crash_and_its_decision_reaches_the_agent() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();

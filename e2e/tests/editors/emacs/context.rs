@@ -125,7 +125,7 @@ async fn file_in_another_project_adds_it_to_the_workspace(version: Version) {
         super::driver::quoted(&project)
     );
     emacs.wait_for(&folders);
-    let found = alongside_e2e::eventually(alongside_e2e::PATIENCE, || {
+    let found = alongside_e2e::eventually(alongside_e2e::TIMEOUT, || {
         let file = crate::agent::discovery_files(&sandbox).pop()?;
         let text = std::fs::read_to_string(file).ok()?;
         text.contains("another project").then_some(())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, Terminal, editor, eventually, plugin};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, editor, eventually, plugin};
 
 /// An Emacs that runs from its own root directory cannot start another one to compile in the background.
 pub(crate) const NO_COMPILER: &str = "(setq native-comp-jit-compilation nil native-comp-enable-subr-trampolines nil)";
@@ -100,7 +100,7 @@ impl<'a> Emacs<'a> {
             socket: directory.join(&name),
             pid: 0,
         };
-        let pid = eventually(PATIENCE, || emacs.try_eval("(emacs-pid)").ok()?.parse().ok());
+        let pid = eventually(TIMEOUT, || emacs.try_eval("(emacs-pid)").ok()?.parse().ok());
         emacs.pid = pid.unwrap_or_else(|| emacs.terminal.fail("Emacs did not start"));
         emacs
     }
@@ -119,7 +119,7 @@ impl<'a> Emacs<'a> {
     pub(crate) fn wait_for(&self, expression: &str) {
         let question = format!("(if {expression} 'yes 'no)");
         let mut last = Ok(String::new());
-        let reached = eventually(PATIENCE, || {
+        let reached = eventually(TIMEOUT, || {
             last = self.try_eval(&question);
             (last.as_deref() == Ok("yes")).then_some(())
         });

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use alongside_e2e::{PATIENCE, Sandbox, alongside, eventually};
+use alongside_e2e::{Sandbox, TIMEOUT, alongside, eventually};
 use serde_json::json;
 
 use super::driver::{Emacs, Version, for_both_versions};
@@ -44,7 +44,7 @@ async fn killed_companion_restarts_on_the_same_port_with_its_reviews(version: Ve
     emacs.open(&path);
     agent.propose(&path, "two\n").await;
     emacs.show_review();
-    let saved = eventually(PATIENCE, || {
+    let saved = eventually(TIMEOUT, || {
         let slots = fs::read_dir(sandbox.path("home/.local/state/alongside/reviews")).ok()?;
         slots
             .flatten()
@@ -119,7 +119,7 @@ async fn stopped_companion_stays_stopped_until_started(version: Version) {
         .output()
         .expect("run alongside");
     assert!(output.status.success(), "{output:?}");
-    emacs.terminal.wait_for_text("the companion was stopped", PATIENCE);
+    emacs.terminal.wait_for_text("the companion was stopped", TIMEOUT);
     wait_for_no_announcement(&sandbox);
     emacs.wait_for("(and (not (alongside-bridge-running-p)) (null alongside-bridge-variables))");
     emacs.run("alongside-start");

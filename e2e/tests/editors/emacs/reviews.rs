@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use alongside_e2e::{Capability, PATIENCE, Sandbox, alongside, eventually};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, alongside, eventually};
 
 use super::driver::{Emacs, Version, for_both_versions};
 use crate::agent::{Agent, announced};
@@ -232,18 +232,18 @@ async fn conflict_is_shown_and_needs_confirmation(version: Version) {
     agent.propose(&path, "ONE\ntwo\n").await;
     emacs.show_review();
     fs::write(&path, "1\ntwo\n").expect("write");
-    emacs.terminal.wait_for_text("conflicts: 1", PATIENCE);
+    emacs.terminal.wait_for_text("conflicts: 1", TIMEOUT);
     emacs.go_to_draft();
     emacs.press(&["C-c", "C-c"]);
     emacs
         .terminal
-        .wait_for_text("Accept exactly what is in the buffer?", PATIENCE);
+        .wait_for_text("Accept exactly what is in the buffer?", TIMEOUT);
     emacs.press(&["n"]);
     emacs.wait_for("(not (active-minibuffer-window))");
     // An edit resolves the conflict.
     emacs.press(&["M-<"]);
     emacs.terminal.type_text("both ");
-    emacs.terminal.wait_for("no conflict", PATIENCE, |screen| {
+    emacs.terminal.wait_for("no conflict", TIMEOUT, |screen| {
         screen.contains("both ") && !screen.contains("conflicts:")
     });
     let decision = agent.decision_by(|| emacs.press(&["C-c", "C-c"])).await;
@@ -273,7 +273,7 @@ async fn several_changes_are_listed_and_counted_in_the_mode_line(version: Versio
     for name in ["a.txt", "b.txt", "c.txt"] {
         agent.propose(&sandbox.file(name), name).await;
     }
-    emacs.terminal.wait_for_text("Alongside[3 to review]", PATIENCE);
+    emacs.terminal.wait_for_text("Alongside[3 to review]", TIMEOUT);
     emacs.press(&["C-c", "a", "r"]);
     emacs.wait_for("(derived-mode-p 'alongside-list-mode)");
     let screen = emacs.terminal.screen();
@@ -389,7 +389,7 @@ async fn view_can_be_reopened(version: Version) {
     emacs.show_review();
     emacs
         .terminal
-        .wait_for_text("Gemini CLI 0.61.0 · C-c C-c to accept", PATIENCE);
+        .wait_for_text("Gemini CLI 0.61.0 · C-c C-c to accept", TIMEOUT);
     emacs.eval("(progn (switch-to-buffer \"mine.txt\") (delete-other-windows) nil)");
     emacs.wait_for("(= 1 (count-windows))");
     emacs.press(&["C-c", "a", "r"]);
@@ -409,7 +409,7 @@ async fn empty_draft_needs_a_prefix_argument(version: Version) {
     emacs.go_to_draft();
     emacs.press(&["C-x", "h", "C-w"]);
     emacs.wait_for("(zerop (buffer-size))");
-    let refused = eventually(PATIENCE, || {
+    let refused = eventually(TIMEOUT, || {
         emacs.press(&["C-c", "C-c"]);
         emacs.terminal.screen().contains("to accept anyway").then_some(())
     });

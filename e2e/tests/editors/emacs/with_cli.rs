@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, FakeModel, PATIENCE, Prompt, Sandbox, eventually, for_both_agents};
+use alongside_e2e::{Agent, Cli, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents};
 
 use super::driver::{Emacs, Version};
 
@@ -21,11 +21,11 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Emacs"), "{status}");
     emacs.press(&["C-n", "C-Space", "C-e"]);
-    let received = eventually(PATIENCE, || {
+    let received = eventually(TIMEOUT, || {
         let mark = model.mark();
         agent.prompt("Describe what I see.");
         let request = model
-            .wait_for_message(mark, "Describe what I see.", PATIENCE)
+            .wait_for_message(mark, "Describe what I see.", TIMEOUT)
             .to_string();
         agent.wait_until_idle();
         (request.contains("two words") && request.contains("open file.txt")).then_some(())
@@ -41,7 +41,7 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     emacs.press(&["M->"]);
     emacs.terminal.type_text(", edited 🦀");
     emacs.wait_for("(equal (buffer-string) \"hello\\nworld, edited 🦀\")");
-    let written = eventually(PATIENCE, || {
+    let written = eventually(TIMEOUT, || {
         emacs.press(&["C-c", "C-c"]);
         // Empty between creation and the agent's write.
         fs::read(&new).ok().filter(|bytes| !bytes.is_empty())

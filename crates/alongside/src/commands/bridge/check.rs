@@ -10,7 +10,7 @@ use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, ReviewOutcome, SessionId};
+use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, ReviewOutcome, SessionKey};
 use alongside_front::stdio;
 use alongside_protocol::{
     Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, ReviewClosed, ReviewDecided,
@@ -355,10 +355,7 @@ struct CheckBackend {
 impl CheckBackend {
     fn new(folder: &Path, refusals: Refusals) -> Self {
         Self {
-            core: Mutex::new(Core::new(
-                vec![folder.to_owned()],
-                Box::new(|path| path.canonicalize().ok()),
-            )),
+            core: Mutex::new(Core::new(vec![folder.to_owned()])),
             news: broadcast::channel(64).0,
             chat: broadcast::channel(1).0,
             folder: folder.to_owned(),
@@ -369,8 +366,8 @@ impl CheckBackend {
 
     /// Lets an agent propose a change.
     fn propose(&self, path: &str) -> ReviewId {
-        let proposal = Proposal::new(path, alongside_core::Base::Text(BASE.into()), PROPOSAL);
-        self.with_core(|core| core.open_review(Now::default(), &SessionId::new("check"), proposal))
+        let proposal = Proposal::new(path, alongside_core::Base::Text(BASE.into()), PROPOSAL, None);
+        self.with_core(|core| core.open_review(Now::default(), &SessionKey::from("check"), proposal))
             // Only a hundredth one is refused.
             .unwrap_or(ReviewId(0))
     }
@@ -447,16 +444,24 @@ impl CheckBackend {
                 Response::ReviewGet(self.attempt(|core| core.review(review).map(ReviewTexts::from))?)
             }
             Request::ReviewEdit(edit) => Response::ReviewEdit(self.attempt(|core| {
-                core.edit(edit.review, &edit.content)?;
+                let update = core.review(edit.review)?.edit(&edit.content, None);
+                core.update_draft(update)?;
                 core.review(edit.review).map(ReviewSummary::from)
             })?),
             Request::ReviewChange(change) => {
-                let version = self.attempt(|core| core.change(change.review, change.version, &change.changes))?;
+                let version = self.attempt(|core| {
+                    let review = core.review(change.review)?;
+                    let update = review.change(change.version, &change.changes, None)?;
+                    core.update_draft(update)
+                })?;
                 Response::ReviewChange(Version { version })
             }
             Request::ReviewHunk(params) => {
-                let version =
-                    self.attempt(|core| core.decide_hunk(params.review, params.hunk, params.decision.into()))?;
+                let version = self.attempt(|core| {
+                    let review = core.review(params.review)?;
+                    let update = review.decide_hunk(params.hunk, params.decision.into())?;
+                    core.update_draft(update)
+                })?;
                 Response::ReviewHunk(Version { version })
             }
             Request::ReviewAccept(accept) => {

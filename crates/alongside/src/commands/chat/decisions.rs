@@ -74,7 +74,7 @@ impl Decisions {
     /// Decides a write of a local agent.
     pub(super) async fn review(&mut self, client: &mut Client, review: &ReviewSummary) -> Result<()> {
         let (id, revision) = (review.id, review.revision);
-        if !review.session.starts_with("chat-") || !self.seen.insert(format!("review {id} {revision}")) {
+        if !review.session.is_chat() || !self.seen.insert(format!("review {id} {revision}")) {
             return Ok(());
         }
         let path = printable_line(&review.path);

@@ -1,0 +1,230 @@
+//! Where open files lead on disk, looked up outside the core's lock.
+//!
+//! A lookup may hang, for example on a network file system. Another thread then continues with the other paths, and a hung
+//! path is not looked up a second time. Files that are watched are looked up only when the watcher reports a change, or when the list
+//! of open files changes: moving the cursor costs no system call for a path.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use super::jobs::Jobs;
+use super::watcher::Watcher;
+use super::{Companion, Host, Shared};
+
+/// Threads that may hang. Beyond this, files are no longer looked up.
+const MAX_THREADS: usize = 64;
+/// When another thread takes over the queue.
+const STUCK_DELAY: Duration = Duration::from_millis(100);
+/// How long `context/show` waits for the disk.
+const SHOW_TIMEOUT: Duration = Duration::from_secs(1);
+/// Collects a burst of changes on disk, such as a checkout.
+const SETTLE_DELAY: Duration = Duration::from_millis(50);
+
+/// The file that a path leads to, if there is one.
+pub(super) fn real_file(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    real.is_file().then_some(real)
+}
+
+/// Lookups in progress.
+#[derive(Default)]
+pub(super) struct Lookups {
+    jobs: Jobs<Arc<str>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    paths: VecDeque<Arc<str>>,
+    threads: usize,
+}
+
+impl Companion {
+    /// Looks up the files that agents may see, without waiting for the result.
+    fn look_up_files(&self) {
+        let mut paths = self.core.lock().files_to_look_up();
+        paths.retain(|path| self.lookups.jobs.start(path));
+        let is_idle = {
+            let mut queue = self.lookups.queue.lock();
+            queue.paths.extend(paths);
+            queue.threads == 0
+        };
+        if is_idle {
+            self.start_lookups();
+        }
+    }
+
+    /// Starts a thread for the queue. One is enough unless it hangs.
+    fn start_lookups(&self) {
+        {
+            let mut queue = self.lookups.queue.lock();
+            if queue.paths.is_empty() || queue.threads == MAX_THREADS {
+                return;
+            }
+            queue.threads += 1;
+        }
+        let (companion, host) = (self.me.clone(), self.host.clone());
+        tokio::task::spawn_blocking(move || while look_up_next(&companion, &host) {});
+    }
+
+    fn next_lookup(&self) -> Option<Arc<str>> {
+        let mut queue = self.lookups.queue.lock();
+        let next = queue.paths.pop_front();
+        if next.is_none() {
+            queue.threads -= 1;
+        }
+        next
+    }
+
+    /// Looks up all open files. After a timeout, the last known state remains.
+    pub(super) async fn look_up_all_files(&self) {
+        let look_up = async {
+            // Held until the lookup has finished, so that repeated requests block only one thread on a hung file system.
+            let guard = self.full_lookup.clone().lock_owned().await;
+            let (lookup, paths) = {
+                let mut core = self.core.lock();
+                (core.start_lookup(), core.open_paths())
+            };
+            let host = self.host.clone();
+            let found = tokio::task::spawn_blocking(move || {
+                let _guard = guard;
+                let find = |path: Arc<str>| {
+                    let real = (host.resolve)(Path::new(&*path));
+                    (path, real)
+                };
+                paths.into_iter().map(find).collect::<Vec<_>>()
+            });
+            let found = found.await.unwrap_or_default();
+            self.with_core(|core, now| {
+                for (path, real) in found {
+                    core.file_looked_up(now, lookup, &path, real);
+                }
+            });
+        };
+        let _ = tokio::time::timeout(SHOW_TIMEOUT, look_up).await;
+    }
+}
+
+/// Returns whether to go on.
+fn look_up_next(companion: &Weak<Companion>, host: &Host) -> bool {
+    // A hung lookup must not keep the companion alive.
+    let Some((path, lookup)) = companion.upgrade().and_then(|companion| {
+        let path = companion.next_lookup()?;
+        Some((path, companion.core.lock().start_lookup()))
+    }) else {
+        return false;
+    };
+    let real = (host.resolve)(Path::new(&*path));
+    let Some(companion) = companion.upgrade() else {
+        return false;
+    };
+    companion.with_core(|core, now| core.file_looked_up(now, lookup, &path, real));
+    if companion.lookups.jobs.repeats(&path) {
+        companion.lookups.queue.lock().paths.push_back(path);
+    }
+    true
+}
+
+/// Waits until the queue should be empty, and is not.
+async fn is_stuck(companion: &Companion) {
+    if companion.lookups.queue.lock().paths.is_empty() {
+        return std::future::pending().await;
+    }
+    tokio::time::sleep(STUCK_DELAY).await;
+}
+
+/// Looks up open files when they change, in the editor or on disk, and keeps them watched.
+pub(super) async fn keep_files(companion: Shared) {
+    let mut watch = FileWatch::default();
+    loop {
+        tokio::select! {
+            () = companion.wake.files.notified() => {}
+            () = is_stuck(&companion) => {
+                companion.start_lookups();
+                continue;
+            }
+            () = changed(watch.watcher.as_ref()) => tokio::time::sleep(SETTLE_DELAY).await,
+            () = removed(watch.watcher.as_ref()) => {
+                tokio::time::sleep(SETTLE_DELAY).await;
+                // A directory that was removed is no longer watched, even if it exists again.
+                watch.files.clear();
+            }
+            // What changed before the watch began was not reported, so this is followed by a lookup.
+            finished = finished(&mut watch.starting) => {
+                let is_complete = watch.finish(finished);
+                companion.with_core(|core, _| core.set_files_watched(is_complete));
+            }
+        }
+        companion.look_up_files();
+        let files = companion.core.lock().files_to_watch();
+        if watch.start(files) {
+            companion.with_core(|core, _| core.set_files_watched(false));
+        }
+    }
+}
+
+/// The watcher of open files. Watching may hang like any access to a file, so it happens in a thread.
+#[derive(Default)]
+struct FileWatch {
+    /// `None` before the first file, and while another set of files is being watched.
+    watcher: Option<Watcher>,
+    files: BTreeSet<PathBuf>,
+    starting: Option<JoinHandle<Started>>,
+}
+
+/// The watcher, and whether it watches all files.
+type Started = (Watcher, bool);
+
+impl FileWatch {
+    /// Watches these files instead. Returns whether they were not watched before.
+    fn start(&mut self, files: BTreeSet<PathBuf>) -> bool {
+        if self.files == files || self.starting.is_some() {
+            return false;
+        }
+        self.files.clone_from(&files);
+        let watcher = self.watcher.take();
+        self.starting = Some(tokio::task::spawn_blocking(move || {
+            let mut watcher = watcher.unwrap_or_else(Watcher::new);
+            watcher.forget();
+            let is_complete = watcher.watch(BTreeSet::new(), files);
+            (watcher, is_complete)
+        }));
+        true
+    }
+
+    /// Returns whether all files are watched.
+    fn finish(&mut self, started: Option<Started>) -> bool {
+        self.starting = None;
+        let Some((watcher, is_complete)) = started else {
+            return false;
+        };
+        self.watcher = Some(watcher);
+        is_complete
+    }
+}
+
+async fn finished(starting: &mut Option<JoinHandle<Started>>) -> Option<Started> {
+    match starting {
+        Some(starting) => starting.await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+async fn changed(watcher: Option<&Watcher>) {
+    match watcher {
+        Some(watcher) => watcher.changes.bases.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn removed(watcher: Option<&Watcher>) {
+    match watcher {
+        Some(watcher) => watcher.changes.removed.notified().await,
+        None => std::future::pending().await,
+    }
+}
