@@ -44,6 +44,7 @@ const SPECIAL: &[(&str, &str)] = &[
     ),
     ("Empty", "Readonly<Record<never, never>>"),
     ("OptionKind", "string"),
+    ("SessionKey", "string"),
     ("ToolStatus", "string"),
 ];
 

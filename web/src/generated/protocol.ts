@@ -77,7 +77,7 @@ export type AgentReply =
   | { readonly type: "files"; readonly paths: readonly string[] };
 
 export interface AgentSummary extends AgentIdentity {
-  readonly session: string;
+  readonly session: SessionKey;
   readonly listening: boolean;
   readonly since: number;
 }
@@ -386,7 +386,7 @@ export interface ReviewSummary {
   readonly path: string;
   readonly agent: string;
   readonly agentVersion?: string;
-  readonly session: string;
+  readonly session: SessionKey;
   readonly revision: number;
   readonly version: number;
   readonly newFile: boolean;
@@ -409,8 +409,10 @@ export interface Rule {
   readonly origin: string;
 }
 
+export type SessionKey = string;
+
 export interface SessionRef {
-  readonly session: string;
+  readonly session: SessionKey;
 }
 
 export interface SessionSummary {
