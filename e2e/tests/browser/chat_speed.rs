@@ -1,6 +1,5 @@
 //! Latency of the first word of an answer. Reported, not asserted: it depends on the machine.
 
-use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alongside_e2e::{Companion, Sandbox};
@@ -30,10 +29,7 @@ fn first_word_latency() {
     let sandbox = Sandbox::new();
     let runtime = tokio::runtime::Runtime::new().expect("start a runtime for the daemon");
     let daemon = runtime.block_on(FakeDaemon::start_talking(&sandbox.workspace(), TALK));
-    let directory = sandbox.path("home/.config/alongside");
-    fs::create_dir_all(&directory).expect("create the settings directory");
-    let settings = format!("[daemon]\nenabled = true\nurl = 'http://127.0.0.1:{}'\n", daemon.port);
-    fs::write(directory.join("config.toml"), settings).expect("write the settings");
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     let companion = Companion::start(&sandbox);
     let result = Scenario::start(&sandbox, &companion, "chat-speed", json!({"turns": TURNS}))
         .finish()

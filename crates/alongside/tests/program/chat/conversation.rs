@@ -168,7 +168,7 @@ async fn an_agent_in_a_daemon_is_spoken_to_in_the_same_way_and_its_address_is_to
         "[daemon]\nenabled = true\nurl = '{}'\ntoken = 's3cret-token'\n",
         daemon.url()
     );
-    sandbox.write_settings(&settings);
+    sandbox.write_config(&settings);
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
     let agents = front.ask().await.unwrap().agents;

@@ -186,7 +186,7 @@ async fn a_hundred_and_twenty_turns_with_a_daemon_survive_kills_of_both() {
     let mut dice = Dice::new();
     let sandbox = sandbox();
     let mut daemon = talking_daemon(&sandbox, Duration::from_millis(2)).await;
-    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     let mut stage = Stage::new(sandbox).await;
     stage.front.choose("daemon").await.unwrap();
     let (mut kills, mut complete) = (0, 0);

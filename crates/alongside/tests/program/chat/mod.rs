@@ -38,7 +38,7 @@ pub(crate) fn sandbox_with(settings: &str) -> Sandbox {
         "--nocapture",
         "--test-threads=1"
     ]);
-    sandbox.write_settings(&format!(
+    sandbox.write_config(&format!(
         "[agents.scripted]\ncommand = {command}\nname = 'Scripted'\n{settings}"
     ));
     sandbox

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 async fn with_daemon() -> (Sandbox, FakeDaemon) {
     let sandbox = sandbox();
     let daemon = talking_daemon(&sandbox, PAUSE).await;
-    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     (sandbox, daemon)
 }
 
