@@ -49,6 +49,8 @@ pub struct Reply {
     pub body: String,
     /// The answer waits for [`FakeDaemon::release`].
     pub held: bool,
+    /// The connection is closed in place of an answer.
+    pub lost: bool,
 }
 
 impl Reply {
@@ -58,6 +60,7 @@ impl Reply {
             headers: vec![("Content-Type", "application/json".to_owned())],
             body: body.to_string(),
             held: false,
+            lost: false,
         }
     }
 
@@ -68,6 +71,7 @@ impl Reply {
             body: "<!DOCTYPE html>\n<html><head><title>Error</title></head><body><pre>Cannot GET /nope</pre></body></html>"
                 .to_owned(),
             held: false,
+            lost: false,
         }
     }
 
@@ -78,6 +82,12 @@ impl Reply {
 
     pub fn held(self) -> Self {
         Self { held: true, ..self }
+    }
+
+    /// No answer: the connection is closed.
+    pub fn lost() -> Self {
+        let reply = Self::json(202, &Value::Null);
+        Self { lost: true, ..reply }
     }
 }
 

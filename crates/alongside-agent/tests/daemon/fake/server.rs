@@ -35,6 +35,9 @@ impl Server {
                     if reply.held {
                         self.released.notified().await;
                     }
+                    if reply.lost {
+                        return;
+                    }
                     reply
                 }
                 None if request.path.contains("/events") && self.state.lock().live => {
@@ -126,6 +129,7 @@ impl Server {
             ),
             "pending-prompts" => Reply::json(200, &json!({"pendingPrompts": []})),
             "cancel" | "detach" => Reply {
+                lost: false,
                 status: 204,
                 headers: Vec::new(),
                 body: String::new(),

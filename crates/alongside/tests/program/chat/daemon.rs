@@ -2,7 +2,7 @@
 //! at any moment and started again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -34,6 +34,8 @@ struct Inner {
     prompted: Notify,
     pause: Duration,
     prompts: AtomicU64,
+    /// The next prompt is accepted, and its connection closed without a response.
+    drops_response: AtomicBool,
 }
 
 /// The daemon.
@@ -56,6 +58,7 @@ impl TalkingDaemon {
             prompted: Notify::new(),
             pause,
             prompts: AtomicU64::new(0),
+            drops_response: AtomicBool::new(false),
         });
         let mut daemon = Self {
             port: 0,
@@ -68,6 +71,16 @@ impl TalkingDaemon {
 
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Accepts the next prompt, and closes its connection without a response.
+    pub(crate) fn drop_next_response(&self) {
+        self.inner.drops_response.store(true, Ordering::Relaxed);
+    }
+
+    /// How many prompts were received.
+    pub(crate) fn prompts(&self) -> u64 {
+        self.inner.prompts.load(Ordering::Relaxed)
     }
 
     /// Ends it as SIGKILL does: in the middle of whatever it does.
@@ -287,6 +300,9 @@ async fn serve(inner: Arc<Inner>, mut stream: TcpStream) {
         }
         let client = header("x-qwen-client-id");
         let (status, body) = inner.answer(method, path, client.as_deref(), &body);
+        if path.ends_with("/prompt") && inner.drops_response.swap(false, Ordering::Relaxed) {
+            return;
+        }
         let body = body.to_string();
         let head = format!(
             "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
