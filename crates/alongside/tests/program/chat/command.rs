@@ -7,11 +7,11 @@ use std::time::Duration;
 use alongside_protocol::ChatPhase;
 use serde_json::Value;
 
-use super::daemon::TalkingDaemon;
 use super::front::Front;
 use alongside_testing::agent;
+use alongside_testing::daemon::Reply;
 
-use super::{sandbox, serve};
+use super::{sandbox, serve, talking_daemon};
 use crate::sandbox::{Sandbox, wait_for};
 
 fn chat(sandbox: &Sandbox, arguments: &[&str]) -> Command {
@@ -142,7 +142,7 @@ async fn an_interrupt_cancels_the_answer() {
 #[tokio::test]
 async fn a_daemon_answers_too() {
     let sandbox = sandbox();
-    let daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
+    let daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
     let child = chat(&sandbox, &["answer 1 4", "--agent", "daemon"])
         .env("QWEN_IDE_DAEMON_URL", daemon.url())
         .stdout(Stdio::piped())
@@ -158,8 +158,8 @@ async fn a_daemon_answers_too() {
 #[tokio::test]
 async fn prompt_whose_response_is_lost_is_answered_once() {
     let sandbox = sandbox();
-    let daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
-    daemon.drop_next_response();
+    let daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
+    daemon.reply("/prompt", Reply::lost());
     let child = chat(&sandbox, &["answer 1 4", "--agent", "daemon"])
         .env("QWEN_IDE_DAEMON_URL", daemon.url())
         .stdout(Stdio::piped())
@@ -173,14 +173,14 @@ async fn prompt_whose_response_is_lost_is_answered_once() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
-    assert_eq!(daemon.prompts(), 1);
+    assert_eq!(daemon.requests("/prompt").len(), 1);
 }
 
 #[tokio::test]
 async fn prompt_to_a_stopped_daemon_is_sent_when_it_is_back() {
     let sandbox = sandbox();
-    let mut daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
-    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    let mut daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
     front.choose("daemon").await.unwrap();
@@ -212,5 +212,5 @@ async fn prompt_to_a_stopped_daemon_is_sent_when_it_is_back() {
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(output.status.code(), Some(0), "{rest}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
-    assert_eq!(daemon.prompts(), 2);
+    assert_eq!(daemon.requests("/prompt").len(), 2);
 }

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use alongside_protocol::ChatPhase;
+use alongside_testing::FakeDaemon;
 use serde_json::json;
 
-use super::daemon::TalkingDaemon;
 use super::front::Front;
-use super::{sandbox, serve, serve_with};
+use super::{sandbox, serve, serve_with, talking_daemon};
 use crate::sandbox::Sandbox;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-async fn with_daemon() -> (Sandbox, TalkingDaemon) {
+async fn with_daemon() -> (Sandbox, FakeDaemon) {
     let sandbox = sandbox();
-    let daemon = TalkingDaemon::start(&sandbox.workspace(), PAUSE).await;
-    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    let daemon = talking_daemon(&sandbox, PAUSE).await;
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     (sandbox, daemon)
 }
 
@@ -190,11 +190,11 @@ async fn repeated_prompt_id_is_sent_once_even_by_the_next_companion() {
     let mut front = Front::connect(&serving, &sandbox).await;
     connected(&mut front).await;
     assert_eq!(front.command(prompt.clone()).await.unwrap(), first);
-    assert_eq!(daemon.prompts(), 1);
+    assert_eq!(daemon.requests("/prompt").len(), 1);
     let other = json!({"type": "prompt", "id": "other", "blocks": [block]});
     assert_ne!(front.command(other).await.unwrap(), first);
     let long = json!({"type": "prompt", "id": "x".repeat(65), "blocks": [block]});
     let error = front.command(long).await.unwrap_err();
     assert!(error.to_string().contains("64 bytes"), "{error}");
-    assert_eq!(daemon.prompts(), 2);
+    assert_eq!(daemon.requests("/prompt").len(), 2);
 }
