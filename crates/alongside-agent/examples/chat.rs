@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     (("/model", model), _) => AgentCommand::SetModel { model_id: model.to_owned() },
                     (("/mode", mode), _) => AgentCommand::SetMode { mode_id: mode.to_owned() },
                     ((number, _), Some(request)) => answer(request, number),
-                    _ => AgentCommand::Prompt { blocks: vec![line.as_str().into()] },
+                    _ => AgentCommand::Prompt { blocks: vec![line.as_str().into()], id: None },
                 };
                 if let Err(error) = manager.execute(command).await {
                     println!("! {error}");

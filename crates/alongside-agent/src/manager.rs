@@ -29,7 +29,7 @@ use crate::mention::Query;
 /// let (manager, mut events) = AgentManager::new();
 /// let options = AcpOptions::new(AgentProcess::qwen(), "/project", Arc::new(AllowWrites));
 /// manager.connect(AgentTarget::Child(Box::new(options))).await?;
-/// manager.execute(AgentCommand::Prompt { blocks: vec!["Hello".into()] }).await?;
+/// manager.execute(AgentCommand::Prompt { blocks: vec!["Hello".into()], id: None }).await?;
 /// while let Some(event) = events.recv().await {
 ///     match event {
 ///         AgentEvent::AssistantChunk { content, .. } => print!("{}", content.as_text().unwrap_or_default()),
@@ -148,7 +148,7 @@ impl AgentManager {
             AgentCommand::LoadSession { session_id } => {
                 return self.open_session(OpenSession::Load(SessionId::new(session_id))).await;
             }
-            AgentCommand::Prompt { blocks } if blocks.is_empty() => return Err(AgentError::EmptyPrompt),
+            AgentCommand::Prompt { blocks, .. } if blocks.is_empty() => return Err(AgentError::EmptyPrompt),
             command => command,
         };
         let Some(connection) = self.connection() else {
@@ -179,7 +179,7 @@ impl AgentManager {
 async fn execute(connection: &dyn AgentConnection, command: AgentCommand) -> Result<AgentReply, AgentError> {
     let done = |in_time: bool| if in_time { AgentReply::Done } else { AgentReply::TooLate };
     Ok(match command {
-        AgentCommand::Prompt { blocks } => AgentReply::Prompt {
+        AgentCommand::Prompt { blocks, .. } => AgentReply::Prompt {
             prompt_id: connection.prompt(blocks).await?,
         },
         AgentCommand::Cancel => connection.cancel().await.map(|()| AgentReply::Done)?,

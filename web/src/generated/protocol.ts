@@ -19,7 +19,7 @@ export interface Accept {
 }
 
 export type AgentCommand =
-  | { readonly type: "prompt"; readonly blocks: readonly ContentBlock[] }
+  | { readonly type: "prompt"; readonly blocks: readonly ContentBlock[]; readonly id?: string }
   | { readonly type: "cancel" }
   | { readonly type: "answer"; readonly requestId: string; readonly decision: PermissionDecision }
   | { readonly type: "removeQueued"; readonly promptId: string }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use alongside_protocol::chat::{AgentEvent, NoticeLevel};
 use serde_json::Value;
 
-use super::{PermissionRequest, SessionUpdate, ToolCall, ToolCallPatch, ToolCards, TurnEnd};
+use super::{ContentBlock, PermissionRequest, SessionUpdate, ToolCall, ToolCallPatch, ToolCards, TurnEnd};
 
 /// The number of our prompts that are remembered.
 const MAX_ACCEPTED: usize = 64;
@@ -43,6 +43,8 @@ pub struct Translator {
     pub(crate) mode: Option<String>,
     /// Our prompts that [`AgentEvent::PromptAccepted`] was sent for, and whether they have ended.
     pub(crate) accepted: Vec<(String, bool)>,
+    /// The ids and texts of our prompts that the daemon echoed before it responded.
+    pub(crate) echoed: Vec<(String, String)>,
     /// The prompts that [`AgentEvent::PromptQueued`] was sent for.
     pub(crate) queued: Vec<String>,
     pub(crate) events: Vec<AgentEvent>,
@@ -172,8 +174,20 @@ impl Translator {
         is_new
     }
 
+    /// The id of the echoed prompt with this content. An echo starts with the first block; an entry of the queue has the whole text.
+    pub(crate) fn take_echo(&mut self, blocks: &[ContentBlock]) -> Option<String> {
+        let first = blocks.first().and_then(ContentBlock::as_text).unwrap_or_default();
+        let whole = ContentBlock::text_of_all(blocks);
+        let index = self
+            .echoed
+            .iter()
+            .position(|(_, text)| text == first || *text == whole)?;
+        Some(self.echoed.swap_remove(index).0)
+    }
+
     pub(crate) fn accept_once(&mut self, prompt_id: &str, text: &str) {
         if self.accept(prompt_id) {
+            self.echoed.push((prompt_id.to_owned(), text.to_owned()));
             self.events.push(AgentEvent::PromptAccepted {
                 prompt_id: prompt_id.to_owned(),
                 text: text.to_owned(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alongside_core::{Secret, SessionId};
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision};
@@ -10,6 +11,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::address::DaemonAddress;
+use super::error::DaemonError;
 use super::event_task::EventTask;
 use super::open::{self, OpenedSession};
 use super::responses::SessionPage;
@@ -20,6 +22,9 @@ use crate::conversation::Vote;
 use crate::error::AgentError;
 use crate::events::EventSender;
 use crate::mention::Query;
+
+/// How long the echo of a prompt is waited for after its response was lost. Includes the time to reconnect.
+const ECHO_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Which daemon to connect to, and how.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +47,7 @@ pub(crate) struct DaemonConnection {
     session: DaemonSessionClient,
     state: Arc<Mutex<SessionState>>,
     phase: Mutex<Phase>,
+    prompting: tokio::sync::Mutex<()>,
 }
 
 enum Phase {
@@ -63,8 +69,33 @@ impl DaemonConnection {
             state: Arc::new(Mutex::new(SessionState::new(events.clone(), &session))),
             session,
             phase: Mutex::new(Phase::Opened(Box::new(opened), events)),
+            prompting: tokio::sync::Mutex::default(),
         };
         Ok((Arc::new(connection), connected))
+    }
+
+    /// The id of a prompt whose response was lost: the daemon echoes every prompt that it accepts.
+    async fn wait_for_echo(&self, blocks: &[ContentBlock], lost: DaemonError) -> Result<String, DaemonError> {
+        let changed = Arc::clone(&self.state.lock().changed);
+        let echo = async {
+            loop {
+                let mut changed = std::pin::pin!(changed.notified());
+                // Register before checking, so an echo between the check and the wait is not missed.
+                changed.as_mut().enable();
+                {
+                    let mut state = self.state.lock();
+                    let echo = state.translator.take_echo(blocks);
+                    if echo.is_some() || state.is_over() {
+                        return echo;
+                    }
+                }
+                changed.await;
+            }
+        };
+        let echo = tokio::time::timeout(ECHO_TIMEOUT, echo).await;
+        echo.ok()
+            .flatten()
+            .ok_or_else(|| DaemonError::Unconfirmed(Box::new(lost)))
     }
 }
 
@@ -109,7 +140,13 @@ impl AgentConnection for DaemonConnection {
 
     fn prompt(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>> {
         async move {
-            let receipt = self.session.prompt(&blocks).await?;
+            // One at a time, so that an echo cannot be taken for another prompt's.
+            let _alone = self.prompting.lock().await;
+            self.state.lock().translator.echoed.clear();
+            let receipt = match self.session.prompt(&blocks).await {
+                Err(error) if error.is_lost() => return Ok(self.wait_for_echo(&blocks, error).await?),
+                sent => sent?,
+            };
             // Its echo may have arrived first.
             let mut state = self.state.lock();
             if state.translator.accept(&receipt.prompt_id) {

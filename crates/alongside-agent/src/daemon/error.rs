@@ -49,6 +49,9 @@ pub enum DaemonError {
     Version(Value),
     #[error("the session ended: {0}")]
     SessionEnded(String),
+    /// The response to a prompt was lost, and no event shows what became of the prompt.
+    #[error("{0}; the prompt may have been received")]
+    Unconfirmed(Box<DaemonError>),
 }
 
 impl DaemonError {
@@ -79,6 +82,11 @@ impl DaemonError {
     /// The token is missing or wrong.
     pub fn is_unauthorized(&self) -> bool {
         self.status() == Some(401)
+    }
+
+    /// There was no response to a request that may have been carried out.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Timeout(_) | Self::Lost(_))
     }
 
     /// The same request may succeed later.

@@ -1,6 +1,9 @@
 //! The state of a daemon session, and how far its events were delivered.
 
+use std::sync::Arc;
+
 use alongside_protocol::chat::{AgentEvent, NoticeLevel};
+use tokio::sync::Notify;
 
 use super::event::{DaemonEvent, EventKind};
 use super::session::{Cursor, DaemonSessionClient};
@@ -18,6 +21,8 @@ pub(super) struct SessionState {
     events: EventSender,
     /// `Disconnected` was sent: nothing follows it.
     is_over: bool,
+    /// An event of the daemon was handled, or the last event was sent.
+    pub(super) changed: Arc<Notify>,
 }
 
 impl SessionState {
@@ -27,6 +32,7 @@ impl SessionState {
             position: Position::new(session.session_id().clone()),
             events,
             is_over: false,
+            changed: Arc::default(),
         };
         state.update_client_id(session);
         state
@@ -72,6 +78,7 @@ impl SessionState {
         let before = self.translator.delivered();
         let has_id = event.id.is_some();
         let events = self.translator.translate(event, Source::Stream, &self.position.clients);
+        self.changed.notify_waiters();
         if !has_id {
             return self.send(events);
         }
@@ -129,6 +136,7 @@ impl SessionState {
         }
         self.send([disconnected]);
         self.is_over = true;
+        self.changed.notify_waiters();
         true
     }
 

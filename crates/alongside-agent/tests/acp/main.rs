@@ -84,6 +84,7 @@ async fn prompt(manager: &AgentManager, text: &str) -> String {
     match manager
         .execute(AgentCommand::Prompt {
             blocks: vec![text.into()],
+            id: None,
         })
         .await
         .unwrap()

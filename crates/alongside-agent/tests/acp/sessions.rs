@@ -101,6 +101,7 @@ async fn agent_exit_is_reported_with_stderr_and_reopen() {
     let disconnected = manager
         .execute(AgentCommand::Prompt {
             blocks: vec!["x".into()],
+            id: None,
         })
         .await;
     assert!(matches!(disconnected, Err(AgentError::NotConnected)));

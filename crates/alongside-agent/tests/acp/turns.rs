@@ -42,6 +42,7 @@ async fn prompt_during_a_turn_is_queued_and_removable() {
     let too_many = manager
         .execute(AgentCommand::Prompt {
             blocks: vec!["say x".into()],
+            id: None,
         })
         .await;
     assert!(matches!(too_many, Err(AgentError::Acp(AcpError::QueueFull(5)))));

@@ -63,6 +63,7 @@ impl Chat {
         match self
             .execute(AgentCommand::Prompt {
                 blocks: vec![text.into()],
+                id: None,
             })
             .await
         {

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::deliveries::{Deliveries, Delivery};
 use crate::places::write_private;
 use crate::writer::Writer;
 use alongside_agent::Position;
@@ -27,13 +28,17 @@ struct Line {
     position: Option<Position>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     event: Option<Arc<AgentEvent>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delivery: Option<Delivery>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(super) struct JournalContents {
     pub(super) agent: Option<String>,
     pub(super) position: Option<Position>,
     pub(super) events: Vec<Arc<AgentEvent>>,
+    pub(super) deliveries: Deliveries,
 }
 
 pub(super) struct Journal {
@@ -62,13 +67,23 @@ impl Journal {
 
     /// Appends an event, with the position in the stream after it.
     pub(super) fn add(&mut self, event: &Arc<AgentEvent>, position: Option<&Position>) {
-        let Some(bytes) = &mut self.bytes else { return };
-        let line = Line {
-            agent: None,
+        self.append(&Line {
             position: position.cloned(),
             event: Some(Arc::clone(event)),
-        };
-        let text = match text_of(&line) {
+            ..Line::default()
+        });
+    }
+
+    pub(super) fn add_delivery(&mut self, delivery: &Delivery) {
+        self.append(&Line {
+            delivery: Some(delivery.clone()),
+            ..Line::default()
+        });
+    }
+
+    fn append(&mut self, line: &Line) {
+        let Some(bytes) = &mut self.bytes else { return };
+        let text = match text_of(line) {
             Ok(text) => text,
             Err(error) => return report(&error),
         };
@@ -94,14 +109,19 @@ impl Journal {
         &mut self,
         agent: Option<&str>,
         position: Option<&Position>,
+        deliveries: impl Iterator<Item = &'a Delivery>,
         events: impl Iterator<Item = &'a Arc<AgentEvent>>,
     ) {
         let first = Line {
             agent: agent.map(str::to_owned),
             position: position.cloned(),
-            event: None,
+            ..Line::default()
         };
-        let lines = std::iter::once(first).chain(events.map(|event| Line {
+        let deliveries = deliveries.map(|delivery| Line {
+            delivery: Some(delivery.clone()),
+            ..Line::default()
+        });
+        let lines = std::iter::once(first).chain(deliveries).chain(events.map(|event| Line {
             event: Some(Arc::clone(event)),
             ..Line::default()
         }));
@@ -142,6 +162,9 @@ fn read(path: &Path) -> JournalContents {
         kept.agent = line.agent.or(kept.agent);
         kept.position = line.position.or(kept.position);
         kept.events.extend(line.event);
+        if let Some(delivery) = line.delivery {
+            kept.deliveries.set(delivery);
+        }
     }
     kept
 }
@@ -172,7 +195,7 @@ mod tests {
         let path = scratch.path().join("chat/log.jsonl");
         let (mut journal, kept) = open(&path);
         assert_eq!(kept, JournalContents::default());
-        journal.rewrite(Some("qwen"), None, std::iter::once(&event(1)));
+        journal.rewrite(Some("qwen"), None, std::iter::empty(), std::iter::once(&event(1)));
         let position: Position = serde_json::from_value(json!({"sessionId": "s"})).unwrap();
         journal.add(&event(2), Some(&position));
         journal.add(&event(3), None);
@@ -181,6 +204,7 @@ mod tests {
             agent: Some("qwen".to_owned()),
             position: Some(position),
             events: vec![event(1), event(2), event(3)],
+            deliveries: Deliveries::default(),
         };
         assert_eq!(open(&path).1, whole);
         let text = fs::read(&path).unwrap();
@@ -203,7 +227,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log.jsonl");
         let (mut journal, _) = open(&path);
-        journal.rewrite(None, None, std::iter::empty());
+        journal.rewrite(None, None, std::iter::empty(), std::iter::empty());
         journal.add(&event(1), None);
         drop(journal);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -213,12 +237,12 @@ mod tests {
     fn grown_file_is_long_until_rewritten() {
         let scratch = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(&scratch.path().join("log.jsonl"));
-        journal.rewrite(None, None, std::iter::empty());
+        journal.rewrite(None, None, std::iter::empty(), std::iter::empty());
         let large = notice("x".repeat(COMPACT_AFTER_BYTES));
         assert!(!journal.is_long());
         journal.add(&large, None);
         assert!(journal.is_long());
-        journal.rewrite(None, None, std::iter::once(&large));
+        journal.rewrite(None, None, std::iter::empty(), std::iter::once(&large));
         assert!(!journal.is_long());
     }
 }

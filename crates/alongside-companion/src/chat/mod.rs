@@ -4,6 +4,7 @@
 //! ends with a chat. Nothing is started or connected until a front end asks for it.
 
 mod agents;
+mod deliveries;
 mod gate;
 mod journal;
 mod listen;
@@ -17,8 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_agent::acp::ReviewGate;
-use alongside_agent::{AgentManager, EventReceiver, OpenSession};
-use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply, DisconnectKind};
+use alongside_agent::daemon::DaemonError;
+use alongside_agent::{AgentError, AgentManager, EventReceiver, OpenSession};
+use alongside_protocol::chat::{
+    AgentCommand, AgentEvent, AgentReply, ContentBlock, DisconnectKind, MAX_PROMPT_ID_BYTES,
+};
 use alongside_protocol::{
     ChatAgent, ChatChanged, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError,
     SharedNotification,
@@ -30,6 +34,7 @@ use super::store::key;
 use crate::places::{Places, write_private};
 use crate::writer::Writer;
 use agents::Choice;
+use deliveries::Outcome;
 use gate::Waiting;
 use record::State;
 use requests::{request_error, superseded};
@@ -163,14 +168,68 @@ impl Chat {
     }
 
     async fn command(&self, command: AgentCommand) -> Result<AgentReply, RequestError> {
-        let _turn = match command {
-            AgentCommand::Prompt { .. } => Some(self.prompts.lock().await),
-            _ => None,
+        let execute = async |command| {
+            let executed = self.manager.execute(command).await;
+            executed.map_err(|error| request_error(&error))
         };
-        self.manager
-            .execute(command)
-            .await
-            .map_err(|error| request_error(&error))
+        match command {
+            AgentCommand::Prompt { blocks, id } => {
+                let _turn = self.prompts.lock().await;
+                match id {
+                    Some(id) => self.prompt_once(id, blocks).await,
+                    None => execute(AgentCommand::Prompt { blocks, id }).await,
+                }
+            }
+            command => execute(command).await,
+        }
+    }
+
+    /// Sends a prompt, unless one with this id was sent before. Call it with `prompts` locked.
+    async fn prompt_once(&self, id: String, blocks: Vec<ContentBlock>) -> Result<AgentReply, RequestError> {
+        if id.len() > MAX_PROMPT_ID_BYTES {
+            let message = format!("the id of a prompt has at most {MAX_PROMPT_ID_BYTES} bytes");
+            return Err(RequestError::new(ErrorKind::Failed, message));
+        }
+        if let Some(prompt_id) = self.find_delivery(&id, &blocks)? {
+            return Ok(AgentReply::Prompt { prompt_id });
+        }
+        {
+            let mut state = self.state.lock();
+            let after = deliveries::last_accepted(&state.log);
+            state.set_delivery(&id, Outcome::Unknown { after });
+        }
+        // The next companion must know of it if this one is killed.
+        self.writer.log_written().await;
+        let sent = self.manager.execute(AgentCommand::Prompt { blocks, id: None }).await;
+        let outcome = match &sent {
+            Ok(AgentReply::Prompt { prompt_id }) => {
+                let prompt_id = prompt_id.clone();
+                Some(Outcome::Accepted { prompt_id })
+            }
+            Err(AgentError::Daemon(DaemonError::Unconfirmed(_))) => None,
+            _ => Some(Outcome::Failed),
+        };
+        if let Some(outcome) = outcome {
+            self.state.lock().set_delivery(&id, outcome);
+        }
+        sent.map_err(|error| request_error(&error))
+    }
+
+    /// The prompt that was accepted with this id. An error if it cannot be known whether there is one.
+    fn find_delivery(&self, id: &str, blocks: &[ContentBlock]) -> Result<Option<String>, RequestError> {
+        let mut state = self.state.lock();
+        let after = match state.deliveries.get(id) {
+            None | Some(Outcome::Failed) => return Ok(None),
+            Some(Outcome::Accepted { prompt_id }) => return Ok(Some(prompt_id.clone())),
+            Some(Outcome::Unknown { after }) => after.clone(),
+        };
+        let Some(prompt_id) = deliveries::find_accepted(&state.log, after.as_deref(), blocks) else {
+            let message = "the prompt may have been received before the connection was lost";
+            return Err(RequestError::new(ErrorKind::AgentFailed, message));
+        };
+        let accepted = prompt_id.clone();
+        state.set_delivery(id, Outcome::Accepted { prompt_id });
+        Ok(Some(accepted))
     }
 
     pub(super) async fn set_writes(&self, writes: ChatWrites) -> Result<(), RequestError> {

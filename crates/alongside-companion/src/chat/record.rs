@@ -9,6 +9,7 @@ use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEn
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
 use super::Chat;
+use super::deliveries::{Deliveries, Delivery, Outcome};
 use super::journal::Journal;
 use super::log::{Log, Scope, is_larger_than};
 use super::merge::merge;
@@ -36,6 +37,7 @@ pub(super) enum Phase {
 /// The chat of a companion.
 pub(super) struct State {
     pub(super) log: Log,
+    pub(super) deliveries: Deliveries,
     journal: Journal,
     pub(super) epoch: Arc<str>,
     pub(super) sequence: u64,
@@ -77,11 +79,13 @@ impl State {
         let resume = Resume::new(kept.agent.as_deref(), &log, kept.position.as_ref());
         if !log.is_empty() {
             // Without a truncated line.
-            journal.rewrite(kept.agent.as_deref(), kept.position.as_ref(), log.events());
+            let deliveries = kept.deliveries.iter();
+            journal.rewrite(kept.agent.as_deref(), kept.position.as_ref(), deliveries, log.events());
         }
         let mut state = Self {
             session: log.session().map(str::to_owned),
             log,
+            deliveries: kept.deliveries,
             journal,
             epoch: new_epoch(),
             sequence: 0,
@@ -149,8 +153,17 @@ impl State {
 
     fn rewrite(&mut self) {
         let events = self.log.events();
+        let deliveries = self.deliveries.iter();
         self.journal
-            .rewrite(self.agent.as_deref(), self.position.as_ref(), events);
+            .rewrite(self.agent.as_deref(), self.position.as_ref(), deliveries, events);
+    }
+
+    /// Journals what became of a prompt.
+    pub(super) fn set_delivery(&mut self, id: &str, outcome: Outcome) {
+        let id = id.to_owned();
+        let delivery = Delivery { id, outcome };
+        self.journal.add_delivery(&delivery);
+        self.deliveries.set(delivery);
     }
 
     /// Adds an event to the log and returns its notification.

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ContentBlock, PermissionDecision, SessionSummary};
 
+/// The limit for the id of [`AgentCommand::Prompt`].
+pub const MAX_PROMPT_ID_BYTES: usize = 64;
+
 /// The outcome of most commands arrives as [`super::AgentEvent`]s.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -11,6 +14,10 @@ pub enum AgentCommand {
     /// Sends a message. It is queued while a turn is running.
     Prompt {
         blocks: Vec<ContentBlock>,
+        /// Chosen by the front end, at most [`MAX_PROMPT_ID_BYTES`] long. A prompt whose id was accepted before is not sent again;
+        /// the response is the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
     },
     /// Cancels the running turn.
     Cancel,

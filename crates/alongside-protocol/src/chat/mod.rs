@@ -7,7 +7,7 @@ mod permission;
 mod session;
 mod tool;
 
-pub use command::{AgentCommand, AgentReply};
+pub use command::{AgentCommand, AgentReply, MAX_PROMPT_ID_BYTES};
 pub use content::ContentBlock;
 pub use event::{AgentEvent, DisconnectKind, NoticeLevel, TurnEnd};
 pub use permission::{

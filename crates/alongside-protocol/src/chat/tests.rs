@@ -224,6 +224,11 @@ fn every_command_and_reply_round_trips() {
     for command in [
         AgentCommand::Prompt {
             blocks: vec!["a".into()],
+            id: None,
+        },
+        AgentCommand::Prompt {
+            blocks: vec!["a".into()],
+            id: Some(id()),
         },
         AgentCommand::Cancel,
         AgentCommand::Answer {

@@ -74,6 +74,8 @@ pub struct Reply {
     pub body: String,
     /// The response waits for [`FakeDaemon::release`].
     pub held: bool,
+    /// The request is carried out, and the connection closed in place of a response.
+    pub lost: bool,
 }
 
 impl Reply {
@@ -83,6 +85,7 @@ impl Reply {
             headers: vec![("Content-Type", "application/json".to_owned())],
             body: body.to_string(),
             held: false,
+            lost: false,
         }
     }
 
@@ -93,6 +96,7 @@ impl Reply {
             body: "<!DOCTYPE html>\n<html><head><title>Error</title></head><body><pre>Cannot GET /nope</pre></body></html>"
                 .to_owned(),
             held: false,
+            lost: false,
         }
     }
 
@@ -105,6 +109,12 @@ impl Reply {
     #[must_use]
     pub fn held(self) -> Self {
         Self { held: true, ..self }
+    }
+
+    /// The request is carried out, and the connection closed in place of a response.
+    pub fn lost() -> Self {
+        let reply = Self::json(202, &Value::Null);
+        Self { lost: true, ..reply }
     }
 }
 

@@ -23,6 +23,10 @@ impl Shared {
                     if reply.held {
                         self.released.notified().await;
                     }
+                    if reply.lost {
+                        self.usual(&request);
+                        return;
+                    }
                     reply
                 }
                 None if request.path.contains("/events") && self.state.lock().live => {
@@ -118,6 +122,7 @@ impl Shared {
             ),
             "pending-prompts" => Reply::json(200, &json!({"pendingPrompts": []})),
             "cancel" | "detach" => Reply {
+                lost: false,
                 status: 204,
                 headers: Vec::new(),
                 body: String::new(),

@@ -53,7 +53,7 @@ impl Chat {
 
     pub(crate) async fn prompt(&self, blocks: &[ContentBlock]) -> Result<String, AgentError> {
         let blocks = blocks.to_vec();
-        match self.execute(AgentCommand::Prompt { blocks }).await? {
+        match self.execute(AgentCommand::Prompt { blocks, id: None }).await? {
             AgentReply::Prompt { prompt_id } => Ok(prompt_id),
             other => panic!("{other:?}"),
         }

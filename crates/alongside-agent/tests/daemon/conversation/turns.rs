@@ -1,6 +1,7 @@
 //! Prompts, their answers, their ends, and what cannot be shown.
 
 use alongside_agent::conversation::{ContentBlock, TurnEnd};
+use alongside_agent::daemon::DaemonError;
 use alongside_agent::{AgentError, AgentEvent};
 use serde_json::{Value, json};
 
@@ -176,4 +177,63 @@ async fn slow_reader_loses_nothing() {
     });
     let expected: Vec<String> = (0..6000).map(|number| format!("{number} ")).collect();
     assert_eq!(texts.filter(|text| *text != "settled").collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn prompt_whose_response_is_lost_is_known_by_its_echo() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, mut events) = connected(&daemon).await;
+    let echo = |prompt: &str, text: &str| {
+        daemon.publish_envelope(
+            json!({"v": 1, "type": "session_update", "promptId": prompt, "originatorClientId": CLIENT,
+            "data": chunk("user_message_chunk", text)}),
+        );
+    };
+    for (number, early) in [("1", true), ("2", false)] {
+        daemon.reply("/prompt", Reply::lost().held());
+        let text = format!("hello {number}");
+        let blocks = [text.as_str().into()];
+        let sending = connection.prompt(&blocks);
+        let answering = async {
+            daemon.wait_for_requests("/prompt", number.parse().unwrap()).await;
+            if early {
+                echo("early", &text);
+                daemon.release();
+            } else {
+                daemon.release();
+                echo("another", "hello 1");
+                echo("late", &text);
+            }
+        };
+        let (sent, ()) = tokio::join!(sending, answering);
+        assert_eq!(sent.unwrap(), if early { "early" } else { "late" });
+    }
+    let told = settle(&daemon, &mut events).await;
+    let accepted = told
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::PromptAccepted { .. }));
+    assert_eq!(accepted.count(), 3);
+    assert_eq!(daemon.requests("/prompt").len(), 2);
+}
+
+#[tokio::test]
+async fn prompt_without_response_or_echo_may_have_been_received() {
+    let daemon = FakeDaemon::start().await;
+    let (connection, _events) = connected(&daemon).await;
+    daemon.reply("/prompt", Reply::lost());
+    let blocks = ["hello".into()];
+    let ending = async {
+        daemon.wait_for_request("/prompt").await;
+        daemon.publish("session_closed", &json!({"sessionId": SESSION, "reason": "idle"}));
+    };
+    let (sent, ()) = tokio::join!(connection.prompt(&blocks), ending);
+    let error = sent.unwrap_err();
+    assert!(
+        matches!(error, AgentError::Daemon(DaemonError::Unconfirmed(_))),
+        "{error}"
+    );
+    assert!(
+        error.to_string().ends_with("the prompt may have been received"),
+        "{error}"
+    );
 }

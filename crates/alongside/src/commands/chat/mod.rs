@@ -1,13 +1,13 @@
 //! `alongside chat`: a link to the chat on the page; with `-p`, one question and its answer, in the terminal or for a script.
 
 mod decisions;
+mod send;
 mod turn;
 
 use std::io::Read;
 use std::process::ExitCode;
 
 use alongside_front::client::Client;
-use alongside_protocol::chat::{AgentCommand, AgentReply};
 use alongside_protocol::{ChatConnect, ChatPhase, Empty, Hello, Notification, requests};
 use anyhow::{Context, Result, bail};
 
@@ -35,23 +35,26 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
         prompt
     };
     let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
-    let hello = Hello {
-        watch: true,
-        chat: true,
-        ..Hello::new("alongside chat")
-    };
     let places = Places::of_user()?;
     if let Some(record) = companion_record::nearest(&places, &common.directory()) {
-        let client = record.connect_as(hello).await?;
+        let client = record.connect_as(hello()).await?;
         let decisions = Decisions::new(chat.yes, false);
         return ask(common, &chat, client, prompt, decisions, &mut signals).await;
     }
     let own = RunningCompanion::start(serve::options(common, Serve::default())).await?;
-    let client = own.record().connect_as(hello).await?;
+    let client = own.record().connect_as(hello()).await?;
     let decisions = Decisions::new(chat.yes, true);
     let answered = ask(common, &chat, client, prompt, decisions, &mut signals).await;
     own.stop().await;
     answered
+}
+
+fn hello() -> Hello {
+    Hello {
+        watch: true,
+        chat: true,
+        ..Hello::new("alongside chat")
+    }
 }
 
 async fn link(common: &Common, open: bool) -> Result<ExitCode> {
@@ -78,10 +81,14 @@ async fn ask(
         connected = connect(&mut client, chat.agent.as_deref()) => connected?,
         () = signals.received() => return Ok(ExitCode::from(turn::CANCELLED)),
     };
-    let blocks = vec![prompt.as_str().into()];
-    let reply = turn::command(&mut client, AgentCommand::Prompt { blocks }).await?;
-    let AgentReply::Prompt { prompt_id } = reply else {
-        bail!("the agent did not accept the prompt");
+    let reconnect = async || {
+        let record = companion_record::nearest(&Places::of_user()?, &common.directory());
+        let mut client = record.context("the companion has stopped")?.connect_as(hello()).await?;
+        connect(&mut client, Some(&agent)).await?;
+        Ok(client)
+    };
+    let Some(prompt_id) = send::send(&mut client, &prompt, reconnect, signals).await? else {
+        return Ok(ExitCode::from(turn::CANCELLED));
     };
     let turn = Turn::new(common.output(), agent, prompt_id, decisions);
     turn.follow(client, signals).await

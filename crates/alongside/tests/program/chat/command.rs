@@ -1,13 +1,15 @@
 //! `alongside chat`: one question, its answer on standard output, and what the exit code says.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use alongside_protocol::ChatPhase;
 use serde_json::Value;
 
 use super::front::Front;
 use alongside_testing::agent;
+use alongside_testing::daemon::Reply;
 
 use super::{sandbox, serve, talking_daemon};
 use crate::sandbox::{Sandbox, wait_for};
@@ -151,4 +153,64 @@ async fn a_daemon_answers_too() {
         .unwrap()
         .unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
+}
+
+#[tokio::test]
+async fn prompt_whose_response_is_lost_is_answered_once() {
+    let sandbox = sandbox();
+    let daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
+    daemon.reply("/prompt", Reply::lost());
+    let child = chat(&sandbox, &["answer 1 4", "--agent", "daemon"])
+        .env("QWEN_IDE_DAEMON_URL", daemon.url())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output())
+        .await
+        .unwrap()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
+    assert_eq!(daemon.requests("/prompt").len(), 1);
+}
+
+#[tokio::test]
+async fn prompt_to_a_stopped_daemon_is_sent_when_it_is_back() {
+    let sandbox = sandbox();
+    let mut daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("daemon").await.unwrap();
+    let first = front.prompt("answer 0 3").await.unwrap();
+    front.until_ended(&first).await;
+    daemon.kill().await;
+    front
+        .until("it is interrupted", |front| front.phase == ChatPhase::Interrupted)
+        .await;
+    let mut child = chat(&sandbox, &["answer 1 4"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        (line, stderr)
+    });
+    let (line, mut stderr) = reading.await.unwrap();
+    assert!(line.contains("waiting for the agent"), "{line}");
+    daemon.revive().await;
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output())
+        .await
+        .unwrap()
+        .unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{rest}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
+    assert_eq!(daemon.requests("/prompt").len(), 2);
 }

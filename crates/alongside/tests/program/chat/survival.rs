@@ -173,3 +173,28 @@ async fn a_companion_that_was_stopped_shows_the_chat_and_starts_nothing() {
         "when somebody asks it goes on"
     );
 }
+
+#[tokio::test]
+async fn repeated_prompt_id_is_sent_once_even_by_the_next_companion() {
+    let (sandbox, daemon) = with_daemon().await;
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    front.choose("daemon").await.unwrap();
+    let block = json!({"type": "text", "text": "answer 1 3"});
+    let prompt = json!({"type": "prompt", "id": "mine", "blocks": [block]});
+    let first = front.command(prompt.clone()).await.unwrap();
+    assert_eq!(front.command(prompt.clone()).await.unwrap(), first);
+    front.until_ended(first["promptId"].as_str().unwrap()).await;
+    serving.kill();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    connected(&mut front).await;
+    assert_eq!(front.command(prompt.clone()).await.unwrap(), first);
+    assert_eq!(daemon.requests("/prompt").len(), 1);
+    let other = json!({"type": "prompt", "id": "other", "blocks": [block]});
+    assert_ne!(front.command(other).await.unwrap(), first);
+    let long = json!({"type": "prompt", "id": "x".repeat(65), "blocks": [block]});
+    let error = front.command(long).await.unwrap_err();
+    assert!(error.to_string().contains("64 bytes"), "{error}");
+    assert_eq!(daemon.requests("/prompt").len(), 2);
+}
