@@ -4,6 +4,7 @@
 //! configures, and the ignore files that a workspace keeps for its agents. The built-in patterns cannot be undone.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -13,10 +14,23 @@ use thiserror::Error;
 /// Files that hold secrets by their very name, one pattern a line.
 pub const SECRETS: &str = include_str!("secrets.gitignore");
 
+/// [`SECRETS`], compiled when the first file is checked and then shared, because a companion without open files does not
+/// need it.
+///
+/// The patterns are lower case and match lower-case paths. Patterns that ignore case would all be compiled to regular
+/// expressions, while most of these are looked up by name or extension.
+static BUILT_IN: LazyLock<Gitignore> = LazyLock::new(|| {
+    let mut builder = GitignoreBuilder::new("");
+    for pattern in SECRETS.lines() {
+        // The patterns are our own, and a test counts them.
+        let _ = builder.add_line(None, pattern);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+});
+
 /// Decides which files are hidden.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Privacy {
-    built_in: Gitignore,
     configured: Vec<Source>,
 }
 
@@ -48,20 +62,6 @@ pub struct PatternError {
     pub origin: String,
     /// What is wrong with it.
     pub reason: String,
-}
-
-impl Default for Privacy {
-    fn default() -> Self {
-        let mut builder = builder();
-        for pattern in SECRETS.lines() {
-            // The patterns are our own, and a test counts them.
-            let _ = builder.add_line(None, pattern);
-        }
-        Self {
-            built_in: builder.build().unwrap_or_else(|_| Gitignore::empty()),
-            configured: Vec::new(),
-        }
-    }
 }
 
 impl Privacy {
@@ -109,7 +109,8 @@ impl Privacy {
     }
 
     fn rule_for_name(&self, path: &Path) -> Option<Rule> {
-        matching(&self.built_in, path, None)
+        let lower_case = path.as_os_str().to_ascii_lowercase();
+        matching(&BUILT_IN, Path::new(&lower_case), None)
             .map(|pattern| Rule {
                 pattern,
                 origin: "the built-in list of secrets".to_owned(),
@@ -164,7 +165,31 @@ mod tests {
         let patterns = SECRETS
             .lines()
             .filter(|line| !line.is_empty() && !line.starts_with('#'));
-        assert_eq!(Privacy::default().built_in.len(), patterns.count());
+        assert_eq!(BUILT_IN.len(), patterns.count());
+    }
+
+    #[test]
+    fn built_in_patterns_are_lower_case() {
+        for pattern in SECRETS.lines().filter(|line| !line.starts_with('#')) {
+            assert_eq!(pattern, pattern.to_lowercase());
+        }
+    }
+
+    #[test]
+    fn built_in_patterns_ignore_case() {
+        let privacy = Privacy::default();
+        for pattern in SECRETS
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
+            for filling in ["", "x"] {
+                let name = pattern.trim_start_matches("**/").replace('*', filling);
+                let name = if name.ends_with('/') { name + "a" } else { name };
+                for name in [name.clone(), name.to_uppercase()] {
+                    assert!(rule(&privacy, &format!("/Project/{name}")).is_some(), "{name} is shown");
+                }
+            }
+        }
     }
 
     #[test]
