@@ -168,7 +168,7 @@ fn daemon_conversation_survives_companion_and_daemon_restarts() {
 fn send_prompt(sandbox: &Sandbox, companion: &Companion<'_>, text: &str) {
     let sent = eventually(TIMEOUT, || {
         let blocks = vec![text.into()];
-        let command = AgentCommand::Prompt { blocks };
+        let command = AgentCommand::Prompt { blocks, id: None };
         call::<requests::ChatCommand>(sandbox, companion, ChatCommand { command }).ok()
     });
     assert!(sent.is_some(), "{:?}", state(sandbox, companion));
