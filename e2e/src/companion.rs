@@ -265,12 +265,8 @@ pub(crate) fn alongside(
 }
 
 fn command(sandbox: &Sandbox, directory: &Path) -> Command {
-    let mut command = Command::new(programs::alongside());
-    command
-        .env_clear()
-        .envs(sandbox.environment())
-        .current_dir(directory)
-        .stdin(Stdio::null());
+    let mut command = sandbox.command(programs::alongside());
+    command.current_dir(directory);
     command
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -37,17 +37,14 @@ impl QwenDaemon {
     }
 
     fn start_at(sandbox: &Sandbox, model: &FakeModel, token: &str, port: u16) -> Self {
-        let mut child = Command::new(programs::node())
+        let mut child = sandbox
+            .command(programs::node())
             .arg(programs::npm_package("@qwen-code/qwen-code/cli-entry.js"))
             .args(["serve", "--port", &port.to_string(), "--workspace"])
             .arg(sandbox.workspace())
-            .env_clear()
-            .envs(sandbox.environment())
             .envs(Cli::Qwen.model_variables(model))
             .env("OPENAI_API_KEY", MODEL_KEY)
             .env("QWEN_SERVER_TOKEN", token)
-            .current_dir(sandbox.workspace())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

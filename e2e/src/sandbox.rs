@@ -1,78 +1,50 @@
-//! A home, temporary directories and a workspace for one test, deleted when it ends.
+//! The sandbox of a test with real agents.
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::cli::Cli;
 use crate::programs;
 
-/// The directories of one test. Declare it before everything that lives in it, so that it is dropped last.
-pub struct Sandbox {
-    root: TempDir,
+/// See [`alongside_testing::Sandbox`].
+pub struct Sandbox(alongside_testing::Sandbox);
+
+impl Deref for Sandbox {
+    type Target = alongside_testing::Sandbox;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Sandbox {
     /// Empty directories, settings for both agents, and `gemini`, `qwen` and `alongside` on the PATH.
     pub fn new() -> Self {
-        let root = tempfile::Builder::new()
-            .prefix("alongside-e2e-")
-            .tempdir()
-            .expect("create a temporary directory");
-        let sandbox = Self { root };
-        for name in ["home", "tmp", "runtime", "workspace", "bin"] {
-            let directory = sandbox.path(name);
-            fs::create_dir(&directory).expect("create a directory of the sandbox");
-            fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).expect("close it to others");
+        let mut sandbox = alongside_testing::Sandbox::new("alongside-e2e-");
+        for name in ["runtime", "bin"] {
+            fs::create_dir(sandbox.path(name)).expect("create a directory of the sandbox");
         }
+        for name in ["home", "tmp", "runtime", "workspace", "bin"] {
+            fs::set_permissions(sandbox.path(name), fs::Permissions::from_mode(0o700)).expect("close it to others");
+        }
+        sandbox.set_directory("XDG_RUNTIME_DIR", "runtime");
+        // The same as the defaults: a stdio companion is started without these variables.
+        sandbox.set_directory("XDG_STATE_HOME", "home/.local/state");
+        sandbox.set_directory("XDG_CONFIG_HOME", "home/.config");
+        sandbox.set("LANG", "C.UTF-8");
+        let path = std::env::var("PATH").unwrap_or_default();
+        sandbox.set("PATH", format!("{}:{path}", sandbox.path("bin").display()));
+        let sandbox = Self(sandbox);
         for cli in [Cli::Gemini, Cli::Qwen] {
             sandbox.write_settings(cli, &sandbox.path("home").join(format!(".{}", cli.command())));
             sandbox.write_command(cli.command(), &cli.start_line());
         }
         sandbox.write_command("alongside", &shell_quoted(&programs::alongside()));
         sandbox
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    /// The directory that the editor has open.
-    pub fn workspace(&self) -> PathBuf {
-        self.path("workspace")
-    }
-
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.workspace().join(name)
-    }
-
-    /// Writes a file in the workspace and returns its path.
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.file(name);
-        fs::create_dir_all(path.parent().expect("a file has a parent")).expect("create its directory");
-        fs::write(&path, text).expect("write a file of the workspace");
-        path
-    }
-
-    /// The complete environment of a process in the sandbox: only PATH is inherited.
-    pub fn environment(&self) -> Vec<(String, String)> {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let directory = |name: &str| self.path(name).to_string_lossy().into_owned();
-        [
-            ("HOME", directory("home")),
-            ("TMPDIR", directory("tmp")),
-            ("XDG_RUNTIME_DIR", directory("runtime")),
-            // The same as the defaults: a stdio companion is started without these variables.
-            ("XDG_STATE_HOME", directory("home/.local/state")),
-            ("XDG_CONFIG_HOME", directory("home/.config")),
-            ("PATH", format!("{}:{path}", directory("bin"))),
-            ("LANG", "C.UTF-8".to_owned()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
     }
 
     /// Writes an agent's settings into its settings directory.

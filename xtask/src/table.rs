@@ -157,7 +157,7 @@ mod tests {
     fn table_has_exactly_the_proven_capabilities() {
         let table = Proven::parse(RECORDS).unwrap().table();
         let wanted = "\
-| Editor | version | context | review | single hunks | edits | installer |
+| Editor | version | context | review | hunks | edits | installer |
 |---|---|---|---|---|---|---|
 | Neovim | 0.10.4 | – | – | ✓ | – | ✓ |
 | Vim | 9.0 | ✓ | – | – | – | – |

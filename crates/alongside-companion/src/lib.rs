@@ -304,7 +304,7 @@ impl Companion {
         let _ = self.notifications.send(notification.into());
     }
 
-    /// Reads settings and ignore files again; what is wrong with them is logged and the former rules stay.
+    /// Reads settings and ignore files again; errors are logged, and the previous rules stay.
     fn refresh_privacy(&self) {
         let workspace = self.workspace();
         let settings = match Settings::load(&self.places.settings(), &workspace) {

@@ -100,7 +100,7 @@ impl RunningCompanion {
             .await
             .context("cannot start the companion")??;
         let (server, token) = listen(&companion, reconnect).await?;
-        // No agent can have connected yet: nobody else has the token.
+        // No agent can have connected yet: only this process has the token.
         let _ = companion.agents.set(server.agents());
         companion.store.remember_agents(server.port(), &token);
         restore(&companion);

@@ -1,4 +1,4 @@
-//! The core has no clock; whoever calls it says what time it is.
+//! The core has no clock; the caller passes the time in.
 
 use std::time::Duration;
 

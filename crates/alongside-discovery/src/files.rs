@@ -289,7 +289,7 @@ mod tests {
             panic!("{:?}", files.problems())
         };
         assert_eq!(problem.agent, AgentKind::Gemini);
-        assert!(problem.to_string().contains("symbolic link"), "{problem}");
+        assert!(problem.to_string().contains("planted symlink"), "{problem}");
     }
 
     #[cfg(unix)]

@@ -246,7 +246,7 @@ mod tests {
             } else {
                 block.plan_install().unwrap()
             };
-            assert!(plan.remarks[0].contains("had edited the block"));
+            assert!(plan.remarks[0].contains("had been edited"));
             let steps = plan.carry_out(&NoRunner).unwrap();
             assert_eq!(fs::read_to_string(steps[0].backup.as_ref().unwrap()).unwrap(), edited);
         }

@@ -185,7 +185,7 @@ mod tests {
         assert!(
             report
                 .sentence
-                .starts_with("Cannot find Windsurf: `windsurf` is neither"),
+                .starts_with("Cannot find Windsurf: `windsurf` is not on your PATH"),
             "{}",
             report.sentence
         );

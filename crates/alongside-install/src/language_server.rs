@@ -273,7 +273,7 @@ mod tests {
             report
                 .remarks
                 .iter()
-                .any(|remark| remark.contains("servers of rust; add")),
+                .any(|remark| remark.contains("servers for rust yourself; add")),
             "{report:?}"
         );
         let table: Table = fs::read_to_string(&file).unwrap().parse().unwrap();

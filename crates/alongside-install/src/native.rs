@@ -209,7 +209,10 @@ mod tests {
         let installer = installer(DetectedIde::Neovim, &context).unwrap();
         let report = installer.install(Mode::Real);
         assert_eq!(report.outcome, InstallOutcome::Refused);
-        assert_eq!(report.sentence, "This build of alongside has no plugin for Neovim.");
+        assert_eq!(
+            report.sentence,
+            "This build of alongside does not include the plugin for Neovim."
+        );
         assert_eq!(installer.status().state, InstallState::Unavailable);
         assert_eq!(scene.count_files(), 0);
     }
@@ -232,7 +235,7 @@ mod tests {
         let context = scene.context();
         let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         assert!(
-            report.remarks[0].contains("Neovim 0.7, and the plugin needs 0.10"),
+            report.remarks[0].contains("Neovim 0.7; the plugin needs 0.10"),
             "{report:?}"
         );
     }
@@ -244,11 +247,7 @@ mod tests {
         let context = scene.context();
         let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         let remarks = report.remarks.join("\n");
-        for part in [
-            "Neovim itself was not found",
-            "`alongside` is not on the PATH",
-            "lazy.nvim",
-        ] {
+        for part in ["Neovim was not found", "`alongside` is not on your PATH", "lazy.nvim"] {
             assert!(remarks.contains(part), "{part}: {remarks}");
         }
     }

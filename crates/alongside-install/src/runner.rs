@@ -86,6 +86,6 @@ mod tests {
     #[test]
     fn hanging_command_is_killed() {
         let error = shell("exec sleep 60", Duration::from_millis(50)).unwrap_err();
-        assert!(error.contains("did not end"), "{error}");
+        assert!(error.contains("did not finish"), "{error}");
     }
 }

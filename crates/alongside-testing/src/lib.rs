@@ -2,6 +2,8 @@
 //!
 //! - [`agent`]: a local agent that speaks ACP and does what its prompts say.
 //! - [`FakeModel`]: a model that does what its prompts say, for the real agents.
+//! - [`FakeDaemon`]: a `qwen serve` that does what the test wants, with every fault.
+//! - [`Sandbox`]: directories and an environment for one test.
 //! - [`http`]: the server of [`FakeModel`].
 //!
 //! Everything here fails by panicking: this is test code, and a panic is its report.
@@ -17,7 +19,11 @@
 )]
 
 pub mod agent;
+pub mod daemon;
 pub mod http;
 mod model;
+mod sandbox;
 
+pub use daemon::FakeDaemon;
 pub use model::{FakeModel, Prompt};
+pub use sandbox::Sandbox;

@@ -1,6 +1,6 @@
 //! Our half of a connection on which both sides send requests.
 //!
-//! Whoever reads the other half passes responses to [`RpcSender::resolve`], and calls [`RpcSender::close`] when it ends.
+//! The reader of the other half passes responses to [`RpcSender::resolve`], and calls [`RpcSender::close`] when it ends.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -12,10 +12,8 @@ const TOKEN: &str = "s3cret-token-of-the-daemon";
 
 /// Configures the daemon in the settings of a sandbox.
 fn use_daemon(sandbox: &Sandbox, port: u16) {
-    let directory = sandbox.path("home/.config/alongside");
-    fs::create_dir_all(&directory).expect("create the settings directory");
     let settings = format!("[daemon]\nenabled = true\nurl = 'http://127.0.0.1:{port}'\ntoken = '{TOKEN}'\n");
-    fs::write(directory.join("config.toml"), settings).expect("write the settings");
+    sandbox.write_config(&settings);
 }
 
 fn words(count: usize) -> String {

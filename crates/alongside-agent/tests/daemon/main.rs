@@ -1,6 +1,4 @@
-//! Daemons: the scripted one for every fault, and what a real one has said.
-//!
-//! One program, so that the daemon that does what a test says is built once.
+//! The daemon client against the fake daemon with every fault, and against recordings of a real one.
 
 #![allow(
     clippy::unwrap_used,

@@ -66,7 +66,7 @@ async fn daemon(certificate: &Certificate) -> FakeDaemon {
         .with_no_client_auth()
         .with_single_cert(certificate.chain.clone(), key)
         .unwrap();
-    FakeDaemon::start_with(Some(TlsAcceptor::from(Arc::new(config)))).await
+    FakeDaemon::start_with(TlsAcceptor::from(Arc::new(config))).await
 }
 
 struct Files(tempfile::TempDir);

@@ -102,7 +102,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         session,
         path,
     };
-    // The companion must be able to end while somebody thinks.
+    // The companion must be able to stop while a review is pending.
     drop(companion);
     let decision = decision.await;
     // It was decided, or a newer one has taken its place, which is not to be taken back.
@@ -132,7 +132,7 @@ async fn propose(
         .map_err(|_| "The change could not be processed; try again.".to_owned())?
 }
 
-/// Takes a review back when nobody waits for it any more: the turn was cancelled, or the agent is gone.
+/// Closes the review when its request is dropped: the turn was cancelled, or the agent exited.
 struct Withdrawal {
     companion: Weak<Companion>,
     session: SessionKey,

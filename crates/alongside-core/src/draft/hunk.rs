@@ -29,7 +29,7 @@ pub enum HunkState {
     Rejected,
     /// The person's own.
     Edited,
-    /// What the draft held when the file changed at the same place; somebody has to decide.
+    /// The draft's text when the file changed in the same region; needs a decision.
     Conflict,
 }
 

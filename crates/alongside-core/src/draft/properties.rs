@@ -205,10 +205,10 @@ proptest! {
         decisions.sort_by_key(|(_, _, rank)| *rank);
         for &(id, accepted, _) in &decisions {
             other.set_hunk(id, choice(!accepted)).unwrap();
-            let former = other.text();
+            let previous = other.text();
             other.set_hunk(id, choice(accepted)).unwrap();
             other.set_hunk(id, choice(!accepted)).unwrap();
-            prop_assert_eq!(other.text(), former);
+            prop_assert_eq!(other.text(), previous);
             other.set_hunk(id, choice(accepted)).unwrap();
         }
         check(&draft);
@@ -316,11 +316,11 @@ proptest! {
         for action in &actions {
             act(&mut draft, action);
         }
-        let former = draft.text();
+        let previous = draft.text();
         draft.rebase(&*disk, None);
         for conflict in draft.conflicts() {
             let texts = draft.hunk_texts(conflict.id).unwrap();
-            prop_assert!(former.contains(texts.draft));
+            prop_assert!(previous.contains(texts.draft));
             prop_assert!(disk.contains(texts.base));
             prop_assert!(texts.ancestor.is_some_and(|ancestor| base.contains(ancestor)));
         }

@@ -125,7 +125,7 @@ fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
 fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
-    let former = draft.clone();
+    let previous = draft.clone();
     draft.edit("all\nnew\n", None);
     assert_eq!(states(&draft), [(0, HunkState::Edited)]);
     assert_eq!(
@@ -135,8 +135,8 @@ fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
             into: HunkId(0)
         })
     );
-    draft.edit(&former.text(), None);
-    assert_eq!(draft, former);
+    draft.edit(&previous.text(), None);
+    assert_eq!(draft, previous);
     draft.edit("all\nnew\n", None);
     draft.set_hunk(HunkId(0), HunkDecision::Accepted).unwrap();
     assert_eq!(draft, Draft::new(BASE, PROPOSAL, None));
@@ -232,11 +232,11 @@ fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides()
 #[test]
 fn a_conflict_ends_when_the_file_goes_back() {
     let mut draft = draft(BASE, PROPOSAL);
-    let former = draft.clone();
+    let previous = draft.clone();
     assert!(!draft.rebase("a\ntheirs\nc\nd\ne\nf\n", None).clean);
     assert!(!draft.rebase("a\ntheirs again\nc\nd\ne\nf\n", None).clean);
     assert!(draft.rebase(BASE, None).clean);
-    assert_eq!(draft, former);
+    assert_eq!(draft, previous);
 }
 
 #[test]

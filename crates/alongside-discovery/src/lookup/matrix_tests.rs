@@ -176,7 +176,7 @@ fn variables_alone_leave_qwen_without_token() {
     let lookup = scene.lookup(AgentKind::Qwen);
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
     let refused = lookup.token_refused(lookup.targets().next().unwrap());
-    assert!(refused.to_string().contains("missing token"), "{refused}");
+    assert!(refused.to_string().contains("without a token"), "{refused}");
     assert!(refused.agent_message().unwrap().ends_with("Unauthorized"));
 }
 
@@ -249,7 +249,10 @@ fn stale_file_with_live_pid_hides_companion_from_gemini_only() {
     assert_eq!(ports(&lookup), [1111]);
     let stopped = lookup.nobody_answered();
     let path = lookup.chosen().unwrap().path.display().to_string();
-    assert!(stopped.to_string().starts_with("a stale file of Stale"), "{stopped}");
+    assert!(
+        stopped.to_string().starts_with("a stale discovery file from Stale"),
+        "{stopped}"
+    );
     assert!(stopped.hint().contains(&path));
     assert!(
         stopped

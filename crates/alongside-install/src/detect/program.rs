@@ -97,9 +97,9 @@ mod tests {
                     ],
                     ProcessMatch::Prefix(prefix) => vec![format!("{prefix}x11 -nw")],
                     ProcessMatch::Bundle(name) => vec![
-                        format!("/Applications/{name}.app/FileContents/MacOS/main"),
+                        format!("/Applications/{name}.app/Contents/MacOS/main"),
                         format!(
-                            "/Users/ada/Applications/{name}.app/FileContents/Frameworks/{name} Helper.app/FileContents/MacOS/x"
+                            "/Users/ada/Applications/{name}.app/Contents/Frameworks/{name} Helper.app/Contents/MacOS/x"
                         ),
                     ],
                     ProcessMatch::Path(part) => vec![format!("/home/ada{part}bin/0/node /home/ada/server.js")],
@@ -126,7 +126,7 @@ mod tests {
             "node /usr/lib/node_modules/gemini/index.js --editor code",
             "java -jar app.jar",
             "grep idea.paths.selector=IntelliJIdea",
-            "open /Applications/Cursor.app/FileContents/MacOS/Cursor",
+            "open /Applications/Cursor.app/Contents/MacOS/Cursor",
             "vimdiffer",
             "emacsclient -n file",
             "tmux",

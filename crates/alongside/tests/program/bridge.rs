@@ -209,10 +209,12 @@ async fn a_killed_bridge_comes_back_with_the_same_port_and_its_reviews() {
     agent.propose("/a", "text").await;
     wait_for("the review on disk", || {
         let slots = fs::read_dir(sandbox.path("home/.local/state/alongside/reviews")).ok()?;
-        let saved = slots
+        let mut saved = slots
             .flatten()
-            .flat_map(|slot| fs::read_dir(slot.path()).into_iter().flatten());
-        saved.flatten().next()
+            .flat_map(|slot| fs::read_dir(slot.path()).into_iter().flatten())
+            .flatten();
+        // The outline is written after the texts.
+        saved.find(|file| file.path().ends_with("1.json"))
     });
     plugin.bridge.kill().unwrap();
     plugin.bridge.wait().unwrap();

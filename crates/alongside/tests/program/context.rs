@@ -50,7 +50,7 @@ async fn a_secret_never_leaves_and_the_person_sees_why() {
     sandbox.write(".env", "PASSWORD=1");
     sandbox.write("notes.draft", "later");
     let last = sandbox.write("last.txt", "");
-    sandbox.write_settings("[privacy]\nhide = ['*.draft']\n");
+    sandbox.write_config("[privacy]\nhide = ['*.draft']\n");
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
     sandbox.words(&["context", "focus", ".env", "--select", "PASSWORD=1"]);
@@ -86,13 +86,13 @@ async fn an_ignore_file_counts_as_soon_as_it_is_written() {
 #[test]
 fn a_mistake_in_the_settings_is_reported_with_its_place() {
     let sandbox = Sandbox::new();
-    sandbox.write_settings("[privacy]\nhides = []\n");
+    sandbox.write_config("[privacy]\nhides = []\n");
     let error = sandbox.failure(&["serve"]);
     assert!(
         error.contains("config.toml, line 2") && error.contains("did you mean `privacy.hide`?"),
         "{error}"
     );
-    sandbox.write_settings("");
+    sandbox.write_config("");
     sandbox.write(".alongside.toml", "[companion]\nname = 'x'\n");
     assert!(
         sandbox

@@ -1,7 +1,8 @@
-//! A scratch home with a workspace, in which the program runs.
+//! The program in a sandbox, its companions, and an agent that connects to them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -15,59 +16,38 @@ use serde_json::{Value, json};
 /// How long anything may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) struct Sandbox {
-    directory: tempfile::TempDir,
+/// See [`alongside_testing::Sandbox`].
+pub(crate) struct Sandbox(alongside_testing::Sandbox);
+
+impl Deref for Sandbox {
+    type Target = alongside_testing::Sandbox;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::Builder::new().prefix("alongside-test-").tempdir().unwrap();
-        let sandbox = Self { directory };
-        for name in ["home", "tmp", "workspace"] {
-            fs::create_dir(sandbox.path(name)).unwrap();
-        }
-        sandbox
+        let mut sandbox = alongside_testing::Sandbox::new("alongside-test-");
+        // A test may run in a container, where Gemini CLI would connect to another machine.
+        sandbox.set("REMOTE_CONTAINERS", "1");
+        Self(sandbox)
     }
 
-    /// A path below the sandbox, with links followed: what the program prints is real.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().canonicalize().unwrap().join(name)
-    }
-
-    pub(crate) fn workspace(&self) -> PathBuf {
-        self.path("workspace")
-    }
-
-    /// Writes a file below the workspace and gives its absolute path as text.
+    /// Writes a file in the workspace and returns its path as text.
     pub(crate) fn write(&self, name: &str, content: &str) -> String {
-        let path = self.workspace().join(name);
-        fs::write(&path, content).unwrap();
-        path.to_str().unwrap().to_owned()
+        self.0.write(name, content).to_str().unwrap().to_owned()
     }
 
-    pub(crate) fn write_settings(&self, content: &str) {
-        let directory = self.path("home/.config/alongside");
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("config.toml"), content).unwrap();
-    }
-
-    /// The program in the workspace, with nothing of the real environment but the path.
+    /// The program in the workspace.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_alongside"));
-        command
-            .args(arguments)
-            .current_dir(self.workspace())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.path("home"))
-            .env("TMPDIR", self.path("tmp"))
-            // A test may run in a container; there Gemini CLI would dial another machine.
-            .env("REMOTE_CONTAINERS", "1")
-            .stdin(Stdio::null());
+        let mut command = self.0.command(env!("CARGO_BIN_EXE_alongside"));
+        command.args(arguments);
         command
     }
 
-    /// Runs a command that ends by itself; one that does not is killed, and so fails.
+    /// Runs a command until it ends. A command that does not end is killed, and the test fails.
     pub(crate) fn output(&self, arguments: &[&str]) -> Output {
         let mut command = self.command(arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

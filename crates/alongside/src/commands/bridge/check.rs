@@ -202,7 +202,7 @@ fn is_exact(content: &str) -> bool {
 struct Plugin {
     child: Child,
     desk: Arc<CheckBackend>,
-    /// What it has said, in order. A line that is no JSON is a string.
+    /// What it sent, in order. A line that is not JSON is a string.
     heard: Vec<Value>,
     incoming: mpsc::UnboundedReceiver<Value>,
     /// What it is told. Dropping this hangs up.
@@ -285,7 +285,7 @@ impl Plugin {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Closes its input and gives whether it ended then. A rest that it said meanwhile is heard.
+    /// Closes its stdin and returns whether it exited. What it sends before that is still recorded.
     async fn hang_up(&mut self) -> bool {
         let was_running = self.is_running();
         self.outgoing = None;
@@ -389,7 +389,7 @@ impl CheckBackend {
                 _ => None,
             };
             if let Some(notification) = notification {
-                // Nobody listens if the plugin does not watch.
+                // No receiver if the plugin does not subscribe.
                 let _ = self.news.send(notification.into());
             }
         }

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::daemon::TalkingDaemon;
 use super::front::Front;
 use alongside_testing::agent;
 
-use super::{sandbox, serve};
+use super::{sandbox, serve, talking_daemon};
 use crate::sandbox::{Sandbox, wait_for};
 
 fn chat(sandbox: &Sandbox, arguments: &[&str]) -> Command {
@@ -141,7 +140,7 @@ async fn an_interrupt_cancels_the_answer() {
 #[tokio::test]
 async fn a_daemon_answers_too() {
     let sandbox = sandbox();
-    let daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
+    let daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
     let child = chat(&sandbox, &["answer 1 4", "--agent", "daemon"])
         .env("QWEN_IDE_DAEMON_URL", daemon.url())
         .stdout(Stdio::piped())

@@ -7,9 +7,8 @@ use alongside_front::client::ClientError;
 use alongside_protocol::{ChatAgentKind, ChatPhase, Empty, Notification, Texts, requests};
 use serde_json::json;
 
-use super::daemon::TalkingDaemon;
 use super::front::Front;
-use super::{sandbox, sandbox_with, serve};
+use super::{sandbox, sandbox_with, serve, talking_daemon};
 use crate::sandbox::{Agent, PATIENCE};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (String, String) {
@@ -164,12 +163,12 @@ async fn a_child_that_dies_ends_its_turn_and_what_it_said_stays() {
 #[tokio::test]
 async fn an_agent_in_a_daemon_is_spoken_to_in_the_same_way_and_its_address_is_told_to_nobody() {
     let sandbox = sandbox();
-    let mut daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(1)).await;
+    let mut daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
     let settings = format!(
         "[daemon]\nenabled = true\nurl = '{}'\ntoken = 's3cret-token'\n",
         daemon.url()
     );
-    sandbox.write_settings(&settings);
+    sandbox.write_config(&settings);
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
     let agents = front.ask().await.unwrap().agents;

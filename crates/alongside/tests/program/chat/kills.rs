@@ -10,9 +10,8 @@ use alongside_front::client::ClientError;
 use alongside_protocol::ChatPhase;
 use serde_json::json;
 
-use super::daemon::{TalkingDaemon, words};
 use super::front::Front;
-use super::{sandbox, serve};
+use super::{sandbox, serve, talking_daemon, words};
 use crate::sandbox::{PATIENCE, Sandbox, Serving};
 
 /// Numbers that look random and are the same for the same seed (xorshift).
@@ -186,8 +185,8 @@ impl Stage {
 async fn a_hundred_and_twenty_turns_with_a_daemon_survive_kills_of_both() {
     let mut dice = Dice::new();
     let sandbox = sandbox();
-    let mut daemon = TalkingDaemon::start(&sandbox.workspace(), Duration::from_millis(2)).await;
-    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    let mut daemon = talking_daemon(&sandbox, Duration::from_millis(2)).await;
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     let mut stage = Stage::new(sandbox).await;
     stage.front.choose("daemon").await.unwrap();
     let (mut kills, mut complete) = (0, 0);

@@ -2,13 +2,15 @@
 
 mod command;
 mod conversation;
-pub(crate) mod daemon;
 pub(crate) mod front;
 mod kills;
 mod survival;
 mod writes;
 
-use alongside_testing::agent;
+use std::time::Duration;
+
+use alongside_testing::daemon::Talk;
+use alongside_testing::{FakeDaemon, agent};
 
 use crate::sandbox::{Sandbox, Serving};
 
@@ -36,7 +38,7 @@ pub(crate) fn sandbox_with(settings: &str) -> Sandbox {
         "--nocapture",
         "--test-threads=1"
     ]);
-    sandbox.write_settings(&format!(
+    sandbox.write_config(&format!(
         "[agents.scripted]\ncommand = {command}\nname = 'Scripted'\n{settings}"
     ));
     sandbox
@@ -54,4 +56,22 @@ pub(crate) fn serve_with(sandbox: &Sandbox, how: &str) -> Serving {
         .env(agent::VARIABLE, how)
         .env("FAKE_API_KEY", "s3cret-key-of-the-agent");
     Serving::start(command)
+}
+
+/// A daemon for the sandbox's workspace that answers with [`words`], and pauses after each.
+pub(crate) async fn talking_daemon(sandbox: &Sandbox, between: Duration) -> FakeDaemon {
+    let talk = Talk {
+        before: Duration::ZERO,
+        between,
+        words,
+    };
+    FakeDaemon::start_talking(&sandbox.workspace(), talk).await
+}
+
+/// The answer to `answer 7 30`: words 0 to 29 of turn 7.
+fn words(prompt: &str) -> Vec<String> {
+    let mut parts = prompt.split(' ').skip(1);
+    let turn = parts.next().unwrap_or("0").to_owned();
+    let count: usize = parts.next().and_then(|count| count.parse().ok()).unwrap_or(3);
+    (0..count).map(|number| format!("t{turn}w{number} ")).collect()
 }

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use alongside_protocol::ChatPhase;
+use alongside_testing::FakeDaemon;
 use serde_json::json;
 
-use super::daemon::TalkingDaemon;
 use super::front::Front;
-use super::{sandbox, serve, serve_with};
+use super::{sandbox, serve, serve_with, talking_daemon};
 use crate::sandbox::Sandbox;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-async fn with_daemon() -> (Sandbox, TalkingDaemon) {
+async fn with_daemon() -> (Sandbox, FakeDaemon) {
     let sandbox = sandbox();
-    let daemon = TalkingDaemon::start(&sandbox.workspace(), PAUSE).await;
-    sandbox.write_settings(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
+    let daemon = talking_daemon(&sandbox, PAUSE).await;
+    sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
     (sandbox, daemon)
 }
 

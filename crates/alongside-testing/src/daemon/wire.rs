@@ -5,27 +5,27 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::Request;
 
-/// Plain, or with TLS around it.
-pub trait Connection: AsyncRead + AsyncWrite + Unpin {}
+/// With or without TLS.
+pub(super) trait Connection: AsyncRead + AsyncWrite + Unpin {}
 
 impl<Stream: AsyncRead + AsyncWrite + Unpin> Connection for Stream {}
 
-/// An event as it goes over the wire.
+/// An event as the daemon sends it.
 pub fn frame(envelope: &Value) -> String {
     let id = envelope.get("id").map(|id| format!("id: {id}\n")).unwrap_or_default();
     let name = envelope["type"].as_str().unwrap_or_default();
     format!("{id}event: {name}\ndata: {envelope}\n\n")
 }
 
-/// A connection that is cut after so many bytes.
-pub struct Wire<'a, Stream> {
-    pub stream: &'a mut Stream,
-    pub left: Option<usize>,
+/// A connection that is cut after `left` bytes.
+pub(super) struct Wire<'a, Stream> {
+    pub(super) stream: &'a mut Stream,
+    pub(super) left: Option<usize>,
 }
 
 impl<Stream: Connection> Wire<'_, Stream> {
-    /// `false` if the connection is at its end.
-    pub async fn write(&mut self, text: &str) -> bool {
+    /// `false` if the connection ended.
+    pub(super) async fn write(&mut self, text: &str) -> bool {
         let mut bytes = text.as_bytes();
         let cut = self.left.is_some_and(|left| left <= bytes.len());
         if let Some(left) = &mut self.left {
@@ -43,7 +43,7 @@ impl<Stream: Connection> Wire<'_, Stream> {
     }
 }
 
-pub async fn read_request(stream: &mut impl Connection, buffer: &mut Vec<u8>) -> Option<Request> {
+pub(super) async fn read_request(stream: &mut impl Connection, buffer: &mut Vec<u8>) -> Option<Request> {
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..end]).into_owned();

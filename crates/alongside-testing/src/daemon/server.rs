@@ -1,25 +1,13 @@
-//! How the daemon that does what a test says answers.
+//! The responses of the fake daemon.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Notify;
 
 use super::wire::{Connection, Wire, frame, read_request};
-use super::{Reply, Request, SESSION, State, WORKSPACE};
+use super::{Reply, Request, SESSION, Shared, State, chunk, talk};
 
-#[derive(Clone)]
-pub(super) struct Server {
-    pub(super) state: Arc<Mutex<State>>,
-    pub(super) grown: Arc<Notify>,
-    pub(super) requested: Arc<Notify>,
-    pub(super) released: Arc<Notify>,
-}
-
-impl Server {
-    pub(super) async fn serve(self, mut stream: impl Connection) {
+impl Shared {
+    pub(super) async fn serve(&self, mut stream: impl Connection) {
         let mut buffer = Vec::new();
         while let Some(request) = read_request(&mut stream, &mut buffer).await {
             let line = format!("{} {}", request.method, request.path);
@@ -66,8 +54,8 @@ impl Server {
         match (request.method.as_str(), path) {
             ("GET", "/health" | "/daemon/status") => return Reply::json(200, &known(&state)),
             ("GET", "/capabilities") => {
-                let body = json!({"v": 1, "features": state.features, "workspaceCwd": WORKSPACE, "mode": "http-bridge",
-                    "workspaces": [{"cwd": WORKSPACE, "primary": true}, {"cwd": "/second"}], "modelServices": []});
+                let body = json!({"v": 1, "features": state.features, "workspaceCwd": state.workspace, "mode": "http-bridge",
+                    "workspaces": [{"cwd": state.workspace, "primary": true}, {"cwd": "/second"}], "modelServices": []});
                 return Reply::json(200, &body);
             }
             ("GET", "/workspace/preflight") => {
@@ -77,13 +65,14 @@ impl Server {
             ("GET", path) if path.starts_with("/workspace/") => {
                 return Reply::json(
                     200,
-                    &json!({"sessions": [{"sessionId": SESSION, "workspaceCwd": WORKSPACE}]}),
+                    &json!({"sessions": [{"sessionId": SESSION, "workspaceCwd": state.workspace}]}),
                 );
             }
             ("POST", "/session") => {
                 state.live = true;
                 let client = state.issue_client();
-                let body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": state.attached,
+                let attached = std::mem::replace(&mut state.attached, true);
+                let body = json!({"sessionId": SESSION, "workspaceCwd": state.workspace, "attached": attached,
                     "clientId": client});
                 return Reply::json(200, &body);
             }
@@ -104,10 +93,13 @@ impl Server {
             let body = json!({"error": "No session", "code": "session_not_found", "sessionId": SESSION});
             return Reply::json(404, &body);
         }
-        let last = state.first + state.ring.len() as u64 - 1;
+        let last = state.next_event() - 1;
         match rest {
             "prompt" => {
                 let prompt = format!("prompt-{}", state.requests.len());
+                if state.talk.is_some() {
+                    self.ask(&mut state, &prompt, request);
+                }
                 Reply::json(
                     202,
                     &json!({"promptId": prompt, "lastEventId": last, "eventEpoch": state.epoch}),
@@ -133,6 +125,20 @@ impl Server {
             },
             _ => Reply::json(200, &json!({})),
         }
+    }
+
+    /// Queues a prompt for the [`Talk`](super::Talk).
+    fn ask(&self, state: &mut State, prompt: &str, request: &Request) {
+        let text = request.body["prompt"][0]["text"].as_str().unwrap_or_default();
+        let echo = chunk("user_message_chunk", text);
+        state.history.push(talk::stored(&echo));
+        state.push(
+            json!({"v": 1, "type": "session_update", "promptId": prompt, "data": echo,
+            "originatorClientId": request.header("x-qwen-client-id")}),
+        );
+        state.queue.push_back((prompt.to_owned(), text.to_owned()));
+        self.grown.notify_waiters();
+        self.prompted.notify_one();
     }
 
     async fn stream(&self, stream: &mut impl Connection, request: &Request) {
@@ -180,7 +186,7 @@ impl Server {
             let mut byte = [0];
             tokio::select! {
                 () = grown => {}
-                // The client has gone.
+                // The client closed the connection.
                 read = wire.stream.read(&mut byte) => if matches!(read, Ok(0) | Err(_)) { return },
             }
         }
@@ -191,28 +197,36 @@ impl State {
     fn issue_client(&mut self) -> String {
         let client = format!("client_{}", self.next_client);
         self.next_client += 1;
+        self.clients.push(client.clone());
         client
     }
 
     fn restore(&mut self, with_history: bool, known_as: Option<String>) -> Reply {
         let attached = std::mem::replace(&mut self.live, true);
-        let last = self.first + self.ring.len() as u64 - 1;
+        self.attached = true;
+        let last = self.next_event() - 1;
         let client = known_as
-            .filter(|_| self.keeps_clients)
+            .filter(|client| self.keeps_clients && self.clients.contains(client))
             .unwrap_or_else(|| self.issue_client());
-        let mut body = json!({"sessionId": SESSION, "workspaceCwd": WORKSPACE, "attached": attached, "clientId": client, "state": {},
+        let mut body = json!({"sessionId": SESSION, "workspaceCwd": self.workspace, "attached": attached, "clientId": client, "state": {},
             "lastEventId": last, "eventEpoch": self.epoch});
         if with_history {
-            body["compactedReplay"] = json!(self.history);
-            body["liveJournal"] = json!([]);
+            let (mut history, mut journal) = (self.history.clone(), Vec::new());
+            if let Some(running) = &self.running {
+                journal.extend(self.ring.iter().filter(|event| event["promptId"] == *running));
+                // The journal contains the prompt too.
+                history.pop();
+            }
+            body["compactedReplay"] = json!(history);
+            body["liveJournal"] = json!(journal);
         }
         Reply::json(200, &body)
     }
 
-    /// What a connection begins with, and the id of the event that comes next.
+    /// The first frames of a connection, and the ID of the next event.
     fn first_frames(&self, request: &Request) -> (String, u64) {
         let mut text = "retry: 3000\n\n".to_owned();
-        let next = self.first + self.ring.len() as u64;
+        let next = self.next_event();
         let Some(cursor) = request.header("last-event-id").and_then(|id| id.parse::<u64>().ok()) else {
             return (text, next);
         };
