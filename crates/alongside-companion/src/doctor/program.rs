@@ -76,8 +76,9 @@ impl StdioClient {
 
     async fn send(&mut self, message: serde_json::Result<String>) -> Result<(), String> {
         let message = message.map_err(|error| format!("cannot send a message to it: {error}"))?;
-        let written = write_line(&mut self.input, &message).await;
-        written.map_err(|_| "it exited without responding".to_owned())
+        // A program that closed its stdin may still have written something; reading that tells more than this error.
+        let _ = write_line(&mut self.input, &message).await;
+        Ok(())
     }
 
     async fn request(&mut self, id: u64, method: &str, params: &impl Serialize) -> Result<Value, String> {
@@ -105,31 +106,36 @@ impl StdioClient {
 mod tests {
     use super::*;
 
-    async fn ask_shell(script: &str) -> Result<(String, Vec<String>), String> {
+    /// For programs that respond or exit.
+    const PATIENT: Duration = Duration::from_secs(30);
+
+    async fn ask_shell(script: &str, timeout: Duration) -> Result<(String, Vec<String>), String> {
         let me = ClientInfo {
             name: "test".to_owned(),
             version: "1".to_owned(),
         };
         let arguments = ["-c".to_owned(), script.to_owned()];
-        ask("sh", &arguments, &me, Duration::from_secs(1)).await
+        ask("sh", &arguments, &me, timeout).await
     }
 
     #[tokio::test]
     async fn mcp_program_reports_its_name_and_tools() {
         let script = r#"read hello; echo '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"a","version":"2"}}}'
             read initialized; read list; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"openDiff"}]}}'"#;
-        let result = ask_shell(script).await;
+        let result = ask_shell(script, PATIENT).await;
         assert_eq!(result, Ok(("a 2".to_owned(), vec!["openDiff".to_owned()])));
     }
 
     #[tokio::test]
     async fn other_programs_are_reported_with_the_reason() {
-        for (script, sentence) in [
-            ("exit 0", "it exited without responding"),
-            ("echo hello", "its output is not MCP"),
-            ("exec sleep 60", "it did not respond within 1 s"),
+        let short = Duration::from_secs(1);
+        for (script, timeout, sentence) in [
+            ("exit 0", PATIENT, "it exited without responding"),
+            ("echo hello", PATIENT, "its output is not MCP"),
+            ("exec <&-; echo hello", PATIENT, "its output is not MCP"),
+            ("exec sleep 60", short, "it did not respond within 1 s"),
         ] {
-            assert_eq!(ask_shell(script).await, Err(sentence.to_owned()), "{script}");
+            assert_eq!(ask_shell(script, timeout).await, Err(sentence.to_owned()), "{script}");
         }
         let me = ClientInfo {
             name: "test".to_owned(),
