@@ -1,14 +1,14 @@
-// For scripts that drive the page: the fake desk and Chromium.
+// For scripts that drive the page: the fake backend and Chromium.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-/** Starts the fake desk and returns its login links. */
+/** Starts the fake backend and returns its login links. */
 export async function startDesk(port) {
   const target = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
-  const program = join(target, process.env.PROFILE ?? "debug", "examples/fake_desk");
+  const program = join(target, process.env.PROFILE ?? "debug", "examples/fake_backend");
   const child = spawn(program, port ? [String(port)] : [], { stdio: ["ignore", "pipe", "inherit"] });
   const links = [];
   for await (const line of createInterface({ input: child.stdout })) {

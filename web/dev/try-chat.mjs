@@ -1,4 +1,4 @@
-// Checks the chat against the fake desk: node dev/try-chat.mjs [name …]. Exits with an error if a check fails.
+// Checks the chat against the fake backend: node dev/try-chat.mjs [name …]. Exits with an error if a check fails.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

@@ -29,7 +29,6 @@ impl AgentTarget {
     }
 }
 
-/// Which session to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OpenSession {
     /// The workspace's shared session, or a new one. A local agent shares no sessions: it creates one.

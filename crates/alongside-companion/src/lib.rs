@@ -4,7 +4,7 @@
 //! order before the next input reaches the core. Nothing slow happens there: agents and front ends have outboxes, files
 //! are written by a thread, open files are looked up before ([`files`]), and diffs are computed before ([`drafts`]).
 
-mod agents_side;
+mod agents;
 mod announcer;
 mod base;
 mod buffers;

@@ -39,7 +39,6 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How to start a companion.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The folders of the workspace.
     pub workspace: Vec<PathBuf>,
     /// The short name that agents are sent.
     pub name: Option<String>,

@@ -1,4 +1,4 @@
-//! How two texts differ, for people.
+//! Diffs and their size, for users.
 
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
@@ -16,7 +16,7 @@ pub struct ChangeSize {
 }
 
 impl ChangeSize {
-    /// Measures the way from the base of a draft to its text.
+    /// The size of a draft's change to its base.
     pub fn of(draft: &Draft) -> Self {
         let changing = draft.hunks().filter(|hunk| hunk.state != HunkState::Rejected);
         changing.fold(Self::default(), |size, hunk| Self {
@@ -26,7 +26,7 @@ impl ChangeSize {
     }
 }
 
-/// The unified difference of two texts; `old_name` is `/dev/null` for a new file.
+/// A unified diff; `old_name` is `/dev/null` for a new file.
 pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str, deadline: Deadline) -> String {
     let mut configuration = TextDiff::configure();
     if let Some(deadline) = deadline {
@@ -40,7 +40,7 @@ pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str, deadline: D
         .to_string()
 }
 
-/// What cannot be seen in a difference but matters to the file.
+/// Changes that are invisible in a diff.
 pub fn invisible_changes(old: &str, new: &str) -> Vec<&'static str> {
     let mut notes = Vec::new();
     if old.is_empty() || new.is_empty() {

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_from_an_agent_moves_the_cursor_or_turns_the_text() {
+    fn control_and_bidi_characters_are_escaped() {
         assert_eq!(printable("a\x1b[2Jb\u{202e}c\td\n"), "a\\u{1b}[2Jb\\u{202e}c\td\n");
         assert_eq!(printable_line("a\nb"), "a b");
     }

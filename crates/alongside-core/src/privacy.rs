@@ -1,7 +1,7 @@
-//! Which files agents must never hear of.
+//! Which files are hidden from agents.
 //!
-//! Three sources, all in the syntax of `.gitignore`: the built-in patterns for secrets, the globs that a person
-//! configures, and the ignore files that a workspace keeps for its agents. The built-in patterns cannot be undone.
+//! Three sources, all in `.gitignore` syntax: the built-in patterns for secrets, the globs in the settings, and the workspace's ignore
+//! files for its agents. The built-in patterns cannot be overridden.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Files that hold secrets by their very name, one pattern a line.
+/// Files that contain secrets, judging by their names; one pattern per line.
 pub const SECRETS: &str = include_str!("secrets.gitignore");
 
 /// [`SECRETS`], compiled when the first file is checked and then shared, because a companion without open files does not
@@ -52,22 +52,20 @@ pub struct Rule {
     pub origin: String,
 }
 
-/// A pattern that cannot be understood.
+/// An invalid pattern.
 #[derive(Debug, Error)]
 #[error("invalid pattern `{pattern}` in {origin}: {reason}")]
 pub struct PatternError {
-    /// The pattern.
     pub pattern: String,
     /// Where it was written.
     pub origin: String,
-    /// What is wrong with it.
     pub reason: String,
 }
 
 impl Privacy {
     /// Hides what `patterns` match: below `root`, or everywhere. `origin` says where they were written.
     ///
-    /// Patterns that cannot be understood are handed back; the others count.
+    /// Invalid patterns are returned; the others apply.
     pub fn hide<'a>(
         &mut self,
         origin: &str,
@@ -103,7 +101,7 @@ impl Privacy {
         refused
     }
 
-    /// The rule that hides a file, given under the name that it was opened by and the one that links lead to.
+    /// The rule that hides a file, given by the path it was opened with and the one with symlinks resolved.
     pub fn rule_for(&self, path: &Path, real_path: &Path) -> Option<Rule> {
         self.rule_for_name(path).or_else(|| self.rule_for_name(real_path))
     }
@@ -126,7 +124,7 @@ impl Privacy {
     }
 }
 
-/// A builder whose patterns are relative to nothing, so that one set serves every directory.
+/// A builder without a root, so that one set serves every directory.
 fn builder() -> GitignoreBuilder {
     let mut builder = GitignoreBuilder::new("");
     // `.ENV` and `ID_RSA` are the same secrets. Setting this cannot fail.
@@ -137,7 +135,7 @@ fn builder() -> GitignoreBuilder {
 fn matching(patterns: &Gitignore, path: &Path, root: Option<&Path>) -> Option<String> {
     let relative = match root {
         Some(root) => path.strip_prefix(root).ok()?,
-        // The matcher wants a relative path: drop the root directory or the drive.
+        // The matcher needs a relative path: drop the root directory or the drive.
         None => path.strip_prefix("/").unwrap_or_else(|_| {
             let mut components = path.components();
             while components.as_path().has_root() && components.next().is_some() {}
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_glob_hides_and_says_where_it_is_written() {
+    fn configured_glob_hides_and_names_its_origin() {
         let mut privacy = Privacy::default();
         assert!(privacy.hide("config.toml", None, ["*.secret", "/private/"]).is_empty());
         let rule = privacy
@@ -234,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ignore_file_speaks_for_its_own_directory_with_negation() {
+    fn ignore_file_applies_to_its_directory_with_negation() {
         let mut privacy = Privacy::default();
         let lines = ["# notes", "", "/build/", "*.log", "!keep.log"];
         privacy.hide(".geminiignore", Some(Path::new("/project")), lines);

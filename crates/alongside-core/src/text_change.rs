@@ -1,38 +1,34 @@
-//! A change of a text as front ends send and hear it: a stretch, and what stands there now.
+//! An edit of a text as front ends send and receive it: a range and its new text.
 //!
 //! Offsets count UTF-16 code units, as editors in browsers and most editor protocols do.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How many bytes are compared at a time.
 const BLOCK: usize = 4096;
 
-/// One stretch of a text that was replaced.
+/// A replaced range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextChange {
-    /// Where it begins in the old text.
+    /// Start in the old text.
     pub from: usize,
-    /// Where it ends in the old text.
+    /// End in the old text.
     pub to: usize,
-    /// What stands there in the new text.
     pub insert: String,
 }
 
-/// A change that does not fit the text.
+/// An edit that is out of range.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
     "the edit from {from} to {to} does not fit the draft: offsets are UTF-16 code units, must ascend, and must not split a character"
 )]
 pub struct InvalidEdit {
-    /// Where it begins.
     pub from: usize,
-    /// Where it ends.
     pub to: usize,
 }
 
 impl TextChange {
-    /// The one change that leads from a text to another; `None` if they are the same.
+    /// The single edit between two texts; `None` if they are equal.
     pub fn between(old: &str, new: &str) -> Option<Self> {
         if old == new {
             return None;
@@ -48,7 +44,7 @@ impl TextChange {
         })
     }
 
-    /// The same change, so many UTF-16 units further on.
+    /// The same edit, moved by some UTF-16 code units.
     pub(crate) fn moved(self, units: usize) -> Self {
         Self {
             from: self.from + units,
@@ -57,10 +53,10 @@ impl TextChange {
         }
     }
 
-    /// Carries out changes that rise and do not overlap; all offsets are into the old text.
+    /// Applies ascending, disjoint edits; all offsets are into the old text.
     pub fn apply_all(text: &str, changes: &[Self]) -> Result<String, InvalidEdit> {
         let mut result = String::with_capacity(text.len());
-        // Where we are, in both countings.
+        // The current position in both units.
         let (mut units, mut bytes) = (0, 0);
         for change in changes {
             let misplaced = InvalidEdit {
@@ -77,7 +73,7 @@ impl TextChange {
     }
 }
 
-/// Moves on to an offset in UTF-16 units and gives the stretch of bytes that was passed.
+/// Advances to an offset in UTF-16 code units and returns the bytes passed.
 fn advance(text: &str, units: &mut usize, bytes: &mut usize, to: usize) -> Option<(usize, usize)> {
     let start = *bytes;
     let mut rest = text[start..].chars();
@@ -90,7 +86,7 @@ fn advance(text: &str, units: &mut usize, bytes: &mut usize, to: usize) -> Optio
 }
 
 pub(crate) fn utf16_length(text: &str) -> usize {
-    // Most text is ASCII, and then this is the number of bytes.
+    // In ASCII text this is the number of bytes.
     if text.is_ascii() {
         text.len()
     } else {
@@ -100,7 +96,7 @@ pub(crate) fn utf16_length(text: &str) -> usize {
 
 fn common_prefix(one: &str, other: &str) -> usize {
     let (one_bytes, other_bytes) = (one.as_bytes(), other.as_bytes());
-    // Whole blocks first: comparing them is many times faster than going byte by byte, and most of a text is the same.
+    // Blocks first: much faster than byte by byte, and most of a text is unchanged.
     let blocks = one_bytes.chunks_exact(BLOCK).zip(other_bytes.chunks_exact(BLOCK));
     let start = blocks.take_while(|(one, other)| one == other).count() * BLOCK;
     let rest = one_bytes[start..].iter().zip(&other_bytes[start..]);
@@ -131,7 +127,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
         #[test]
-        fn the_change_between_two_texts_leads_from_one_to_the_other(old in "[aé😀\r\n]{0,12}", new in "[aé😀\r\n]{0,12}") {
+        fn change_between_texts_round_trips(old in "[aé😀\r\n]{0,12}", new in "[aé😀\r\n]{0,12}") {
             let changes: Vec<TextChange> = TextChange::between(&old, &new).into_iter().collect();
             prop_assert_eq!(TextChange::apply_all(&old, &changes), Ok(new));
         }
@@ -146,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_the_middle_of_a_long_text_is_found() {
+    fn change_in_the_middle_of_a_long_text_is_found() {
         let old = "é line\n".repeat(4000);
         let new = old.replacen("é line\né line\n", "é line\nè line\n", 1500);
         let change = TextChange::between(&old, &new).unwrap();

@@ -32,7 +32,6 @@ pub(crate) fn parse(text: &str) -> Result<(Option<RequestId>, Request), InvalidM
     }
 }
 
-/// The response to a request.
 pub(crate) fn response(id: &RequestId, result: Result<Response, RequestError>) -> String {
     match result {
         Ok(result) => rpc::response(id.as_raw(), &result),

@@ -16,7 +16,7 @@ use alongside_protocol::{
 };
 use tokio::sync::{Notify, broadcast};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Its agent responds when the test allows it.
 struct Slow {
@@ -84,7 +84,7 @@ fn word(sequence: u64) -> Notification {
 }
 
 async fn next(client: &mut Client) -> Notification {
-    tokio::time::timeout(PATIENCE, client.notification())
+    tokio::time::timeout(TIMEOUT, client.notification())
         .await
         .unwrap()
         .unwrap()

@@ -18,7 +18,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::broadcast;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Recording {
     requests: Mutex<Vec<Request>>,
@@ -78,7 +78,7 @@ async fn handshake(port: u16, path: &str, headers: &str) -> String {
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut head = vec![0; 12];
-    tokio::time::timeout(PATIENCE, stream.read_exact(&mut head))
+    tokio::time::timeout(TIMEOUT, stream.read_exact(&mut head))
         .await
         .unwrap()
         .unwrap();
@@ -170,7 +170,7 @@ async fn slow_watcher_gets_a_resync() {
         .notifications
         .send(Notification::ContextChanged(IdeContext::default()).into())
         .unwrap();
-    let told = tokio::time::timeout(PATIENCE, client.notification())
+    let told = tokio::time::timeout(TIMEOUT, client.notification())
         .await
         .unwrap()
         .unwrap();
@@ -183,7 +183,7 @@ async fn slow_watcher_gets_a_resync() {
             .send(Notification::ContextChanged(IdeContext::default()).into())
             .unwrap();
     }
-    let told = tokio::time::timeout(PATIENCE, client.notification())
+    let told = tokio::time::timeout(TIMEOUT, client.notification())
         .await
         .unwrap()
         .unwrap();
@@ -199,7 +199,7 @@ async fn stdio_has_one_message_per_line_and_starts_with_hello() {
     let mut answers = BufReader::new(answers).lines();
     let mut ask = async |question: &str| -> Value {
         questions.write_all(question.as_bytes()).await.unwrap();
-        let line = tokio::time::timeout(PATIENCE, answers.next_line())
+        let line = tokio::time::timeout(TIMEOUT, answers.next_line())
             .await
             .unwrap()
             .unwrap()
@@ -223,5 +223,5 @@ async fn stdio_has_one_message_per_line_and_starts_with_hello() {
     .await;
     assert_eq!(list["id"], 3);
     drop((answers, questions));
-    tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, serving).await.unwrap().unwrap();
 }

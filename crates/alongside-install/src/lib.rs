@@ -151,8 +151,8 @@ pub trait Installer {
     fn status(&self) -> InstallStatus {
         let place = at(self.place());
         let (state, sentence) = match (self.state(), self.obstacle()) {
-            (Err(error), _) => (InstallState::Unavailable, capitalised(&error)),
-            (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalised(&obstacle)),
+            (Err(error), _) => (InstallState::Unavailable, capitalized(&error)),
+            (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalized(&obstacle)),
             (Ok(state), _) => (
                 state,
                 match state {
@@ -194,7 +194,7 @@ struct RunResult {
 fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, messages: Messages) -> RunResult {
     let refused = |error: &InstallError| RunResult {
         outcome: InstallOutcome::Refused,
-        sentence: capitalised(error),
+        sentence: capitalized(error),
         steps: Vec::new(),
         remarks: Vec::new(),
     };
@@ -210,7 +210,7 @@ fn run_plan(plan: Result<Plan, InstallError>, mode: Mode, runner: &dyn Runner, m
             Err(interrupted) if interrupted.steps.is_empty() => return refused(&interrupted.error),
             Err(interrupted) => (
                 InstallOutcome::Failed,
-                capitalised(&interrupted.error),
+                capitalized(&interrupted.error),
                 interrupted.steps,
             ),
         },
@@ -293,7 +293,7 @@ fn at(place: Option<PathBuf>) -> String {
         .unwrap_or_default()
 }
 
-fn capitalised(error: &InstallError) -> String {
+fn capitalized(error: &InstallError) -> String {
     let sentence = error.to_string();
     let mut characters = sentence.chars();
     let first = characters.next().map(|first| first.to_uppercase().collect::<String>());

@@ -25,7 +25,6 @@ pub enum Source {
 #[derive(Debug, Default)]
 pub struct Translator {
     pub(crate) cards: ToolCards,
-    /// The open permission requests.
     pub(crate) open: HashMap<String, PermissionRequest>,
     /// Requests in the replay, which may be resolved later in it.
     pub(crate) missed: Vec<PermissionRequest>,

@@ -15,7 +15,6 @@ const MAX_EVENT_ID: u64 = (1 << 53) - 1;
 pub struct DaemonEvent {
     /// Increases within the session. Events that concern only this stream have none.
     pub id: Option<u64>,
-    /// The turn.
     pub prompt_id: Option<String>,
     /// The client whose request caused it.
     pub originator: Option<String>,

@@ -210,7 +210,6 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    /// The open permission requests.
     pub fn open_requests(&self) -> Vec<crate::conversation::PermissionRequest> {
         let interactions = self.pending_interactions.iter();
         interactions

@@ -207,7 +207,7 @@ impl EventStream {
             && let Some(event) = live.reader.pop()
         {
             match DaemonEvent::parse(&event.data) {
-                Ok(event) => self.look_at(event),
+                Ok(event) => self.inspect(event),
                 Err(error) => tracing::debug!(%error, "ignoring a malformed event"),
             }
         }
@@ -222,13 +222,13 @@ impl EventStream {
         if let Some(event) = reader.finish()
             && let Ok(event) = DaemonEvent::parse(&event.data)
         {
-            self.look_at(event);
+            self.inspect(event);
         }
         !matches!(self.phase, Phase::Open(_))
     }
 
-    fn look_at(&mut self, event: DaemonEvent) {
-        match self.judge(event) {
+    fn inspect(&mut self, event: DaemonEvent) {
+        match self.classify(event) {
             Step::GoOn => {}
             Step::Resync(reason) => {
                 tracing::debug!(reason, "missed events cannot be recovered");
@@ -245,7 +245,7 @@ impl EventStream {
         }
     }
 
-    fn judge(&mut self, event: DaemonEvent) -> Step {
+    fn classify(&mut self, event: DaemonEvent) -> Step {
         let Phase::Open(live) = &mut self.phase else {
             return Step::GoOn;
         };

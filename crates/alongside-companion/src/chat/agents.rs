@@ -1,7 +1,7 @@
-//! The agents that a person can speak to.
+//! The agents available in the chat.
 //!
-//! Those that are started are known here or named in the person's own settings; the daemon is there if settings or environment ask
-//! for it. Nothing of this starts anything.
+//! Local agents are built in or from the user's settings; the daemon is available if the settings or the environment enable it. Nothing
+//! here starts anything.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,110 +16,108 @@ use alongside_protocol::{ChatAgent, ChatAgentKind};
 
 use crate::settings::Settings;
 
-/// The id of the agent in the daemon.
+/// The id of the daemon's agent.
 pub(super) const DAEMON: &str = "daemon";
 
-/// An agent that can be chosen.
-pub(super) struct Choice {
+/// An available agent.
+pub(super) struct AgentOption {
     pub(super) id: String,
     name: String,
-    how: How,
+    how: Launch,
 }
 
-enum How {
+enum Launch {
     Child(AgentProcess),
     Daemon(Result<DaemonTarget, SettingsError>),
 }
 
 /// Why an agent cannot be connected to: a sentence, and what to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unusable(pub(super) String);
+pub(super) struct Unavailable(pub(super) String);
 
-/// All agents that can be chosen, in the order in which they are offered.
-pub(super) fn choices(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Vec<Choice> {
+/// All available agents, in display order.
+pub(super) fn choices(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Vec<AgentOption> {
     let known = [
         ("qwen", "Qwen Code", AgentProcess::qwen()),
         ("gemini", "Gemini CLI", AgentProcess::gemini()),
     ];
-    let mut choices: Vec<Choice> = known
+    let mut choices: Vec<AgentOption> = known
         .into_iter()
         .filter(|(id, ..)| !settings.agents.contains_key(*id))
-        .map(|(id, name, process)| Choice {
+        .map(|(id, name, process)| AgentOption {
             id: id.to_owned(),
             name: name.to_owned(),
-            how: How::Child(process),
+            how: Launch::Child(process),
         })
         .collect();
     choices.extend(settings.agents.iter().filter_map(|(id, agent)| {
         let (program, arguments) = agent.command.split_first()?;
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        Some(Choice {
+        Some(AgentOption {
             id: id.clone(),
             name: agent.name.clone().unwrap_or_else(|| id.clone()),
-            how: How::Child(AgentProcess::new(program, &arguments)),
+            how: Launch::Child(AgentProcess::new(program, &arguments)),
         })
     }));
     let read_file = |path: &Path| -> io::Result<String> { std::fs::read_to_string(path) };
     if let Some(daemon) = resolve_daemon(&settings.daemon, environment, read_file).transpose() {
-        choices.push(Choice {
+        choices.push(AgentOption {
             id: DAEMON.to_owned(),
             name: "Qwen Code (daemon)".to_owned(),
-            how: How::Daemon(daemon),
+            how: Launch::Daemon(daemon),
         });
     }
     choices
 }
 
-impl Choice {
-    /// The agent as people choose it.
+impl AgentOption {
     pub(super) fn describe(&self) -> ChatAgent {
         ChatAgent {
             id: self.id.clone(),
             name: self.name.clone(),
             kind: match self.how {
-                How::Child(_) => ChatAgentKind::Child,
-                How::Daemon(_) => ChatAgentKind::Daemon,
+                Launch::Child(_) => ChatAgentKind::Child,
+                Launch::Daemon(_) => ChatAgentKind::Daemon,
             },
             problem: self.problem(),
         }
     }
 
     pub(super) fn is_child(&self) -> bool {
-        matches!(self.how, How::Child(_))
+        matches!(self.how, Launch::Child(_))
     }
 
-    /// The address of the daemon, which no front end is told.
+    /// The daemon's address, which is never sent to front ends.
     pub(super) fn address(&self) -> Option<String> {
         match &self.how {
-            How::Daemon(Ok(target)) => Some(target.address.to_string()),
+            Launch::Daemon(Ok(target)) => Some(target.address.to_string()),
             _ => None,
         }
     }
 
     fn problem(&self) -> Option<String> {
         match &self.how {
-            How::Child(process) if !is_there(&process.program) => Some(format!(
+            Launch::Child(process) if !is_there(&process.program) => Some(format!(
                 "`{}` is not installed or not on your PATH.",
                 process.program.display()
             )),
-            How::Daemon(Err(error)) => Some(format!("{error}.")),
+            Launch::Daemon(Err(error)) => Some(format!("{error}.")),
             _ => None,
         }
     }
 
-    /// What to connect to.
     pub(super) fn target(
         &self,
         workspace: PathBuf,
         gate: Arc<dyn ReviewGate>,
         open: OpenSession,
-    ) -> Result<AgentTarget, Unusable> {
+    ) -> Result<AgentTarget, Unavailable> {
         match &self.how {
-            How::Child(process) => Ok(AgentTarget::Child(Box::new(AcpOptions {
+            Launch::Child(process) => Ok(AgentTarget::Child(Box::new(AcpOptions {
                 open,
                 ..AcpOptions::new(process.clone(), workspace, gate)
             }))),
-            How::Daemon(Ok(target)) => Ok(AgentTarget::Daemon(Box::new(DaemonOptions {
+            Launch::Daemon(Ok(target)) => Ok(AgentTarget::Daemon(Box::new(DaemonOptions {
                 address: target.address.clone(),
                 token: target.token.clone(),
                 ca_file: target.ca_file.clone(),
@@ -127,12 +125,12 @@ impl Choice {
                 open,
                 ..DaemonOptions::default()
             }))),
-            How::Daemon(Err(error)) => Err(Unusable(format!("{error}."))),
+            Launch::Daemon(Err(error)) => Err(Unavailable(format!("{error}."))),
         }
     }
 }
 
-/// Whether a program can be found, where the system would look for it.
+/// Whether a program is on the `PATH`.
 fn is_there(program: &Path) -> bool {
     let suffixes: &[&str] = if cfg!(windows) {
         &["", ".exe", ".cmd", ".bat"]
@@ -166,11 +164,14 @@ mod tests {
                 .find(|(own, _)| *own == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        choices(settings, environment).iter().map(Choice::describe).collect()
+        choices(settings, environment)
+            .iter()
+            .map(AgentOption::describe)
+            .collect()
     }
 
     #[test]
-    fn the_known_agents_are_there_and_the_daemon_only_if_somebody_asks_for_it() {
+    fn daemon_is_offered_only_if_enabled() {
         let ids = |variables: &[(&str, &str)]| -> Vec<String> {
             let agents = describe(&Settings::default(), variables);
             agents.into_iter().map(|agent| agent.id).collect()
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_of_the_settings_takes_the_place_of_a_known_one() {
+    fn configured_agent_replaces_a_known_one() {
         let mut settings = Settings::default();
         let agent = AgentSettings {
             command: vec!["/nowhere/qwen".to_owned()],

@@ -1,7 +1,7 @@
-//! What stands between a child and the files: a review, like that of any other agent.
+//! Reviews of files that a local agent writes through the companion.
 //!
-//! A child that wants to write a file is a session of the core, and what it wants to write a proposal of that session. So every front end
-//! shows it, and the decision comes back as [`alongside_core::Effect::SendDecision`], which ends up in [`Waiting::tell`].
+//! The agent is a session of the core, and a write is a proposal of that session. So every front end shows it, and the decision comes
+//! back as [`alongside_core::Effect::SendDecision`], which ends up in [`Waiting::tell`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ use tokio::sync::oneshot;
 
 use crate::{Companion, base};
 
-/// Who an agent is, as the core knows agents.
 pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
     ClientInfo {
         name: session.agent.clone(),
@@ -26,7 +25,7 @@ pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
     }
 }
 
-/// What a write is known by: its session and its path.
+/// Identifies a write.
 type Write = (SessionKey, Arc<str>);
 
 /// The writes that wait for a decision.
@@ -34,7 +33,7 @@ type Write = (SessionKey, Arc<str>);
 pub(crate) struct Waiting(Mutex<HashMap<Write, oneshot::Sender<Decision>>>);
 
 impl Waiting {
-    /// Waits from now on. Who waited for the same before is told that it is over.
+    /// Adds a waiter. A previous one for the same write fails.
     fn wait(&self, session: &SessionKey, path: &Arc<str>) -> oneshot::Receiver<Decision> {
         let (sender, receiver) = oneshot::channel();
         self.0.lock().insert((session.clone(), Arc::clone(path)), sender);
@@ -45,20 +44,18 @@ impl Waiting {
         self.0.lock().remove(&(session.clone(), Arc::clone(path)));
     }
 
-    /// Passes a decision on.
     pub(crate) fn tell(&self, session: &SessionKey, decision: Decision) {
         let waiting = self.0.lock().remove(&(session.clone(), Arc::clone(decision.path())));
         if let Some(waiting) = waiting {
-            // It may have been cancelled this very moment.
+            // The turn may have been cancelled just now.
             let _ = waiting.send(decision);
         }
     }
 }
 
-/// The gate of a companion.
-pub(super) struct Gate(pub(super) Weak<Companion>);
+pub(super) struct WriteReviewer(pub(super) Weak<Companion>);
 
-impl ReviewGate for Gate {
+impl ReviewGate for WriteReviewer {
     fn unsaved_text(&self, path: &Path) -> Option<String> {
         let companion = self.0.upgrade()?;
         companion.buffers.get(path).map(|text| text.as_ref().to_owned())
@@ -97,7 +94,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
     if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
         return refuse(refusal.to_string());
     }
-    let mut withdrawal = Withdrawal {
+    let mut withdrawal = WithdrawOnDrop {
         companion: Arc::downgrade(&companion),
         session,
         path,
@@ -105,7 +102,7 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
     // The companion must be able to stop while a review is pending.
     drop(companion);
     let decision = decision.await;
-    // It was decided, or a newer one has taken its place, which is not to be taken back.
+    // Decided, or replaced by a newer write, which must not be withdrawn.
     withdrawal.companion = Weak::new();
     match decision {
         Ok(Decision::Accepted { content, .. }) => WriteDecision::Write(content.as_ref().to_owned()),
@@ -133,13 +130,13 @@ async fn propose(
 }
 
 /// Closes the review when its request is dropped: the turn was cancelled, or the agent exited.
-struct Withdrawal {
+struct WithdrawOnDrop {
     companion: Weak<Companion>,
     session: SessionKey,
     path: Arc<str>,
 }
 
-impl Drop for Withdrawal {
+impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {
         if let Some(companion) = self.companion.upgrade() {
             companion.chat.waiting.forget(&self.session, &self.path);

@@ -33,7 +33,7 @@ use tokio::sync::{Notify, broadcast};
 use super::store::key;
 use crate::places::{Places, write_private};
 use crate::writer::Writer;
-use agents::Choice;
+use agents::AgentOption;
 use deliveries::Outcome;
 use gate::Waiting;
 use record::State;
@@ -125,7 +125,7 @@ impl Chat {
     /// Connects to an agent in place of the current one: to the session `open`, or to a default one.
     async fn connect(
         &self,
-        choice: &Choice,
+        choice: &AgentOption,
         open: Option<OpenSession>,
         workspace: PathBuf,
         gate: Arc<dyn ReviewGate>,
@@ -153,7 +153,7 @@ impl Chat {
     }
 
     /// Selects an agent and returns the number of the attempt to connect to it.
-    fn start_attempt(&self, choice: &Choice) -> u64 {
+    fn start_attempt(&self, choice: &AgentOption) -> u64 {
         self.change(|state| {
             state.agent = Some(choice.id.clone());
             state.address = choice.address();

@@ -9,8 +9,8 @@ use alongside_core::draft::Draft;
 use alongside_protocol::chat::{AgentCommand, AgentReply};
 use alongside_protocol::{ChatState, ErrorKind, Hunks, RequestError, Texts};
 
-use super::agents::{self, Choice};
-use super::gate::Gate;
+use super::agents::{self, AgentOption};
+use super::gate::WriteReviewer;
 use crate::Companion;
 use crate::clock::diff_deadline;
 use crate::settings::Settings;
@@ -30,7 +30,7 @@ impl Companion {
                 break;
             }
         }
-        self.chat.state(choices.iter().map(Choice::describe).collect())
+        self.chat.state(choices.iter().map(AgentOption::describe).collect())
     }
 
     /// Runs a command. Starting or opening a session also works without a connection: the selected agent is connected again, by
@@ -54,12 +54,12 @@ impl Companion {
         let workspace = self.workspace().into_iter().next();
         let workspace = workspace
             .ok_or_else(|| RequestError::new(ErrorKind::NoWorkspace, "the workspace has no folder to work in"))?;
-        let gate = Arc::new(Gate(self.me.clone()));
+        let gate = Arc::new(WriteReviewer(self.me.clone()));
         self.chat.connect(&choice, open, workspace, gate).await
     }
 }
 
-pub(super) fn choice(settings: &Settings, id: &str) -> Result<Choice, RequestError> {
+pub(super) fn choice(settings: &Settings, id: &str) -> Result<AgentOption, RequestError> {
     let mut choices = agents::choices(settings, environment);
     let Some(place) = choices.iter().position(|choice| choice.id == id) else {
         let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();

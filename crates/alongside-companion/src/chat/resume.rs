@@ -16,8 +16,8 @@ use alongside_core::SessionId;
 use alongside_protocol::{ErrorKind, RequestError};
 use tokio::time::Instant;
 
-use super::agents::Choice;
-use super::gate::Gate;
+use super::agents::AgentOption;
+use super::gate::WriteReviewer;
 use super::log::Log;
 use super::requests::{choice, request_error};
 use crate::Companion;
@@ -74,7 +74,7 @@ impl Companion {
         }
     }
 
-    async fn try_to_resume(&self, choice: &Choice, resume: &Resume) -> Result<(), RequestError> {
+    async fn try_to_resume(&self, choice: &AgentOption, resume: &Resume) -> Result<(), RequestError> {
         if !choice.is_child() {
             let open = match &resume.position {
                 Some(position) => OpenSession::Resume(Box::new(position.clone())),
@@ -99,7 +99,7 @@ impl Companion {
     }
 
     /// Retries while that may help: the daemon may be restarting too.
-    async fn connect_patiently(&self, choice: &Choice, open: &OpenSession) -> Result<(), RequestError> {
+    async fn connect_patiently(&self, choice: &AgentOption, open: &OpenSession) -> Result<(), RequestError> {
         let start = Instant::now();
         let mut delay = MIN_DELAY;
         loop {
@@ -115,9 +115,13 @@ impl Companion {
         }
     }
 
-    async fn connect_once(&self, choice: &Choice, open: &OpenSession) -> Result<Result<(), AgentError>, RequestError> {
+    async fn connect_once(
+        &self,
+        choice: &AgentOption,
+        open: &OpenSession,
+    ) -> Result<Result<(), AgentError>, RequestError> {
         let workspace = self.workspace().into_iter().next().unwrap_or_default();
-        let gate = Arc::new(Gate(self.me.clone()));
+        let gate = Arc::new(WriteReviewer(self.me.clone()));
         let target = choice
             .target(workspace, gate, open.clone())
             .map_err(|unusable| RequestError::new(ErrorKind::AgentUnusable, unusable.0))?;

@@ -53,7 +53,6 @@ impl Core {
         self.open_files.to_look_up(&self.privacy)
     }
 
-    /// All open files.
     pub fn open_paths(&self) -> Vec<Arc<str>> {
         self.open_files.all_paths()
     }

@@ -1,37 +1,34 @@
-//! What became of a draft: how its text changed, and which of its hunks.
+//! The delta between two versions of a draft: its text and its hunks.
 //!
-//! A review may have thousands of hunks, of which a decision concerns one; everybody who shows them is told of that one.
+//! A review may have thousands of hunks, and a decision concerns one, so front ends receive only the changed hunks.
 
 use serde::{Deserialize, Serialize};
 
 use super::hunk::Hunk;
 use crate::text_change::TextChange;
 
-/// What leads from one version of a draft to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftChange {
-    /// How the text changed, if it did.
     pub text: Option<TextChange>,
-    /// Which hunks changed.
     pub hunks: HunkChange,
 }
 
-/// Some hunks in a row that are others now.
+/// Consecutive hunks that were replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HunkChange {
-    /// How many hunks above stay as they are.
+    /// Hunks above that stay as they are.
     pub at: usize,
-    /// How many after those are no more.
+    /// Hunks after those that are removed.
     pub removed: usize,
-    /// What is in their place.
+    /// Their replacement.
     pub now: Vec<Hunk>,
-    /// By how many lines of the draft the hunks below move.
+    /// Lines of the draft by which the hunks below move.
     pub shift: isize,
 }
 
 impl HunkChange {
-    /// The change that leads from some hunks to others.
+    /// The delta from some hunks to others.
     pub fn between(before: &[Hunk], after: &[Hunk]) -> Self {
         let at = before.iter().zip(after).take_while(|(one, other)| one == other).count();
         let (before, after) = (&before[at..], &after[at..]);
@@ -51,7 +48,7 @@ impl HunkChange {
         }
     }
 
-    /// Carries the change out.
+    /// Applies the delta.
     pub fn apply(&self, hunks: &mut Vec<Hunk>) {
         let end = (self.at + self.removed).min(hunks.len());
         for below in &mut hunks[end..] {
@@ -84,7 +81,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
         #[test]
-        fn what_is_told_of_a_decision_leads_from_the_former_draft_to_the_new_one(
+        fn decision_delta_leads_to_the_new_draft(
             base in lines(),
             proposal in lines(),
             typed in proptest::option::of(lines()),
@@ -107,7 +104,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_told_of_an_edit_leads_from_the_former_hunks_to_the_new_ones(
+        fn edit_delta_leads_to_the_new_hunks(
             base in lines(), proposal in lines(), typed in proptest::collection::vec(lines(), 1..4),
         ) {
             let mut draft = Draft::new(base, proposal, None);
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_about_one_of_many_hunks_tells_of_that_one() {
+    fn decision_reports_only_its_hunk() {
         let line = |number: usize, word: &str| match number % 3 {
             0 => format!("{word}\n"),
             _ => format!("{number}\n"),

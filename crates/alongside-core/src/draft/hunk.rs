@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::segment::{Originals, Segment};
 
-/// The number by which a hunk is named as long as its review has the same revision.
+/// Identifies a hunk within one revision of its review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HunkId(pub u32);
@@ -19,7 +19,7 @@ impl fmt::Display for HunkId {
     }
 }
 
-/// Whose text a hunk holds now.
+/// Whose text a hunk has now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HunkState {
@@ -27,31 +27,31 @@ pub enum HunkState {
     Accepted,
     /// The file's.
     Rejected,
-    /// The person's own.
+    /// The user's.
     Edited,
     /// The draft's text when the file changed in the same region; needs a decision.
     Conflict,
 }
 
-/// What a person decides about a hunk.
+/// A decision about a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HunkDecision {
-    /// The agent's text. The person's own text, where the agent proposes nothing.
+    /// The agent's text; in a hunk of the user's, the user's text.
     Accepted,
     /// The file's text.
     Rejected,
-    /// What is in the draft, whatever it is; this settles a conflict in favour of it.
+    /// The draft's current text; resolves a conflict in favor of it.
     Kept,
 }
 
-/// What a hunk changes at most.
+/// The kind of change in a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HunkKind {
-    /// Something that can be seen.
+    /// A visible change.
     Text,
-    /// White space only, blank lines included.
+    /// Whitespace only, including blank lines.
     Whitespace,
     /// Line endings only.
     LineEnding,
@@ -65,9 +65,8 @@ pub enum HunkKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineRange {
-    /// The number of the first line, counted from 1; of the line that comes next, if there are no lines.
+    /// The first line, 1-based; with a count of 0, the next line.
     pub start: usize,
-    /// How many lines.
     pub count: usize,
 }
 
@@ -80,23 +79,17 @@ impl From<&Range<usize>> for LineRange {
     }
 }
 
-/// A place where base, proposal and draft are not all the same.
+/// A region where base, proposal and draft are not all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk {
-    /// Its number.
     pub id: HunkId,
-    /// Whose text it holds now.
     pub state: HunkState,
-    /// Whether it is the person's alone: the agent proposes nothing here.
+    /// Whether the user introduced it: the agent proposes nothing here.
     pub yours: bool,
-    /// What it changes at most.
     pub kind: HunkKind,
-    /// Where it is in the file.
     pub base: LineRange,
-    /// Where it is in the agent's text.
     pub proposal: LineRange,
-    /// Where it is in the draft now.
     pub draft: LineRange,
 }
 
@@ -137,7 +130,7 @@ impl Hunk {
 }
 
 impl Hunk {
-    /// The same hunk, so many lines further down in the draft.
+    /// The same hunk, moved down by some lines of the draft.
     pub(super) fn moved(&self, lines: isize) -> Self {
         let mut moved = self.clone();
         moved.draft.start = moved.draft.start.saturating_add_signed(lines);
@@ -171,17 +164,15 @@ fn without_ending(text: &str) -> &str {
 /// Why a hunk cannot be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HunkError {
-    /// There is none of this number.
     #[error("this review has no hunk {0}; list its hunks and try again")]
     Unknown(HunkId),
-    /// An edit reached over several hunks, which can only be decided together now.
+    /// An edit joined several hunks, which can only be decided together.
     #[error(
         "hunk {id} was merged into hunk {into} by an edit; decide hunk {into} first, and hunk {id} becomes available again"
     )]
     Merged {
-        /// The hunk that was asked for.
         id: HunkId,
-        /// The hunk that holds it.
+        /// The hunk that contains it.
         into: HunkId,
     },
 }

@@ -1,19 +1,19 @@
-//! Texts as lists of lines that join to the very same bytes.
+//! Texts as lists of lines that join to the same bytes.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many lines a text has; an unfinished last line is one.
+/// The number of lines; an unterminated last line counts.
 pub(super) fn count_lines(text: &str) -> usize {
     let ended = text.bytes().filter(|&byte| byte == b'\n').count();
     ended + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// A text that knows where its lines start.
+/// A text with an index of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text {
     text: Arc<str>,
-    /// Where each line starts, and at last where the text ends. Shared, because drafts are copied to be stored.
+    /// The start of each line, then the end of the text. Shared, because drafts are cloned.
     starts: Arc<[usize]>,
 }
 
@@ -43,7 +43,7 @@ impl Text {
         self.starts.len() - 1
     }
 
-    /// The text of some lines; empty where there are none.
+    /// The text of some lines.
     pub(super) fn slice(&self, lines: &Range<usize>) -> &str {
         let bounds = self.starts.get(lines.start).zip(self.starts.get(lines.end));
         bounds

@@ -17,7 +17,7 @@ fn configuration() -> ProptestConfig {
     }
 }
 
-/// Picked from by number, because that is by far the fastest way to make many texts.
+/// Picked by index, which is the fastest way to generate many texts.
 const LINES: [&str; 16] = [
     "a\n",
     "a\n",
@@ -52,10 +52,10 @@ enum Action {
     Set(u32, HunkDecision),
     SetAll(HunkDecision),
     Edit(String),
-    /// Replace some lines of the draft by others.
+    /// Replaces some lines of the draft.
     EditLines(usize, usize, String),
     Rebase(String),
-    /// The same, of the file.
+    /// Replaces some lines of the file.
     RebaseLines(usize, usize, String),
 }
 
@@ -109,7 +109,7 @@ fn act(draft: &mut Draft, action: &Action) {
         assert_eq!(rebased.clean, rebased.conflicts == 0);
     };
     match action {
-        // Not every number is a hunk's.
+        // Not every number is a hunk id.
         Action::Set(id, choice) => drop(draft.set_hunk(HunkId(*id), *choice)),
         Action::SetAll(choice) => draft.set_all(*choice),
         Action::Edit(text) => edit(draft, text),
@@ -119,7 +119,7 @@ fn act(draft: &mut Draft, action: &Action) {
     }
 }
 
-/// What is true of every draft at any time.
+/// Invariants of every draft.
 fn check(draft: &Draft) {
     let text = draft.text();
     let split = |text: &'_ str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
@@ -142,7 +142,7 @@ fn revert_own(draft: &mut Draft) {
     }
 }
 
-/// An ordinary merge of three texts, written as plainly as can be; nothing, if changes meet.
+/// A naive three-way merge; `None` if changes overlap.
 fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
     let (old, mine, other) = (lines(base), lines(ours), lines(theirs));
@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(configuration())]
 
     #[test]
-    fn all_accepted_is_the_proposal_and_all_rejected_is_the_base(base in text(), proposal in text()) {
+    fn all_accepted_is_proposal_and_all_rejected_is_base(base in text(), proposal in text()) {
         let mut draft = Draft::new(&*base, &*proposal, None);
         check(&draft);
         prop_assert_eq!(draft.text(), &*proposal);
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_decisions_does_not_matter_and_each_can_be_taken_back(
+    fn decisions_commute_and_are_reversible(
         base in text(),
         proposal in text(),
         choices in prop::collection::vec((any::<bool>(), any::<u16>()), 12),
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn after_any_edits_one_can_go_back_to_either_side(
+    fn any_edit_can_be_reverted_to_either_side(
         base in text(),
         proposal in text(),
         actions in prop::collection::vec(edit(), 0..5),
@@ -248,7 +248,7 @@ proptest! {
     }
 
     #[test]
-    fn after_anything_at_all_the_draft_is_sound_and_rejecting_everything_is_the_file(
+    fn rejecting_everything_restores_the_file(
         base in text(),
         proposal in text(),
         actions in prop::collection::vec(action(), 0..5),
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clean_rebase_of_an_accepted_draft_is_an_ordinary_merge(
+    fn clean_rebase_of_accepted_draft_is_a_merge(
         base in text(),
         first in (0_usize..9, 0_usize..3, small()),
         second in (0_usize..9, 0_usize..3, small()),
@@ -291,8 +291,8 @@ proptest! {
                 prop_assert!(rebased.clean);
                 prop_assert_eq!(draft.text(), merged);
             }
-            // Where the two changes meet, the draft is marked, unless both made the same of that place; whatever else the
-            // agent added is still there.
+            // Where the two changes overlap there is a conflict, unless both are the same; everything else that the agent
+            // added is still there.
             None if rebased.clean => {
                 let added = first.2.lines().filter(|line| !base.contains(line));
                 for line in added {
@@ -306,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn a_conflict_holds_what_the_draft_held_and_what_the_file_held(
+    fn conflict_keeps_draft_and_file_text(
         base in text(),
         proposal in text(),
         actions in prop::collection::vec(edit(), 0..3),

@@ -1,13 +1,13 @@
 //! Which segments a set of changes concerns, and cutting a draft there.
 //!
-//! Hunks are never cut: a change that reaches into one concerns all of it. Parts in common are cut to the line.
+//! Hunks are never split: a change that reaches into one concerns all of it. Common segments are split at lines.
 
 use std::ops::Range;
 
 use super::compare::Change;
 use super::segment::{Segment, Sides};
 
-/// A place between two lines: before line `line` of segment `segment`. Only parts in common have places inside.
+/// A boundary between two lines: before line `line` of segment `segment`. Only common segments have boundaries inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LineBoundary {
     segment: usize,
@@ -29,24 +29,24 @@ pub(super) enum Proximity {
     Touching,
 }
 
-/// A stretch of the draft that changes as a whole.
+/// A part of the draft that changes as a whole.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
     start: LineBoundary,
     end: LineBoundary,
     first: Change,
     last: Change,
-    /// The lines that come in its place.
+    /// The lines that replace it.
     pub(super) new: Range<usize>,
 }
 
-/// The line at which each segment starts, and at last the number of lines.
+/// The first line of each segment, then the number of lines.
 struct Layout<'draft> {
     segments: &'draft [Segment],
     starts: Vec<usize>,
 }
 
-/// The stretches that `changes` concern, in order and apart from each other. Lines are counted by `lines`.
+/// The regions that `changes` concern, in order and disjoint. Lines are counted by `lines`.
 pub(super) fn regions(
     segments: &[Segment],
     lines: fn(&Segment) -> usize,
@@ -87,7 +87,7 @@ pub(super) fn regions(
 }
 
 impl Region {
-    /// Makes it reach to the end of the draft.
+    /// Extends it to the end of the draft.
     pub(super) fn extend_to_end(&mut self, segments: &[Segment]) {
         self.end = LineBoundary::before(segments.len());
     }
@@ -110,19 +110,19 @@ impl Layout<'_> {
         self.start(segment) == self.start(segment + 1)
     }
 
-    /// The segments that hold or touch a line of the range or its edges.
+    /// The segments that contain or touch the range.
     fn touching(&self, lines: &Range<usize>) -> Range<usize> {
         let first = self.starts.partition_point(|&start| start < lines.start);
         let after = self.starts.partition_point(|&start| start <= lines.end);
         first.saturating_sub(1)..after.min(self.segments.len())
     }
 
-    /// The segment that holds a line.
+    /// The segment that contains a line.
     fn holding(&self, line: usize) -> usize {
         self.starts.partition_point(|&start| start <= line).saturating_sub(1)
     }
 
-    /// The place before a line, outside of hunks.
+    /// The boundary before a line, outside hunks.
     fn cut(&self, segment: usize, line: usize) -> LineBoundary {
         let inside = line - self.start(segment);
         if line == self.start(segment + 1) {
@@ -179,7 +179,7 @@ impl Layout<'_> {
     }
 }
 
-/// Takes a draft apart from top to bottom.
+/// Splits a draft from top to bottom.
 pub(super) struct Cutter {
     rest: std::vec::IntoIter<Segment>,
     current: Option<Segment>,
@@ -201,22 +201,20 @@ impl Cutter {
         }
     }
 
-    /// Nothing, at the place reached.
+    /// An empty region at the current position.
     pub(super) fn place(&self) -> Sides {
         self.done.end()
     }
 
-    /// What is before the region.
     pub(super) fn before(&mut self, region: &Region) -> Vec<Segment> {
         self.up_to(region.start)
     }
 
-    /// What is in the region.
     pub(super) fn inside(&mut self, region: &Region) -> Vec<Segment> {
         self.up_to(region.end)
     }
 
-    /// All that is left.
+    /// The rest.
     pub(super) fn rest(self) -> impl Iterator<Item = Segment> {
         self.current.into_iter().chain(self.rest)
     }

@@ -25,7 +25,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Nothing, at the end of these.
+    /// An empty range at the end of these.
     pub(super) fn end(&self) -> Self {
         Self {
             base: self.base.end..self.base.end,
@@ -33,13 +33,13 @@ impl Sides {
         }
     }
 
-    /// These and all up to the end of `other`.
+    /// From these to the end of `other`.
     pub(super) fn extend_to(&mut self, other: &Self) {
         self.base.end = other.base.end;
         self.proposal.end = other.proposal.end;
     }
 
-    /// All that is between the end of these and the start of `other`.
+    /// Everything between these and `other`.
     pub(super) fn up_to(&self, other: &Self) -> Self {
         Self {
             base: self.base.end..other.base.start,
@@ -47,7 +47,7 @@ impl Sides {
         }
     }
 
-    /// Splits a part in common before its line number `line`.
+    /// Splits a common segment before its line `line`.
     pub(super) fn split(&self, line: usize) -> (Self, Self) {
         let (base, proposal) = (self.base.start + line, self.proposal.start + line);
         let first = Self {
@@ -119,7 +119,7 @@ impl Segment {
         }
     }
 
-    /// What it puts into the draft.
+    /// Its text in the draft.
     pub(super) fn text<'draft>(&'draft self, originals: &'draft Originals) -> &'draft str {
         match self {
             Self::Common(sides) => originals.base.slice(&sides.base),
@@ -147,7 +147,7 @@ impl Segment {
         }
     }
 
-    /// How many lines it puts into the draft.
+    /// Its number of lines in the draft.
     pub(super) fn text_lines(&self) -> usize {
         match self {
             Self::Common(sides) => sides.base.len(),
@@ -165,8 +165,7 @@ pub(super) fn around(segments: &[Segment]) -> Option<Sides> {
     Some(sides)
 }
 
-/// Puts segments together in their simplest form: no empty parts, no two parts in common side by side, no text of its
-/// own where a side says the same.
+/// Joins segments in their simplest form: none empty, no two common ones next to each other, no own text that equals a side.
 #[derive(Default)]
 pub(super) struct Builder {
     segments: Vec<Segment>,
@@ -185,7 +184,7 @@ impl Builder {
         }
     }
 
-    /// The agent's `hunks` within `sides`, each accepted or not, and what is in common around them.
+    /// The agent's `hunks` within `sides`, each accepted or not, with the common text around them.
     pub(super) fn push_settled(
         &mut self,
         sides: &Sides,
@@ -226,7 +225,7 @@ impl Builder {
         }
     }
 
-    /// A stretch of own text, or what it turns out to be: its sides' text, or own text on fewer lines.
+    /// Own text, reduced: to a side if it equals one, or to fewer lines.
     pub(super) fn push_edited(&mut self, mut edited: Edited, originals: &Originals) {
         if edited.ancestor.is_some() {
             self.push(Segment::Edited(edited));
@@ -241,10 +240,10 @@ impl Builder {
     }
 }
 
-/// Which hunks inside are accepted and which rejected, if that alone gives the edited text. This is what lets an undo
-/// in the editor bring back the very hunks that were there.
+/// Which hunks are accepted and which rejected, if that alone yields the edited text. So an undo in the editor restores the
+/// hunks that were there.
 fn settle(edited: &Edited, originals: &Originals) -> Option<Vec<bool>> {
-    /// Repeated lines can match in several ways; more ways than this are not followed up.
+    /// Repeated lines can match in several ways; more than this many are not tried.
     const MAX_WAYS: usize = 16;
 
     let (text, inside) = (&*edited.text, &edited.inside);
@@ -295,7 +294,7 @@ fn settle(edited: &Edited, originals: &Originals) -> Option<Vec<bool>> {
     Some(accepted)
 }
 
-/// Takes unchanged lines off both ends of an edited stretch, as far as the agent proposes nothing there.
+/// Trims unchanged lines from both ends of an edited region, if the agent proposes nothing there.
 fn trim(edited: &mut Edited, originals: &Originals) -> (Sides, Sides) {
     let first_hunk = edited.inside.first().map(|hunk| hunk.sides.base.start);
     let head = edited.sides.base.start..first_hunk.unwrap_or(edited.sides.base.end);

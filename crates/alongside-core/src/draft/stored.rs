@@ -1,4 +1,4 @@
-//! Drafts at rest, and the check that what comes back hangs together.
+//! Stored drafts, and the check that a restored one is consistent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::hunk::HunkId;
 use super::lines::Text;
 use super::segment::{Edited, Originals, Proposed, Segment, Sides};
 
-/// All of a draft but the texts that it began with: what changes with each decision, and is small however large they are.
+/// A draft without base and proposal: what changes with each decision, and small even if the texts are large.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DraftOutline {
@@ -22,22 +22,18 @@ pub struct DraftOutline {
 /// Why a stored draft cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidStoredDraft {
-    /// Its parts leave lines out, overlap, or reach beyond the text.
     #[error("the stored draft's segments do not cover its texts")]
     Gap,
-    /// A part in common is not the same in base and proposal.
     #[error("the stored draft marks differing lines as common")]
     NotCommon,
-    /// Something would come behind a line without its end.
     #[error("the stored draft continues after an unterminated line")]
     UnfinishedLine,
-    /// A hunk has no number of its own.
     #[error("the stored draft has a misplaced hunk number {0}")]
     Number(HunkId),
 }
 
 impl Draft {
-    /// All of it but the [base](Draft::base) and the [proposal](Draft::proposal).
+    /// Everything except the [base](Draft::base) and the [proposal](Draft::proposal).
     pub fn outline(&self) -> DraftOutline {
         DraftOutline {
             segments: self.segments.clone(),
@@ -45,7 +41,6 @@ impl Draft {
         }
     }
 
-    /// Puts a draft together again.
     pub fn restore(base: Arc<str>, proposal: Arc<str>, outline: DraftOutline) -> Result<Self, InvalidStoredDraft> {
         let originals = Originals {
             base: Text::new(base),
@@ -56,7 +51,7 @@ impl Draft {
             next_id: outline.next_id,
             ids: HashSet::new(),
         };
-        // Numbers must not run out: a draft counts up by one for each edit, so only a tampered one gets this far.
+        // Ids must not overflow: each edit uses one, so only a tampered draft gets this far.
         if outline.next_id > u32::MAX / 2 {
             return Err(InvalidStoredDraft::Number(HunkId(outline.next_id)));
         }
@@ -101,7 +96,7 @@ impl Check<'_> {
         (done == whole.end()).then_some(()).ok_or(InvalidStoredDraft::Gap)
     }
 
-    /// What is between two parts, if the second is sound and behind the first.
+    /// The gap between two segments, if the second is valid and after the first.
     fn between(&self, first: &Sides, second: &Sides) -> Option<Sides> {
         let ordered = first.base.end <= second.base.start
             && second.base.start <= second.base.end

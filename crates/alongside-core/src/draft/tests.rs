@@ -55,7 +55,7 @@ fn every_hunk_starts_out_accepted() {
 }
 
 #[test]
-fn a_hunk_says_where_it_is_in_all_three_texts() {
+fn hunk_has_its_range_in_all_three_texts() {
     let mut draft = draft("a\nb\nc\n", "x\ny\na\nc\n");
     draft.edit("x\na\nc\n", None);
     let hunks: Vec<Hunk> = draft.hunks().collect();
@@ -81,7 +81,7 @@ fn a_hunk_says_where_it_is_in_all_three_texts() {
 }
 
 #[test]
-fn an_edit_inside_a_hunk_makes_it_edited_and_typing_a_side_settles_it_again() {
+fn edit_in_a_hunk_marks_it_and_typing_a_side_resolves_it() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\n", None);
     assert_eq!(states(&draft), [(0, HunkState::Edited), (1, HunkState::Accepted)]);
@@ -92,7 +92,7 @@ fn an_edit_inside_a_hunk_makes_it_edited_and_typing_a_side_settles_it_again() {
 }
 
 #[test]
-fn deciding_an_edited_hunk_drops_the_edit_unless_it_is_kept() {
+fn deciding_an_edited_hunk_drops_the_edit() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\n", None);
     draft.set_hunk(HunkId(0), HunkDecision::Kept).unwrap();
@@ -102,7 +102,7 @@ fn deciding_an_edited_hunk_drops_the_edit_unless_it_is_kept() {
 }
 
 #[test]
-fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
+fn edit_outside_hunks_is_your_hunk_until_rejected() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nB\nc\nd and more\nE\nf\nlast\n", None);
     let own: Vec<HunkId> = draft.hunks().filter(|hunk| hunk.yours).map(|hunk| hunk.id).collect();
@@ -122,7 +122,7 @@ fn an_edit_outside_of_hunks_is_a_hunk_of_your_own_until_it_is_rejected() {
 }
 
 #[test]
-fn an_edit_over_several_hunks_makes_them_one_and_undoing_it_brings_them_back() {
+fn edit_over_hunks_joins_them_until_undone() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
     let previous = draft.clone();
@@ -151,7 +151,7 @@ fn nothing_ever_comes_behind_a_line_without_its_end() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_a_hunk_with_a_note() {
+fn invisible_change_is_a_hunk_with_a_note() {
     assert_eq!(kinds("a\r\nb\r\n", "a\nb\n"), [HunkKind::LineEnding]);
     assert_eq!(kinds("a\nb\n", "a\nb"), [HunkKind::FinalNewline]);
     assert_eq!(kinds("\u{feff}a\n", "a\n"), [HunkKind::ByteOrderMark]);
@@ -171,14 +171,14 @@ fn an_unknown_hunk_is_an_error() {
 }
 
 #[test]
-fn one_of_several_equal_lines_that_both_removed_is_removed_once() {
+fn line_removed_by_both_sides_is_removed_once() {
     let mut draft = draft("a\n\n\n", "c\na\n\n");
     assert!(draft.rebase("a\n\n", None).clean);
     assert_eq!(draft.text(), "c\na\n\n");
 }
 
 #[test]
-fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
+fn file_change_elsewhere_goes_into_the_draft() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\n", None);
     draft.set_hunk(HunkId(1), HunkDecision::Rejected).unwrap();
@@ -197,7 +197,7 @@ fn a_change_of_the_file_elsewhere_goes_into_the_draft() {
 }
 
 #[test]
-fn a_change_of_the_file_at_the_same_place_is_a_conflict_until_somebody_decides() {
+fn overlapping_file_change_is_a_conflict_until_decided() {
     let conflict = || {
         let mut draft = draft(BASE, PROPOSAL);
         let rebased = draft.rebase("a\ntheirs\nc\nd\ne\nf\n", None);
@@ -240,7 +240,7 @@ fn a_conflict_ends_when_the_file_goes_back() {
 }
 
 #[test]
-fn your_own_edit_conflicts_with_the_file_and_can_be_kept() {
+fn your_edit_conflicts_with_the_file_and_can_be_kept() {
     let mut draft = draft("a\nb\nc\n", "a\nb\nc\n");
     draft.edit("a\nmine\nc\n", None);
     assert_eq!(draft.rebase("a\ntheirs\nc\n", None).conflicts, 1);
@@ -262,7 +262,7 @@ fn a_hunk_that_is_in_the_file_already_disappears() {
 }
 
 #[test]
-fn an_edit_of_a_hunk_stays_when_the_file_takes_the_hunk() {
+fn edit_of_a_hunk_survives_the_file_having_it() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nB and mine\nc\nd\nE\nf\n", None);
     assert!(draft.rebase(PROPOSAL, None).clean);
@@ -280,7 +280,7 @@ fn a_rejected_hunk_stays_rejected_whatever_the_file_becomes() {
     assert_eq!(draft.text(), "a\nB\nc\nd\ne\nf\n");
 }
 
-/// A draft as one text.
+/// A draft in one string.
 pub(super) fn store(draft: &Draft) -> String {
     serde_json::to_string(&(draft.base(), draft.proposal(), draft.outline())).unwrap()
 }
@@ -291,7 +291,7 @@ pub(super) fn restore(stored: &str) -> Result<Draft, String> {
 }
 
 #[test]
-fn a_stored_draft_that_does_not_hang_together_is_refused() {
+fn inconsistent_stored_draft_is_refused() {
     let mut draft = draft(BASE, PROPOSAL);
     draft.edit("a\nmine\nc\nd\nE\nf\nlast\n", None);
     let stored = store(&draft);

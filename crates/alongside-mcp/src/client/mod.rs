@@ -110,7 +110,6 @@ impl Client {
         })
     }
 
-    /// A connected client.
     pub async fn connect(host: &str, port: u16, token: &str) -> Result<Self, ClientError> {
         let client = Self::new(host, port, token)?;
         client.within(client.shared.endpoint.warm_up()).await?;

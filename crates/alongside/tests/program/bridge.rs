@@ -10,7 +10,7 @@ use alongside_front::client::{Client, ClientError};
 use alongside_protocol::{Empty, ErrorKind, requests};
 use serde_json::{Value, json};
 
-use crate::sandbox::{Agent, PATIENCE, Sandbox, wait_for};
+use crate::sandbox::{Agent, Sandbox, TIMEOUT, wait_for};
 
 /// A pretend editor: a process that is only there, and a conversation.
 pub(crate) struct Plugin {
@@ -63,7 +63,7 @@ impl Plugin {
 
     fn hear(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let message = self.lines.recv_timeout(PATIENCE).unwrap();
+            let message = self.lines.recv_timeout(TIMEOUT).unwrap();
             if is_wanted(&message) {
                 return message;
             }
@@ -133,7 +133,7 @@ async fn a_bridge_is_the_companion_of_its_editor() {
 }
 
 #[tokio::test]
-async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_is_told_them() {
+async fn terminal_variables_are_for_the_editor_only() {
     let sandbox = Sandbox::new();
     let mut plugin = Plugin::start(&sandbox);
     plugin.hello();
@@ -158,7 +158,7 @@ async fn terminals_are_given_the_variables_that_break_ties_and_only_the_editor_i
 }
 
 #[tokio::test]
-async fn it_ends_with_its_input_its_editor_or_a_signal_and_rejects_what_waits() {
+async fn bridge_exits_with_input_editor_or_signal_and_rejects() {
     let hang_up: fn(&mut Plugin) = |plugin| plugin.input = None;
     let end_the_editor: fn(&mut Plugin) = |plugin| {
         plugin.editor.kill().unwrap();
@@ -187,7 +187,7 @@ async fn it_ends_with_its_input_its_editor_or_a_signal_and_rejects_what_waits() 
 }
 
 #[test]
-fn a_plugin_that_talks_nonsense_is_told_so_and_may_go_on() {
+fn invalid_message_is_refused_and_the_bridge_continues() {
     let sandbox = Sandbox::new();
     let mut plugin = Plugin::start(&sandbox);
     plugin.send("nonsense");
@@ -200,7 +200,7 @@ fn a_plugin_that_talks_nonsense_is_told_so_and_may_go_on() {
 }
 
 #[tokio::test]
-async fn a_killed_bridge_comes_back_with_the_same_port_and_its_reviews() {
+async fn killed_bridge_restarts_with_its_port_and_reviews() {
     let sandbox = Sandbox::new();
     let mut plugin = Plugin::start(&sandbox);
     plugin.hello();
@@ -226,7 +226,7 @@ async fn a_killed_bridge_comes_back_with_the_same_port_and_its_reviews() {
 }
 
 #[test]
-fn a_plugin_that_does_all_it_should_passes_the_check() {
+fn complete_plugin_passes_the_check() {
     let sandbox = Sandbox::new();
     let plugin = script(&sandbox, &model_plugin(""));
     let report = sandbox.json(&["bridge", "--check", "--json", "--", "sh", plugin.to_str().unwrap()]);

@@ -69,7 +69,7 @@ async fn a_secret_never_leaves_and_the_person_sees_why() {
 }
 
 #[tokio::test]
-async fn an_ignore_file_counts_as_soon_as_it_is_written() {
+async fn new_ignore_file_applies_immediately() {
     let sandbox = Sandbox::new();
     let (a, b) = (sandbox.write("a.txt", ""), sandbox.write("b.txt", ""));
     let serving = sandbox.serve();
@@ -84,7 +84,7 @@ async fn an_ignore_file_counts_as_soon_as_it_is_written() {
 }
 
 #[test]
-fn a_mistake_in_the_settings_is_reported_with_its_place() {
+fn settings_error_names_file_and_line() {
     let sandbox = Sandbox::new();
     sandbox.write_config("[privacy]\nhides = []\n");
     let error = sandbox.failure(&["serve"]);

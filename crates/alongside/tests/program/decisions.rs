@@ -52,7 +52,7 @@ async fn an_edited_change_is_accepted_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn content_can_come_from_a_file_or_from_standard_input() {
+async fn content_is_read_from_a_file_or_stdin() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
@@ -68,7 +68,7 @@ async fn content_can_come_from_a_file_or_from_standard_input() {
 }
 
 #[tokio::test]
-async fn a_rejected_change_is_told_and_a_second_decision_hears_of_the_first() {
+async fn second_decision_reports_the_first() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
@@ -83,7 +83,7 @@ async fn a_rejected_change_is_told_and_a_second_decision_hears_of_the_first() {
 }
 
 #[tokio::test]
-async fn an_unknown_or_ambiguous_review_is_an_error_that_lists_the_candidates() {
+async fn unknown_or_ambiguous_review_error_lists_candidates() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     assert!(
@@ -113,7 +113,7 @@ async fn an_unknown_or_ambiguous_review_is_an_error_that_lists_the_candidates() 
 }
 
 #[tokio::test]
-async fn two_agents_with_a_change_to_one_file_do_not_decide_each_others() {
+async fn decisions_of_two_agents_on_one_file_are_separate() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut one = Agent::connect(&serving).await;
@@ -133,7 +133,7 @@ async fn two_agents_with_a_change_to_one_file_do_not_decide_each_others() {
 }
 
 #[tokio::test]
-async fn an_answer_in_the_agents_terminal_takes_the_draft_along() {
+async fn decision_in_the_agents_terminal_uses_the_draft() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let agent = Agent::connect(&serving).await;
@@ -164,7 +164,7 @@ async fn an_answer_in_the_agents_terminal_takes_the_draft_along() {
 }
 
 #[tokio::test]
-async fn who_empties_a_file_is_told_that_the_agent_would_not() {
+async fn accepting_an_empty_draft_warns() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
@@ -248,7 +248,7 @@ async fn hunks_are_decided_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_file_that_changes_meanwhile_is_merged_and_a_conflict_must_be_decided() {
+async fn changed_file_is_merged_and_conflicts_need_a_decision() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
@@ -288,7 +288,7 @@ async fn all_changes_of_one_agent_are_decided_at_once() {
 }
 
 #[tokio::test]
-async fn a_proposal_is_compared_with_what_the_editor_has_not_saved_yet() {
+async fn proposal_is_compared_with_unsaved_text() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let agent = Agent::connect(&serving).await;
@@ -309,7 +309,7 @@ async fn a_proposal_is_compared_with_what_the_editor_has_not_saved_yet() {
 }
 
 #[tokio::test]
-async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
+async fn front_ends_stay_in_sync_and_stale_changes_are_refused() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let agent = Agent::connect(&serving).await;
@@ -341,7 +341,7 @@ async fn two_front_ends_stay_in_step_and_an_old_change_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_in_another_encoding_is_shown_as_such_and_never_mangled() {
+async fn file_that_is_not_utf8_is_reported_and_kept() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let mut agent = Agent::connect(&serving).await;
@@ -357,7 +357,7 @@ async fn a_file_in_another_encoding_is_shown_as_such_and_never_mangled() {
 }
 
 #[tokio::test]
-async fn a_very_large_edit_is_not_told_but_asked_for() {
+async fn very_large_edit_causes_a_resync() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     let agent = Agent::connect(&serving).await;

@@ -119,7 +119,7 @@ fn removed_file_is_written_again() {
 }
 
 #[test]
-fn leftovers_of_a_killed_companion_are_swept_and_no_others() {
+fn only_leftovers_of_a_killed_companion_are_swept() {
     let sandbox = Sandbox::new();
     let stranger = sandbox.path("tmp/gemini/ide");
     fs::create_dir_all(&stranger).unwrap();

@@ -51,7 +51,7 @@ fn sandbox_with(program: &str) -> Sandbox {
 }
 
 #[test]
-fn detect_says_the_editor_the_evidence_and_what_agents_believe() {
+fn detect_shows_editor_evidence_and_agents() {
     let sandbox = Sandbox::new();
     let output = sandbox
         .command(&["detect", "--json"])
@@ -108,7 +108,7 @@ fn extensions_of_the_official_companions_come_and_go() {
 }
 
 #[test]
-fn without_a_name_what_was_found_is_offered_and_nothing_is_done() {
+fn install_without_editor_lists_and_changes_nothing() {
     let sandbox = sandbox_with("windsurf");
     let words = String::from_utf8(run(&sandbox, &["install"]).stdout).unwrap();
     assert!(
@@ -138,7 +138,7 @@ fn an_editor_without_an_installer_gets_the_manual_steps() {
 }
 
 #[test]
-fn an_unknown_editor_is_an_error_that_names_the_known_ones() {
+fn unknown_editor_error_lists_known_ones() {
     let sandbox = Sandbox::new();
     let error = sandbox.failure(&["install", "edlin"]);
     assert!(
@@ -149,7 +149,7 @@ fn an_unknown_editor_is_an_error_that_names_the_known_ones() {
 
 /// Native packages and blocks, each with what this build has for it: installed, or refused in a sentence and untouched.
 #[test]
-fn every_plugin_of_this_build_comes_and_goes_and_every_missing_one_is_named() {
+fn embedded_plugins_install_and_missing_ones_are_named() {
     for editor in ["neovim", "vim", "emacs", "helix", "kakoune"] {
         let sandbox = Sandbox::new();
         let before = sandbox.path("home");

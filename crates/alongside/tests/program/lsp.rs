@@ -55,7 +55,7 @@ async fn what_an_editor_opens_and_selects_reaches_agents() {
 }
 
 #[tokio::test]
-async fn a_proposal_is_compared_with_the_buffer_shown_as_hints_and_decided_hunk_by_hunk() {
+async fn proposal_is_shown_as_hints_and_decided_by_hunk() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\ntwo\nthree\n");
     let mut editor = Editor::open(&sandbox);
@@ -85,7 +85,7 @@ async fn a_proposal_is_compared_with_the_buffer_shown_as_hints_and_decided_hunk_
 }
 
 #[tokio::test]
-async fn a_decision_in_the_moment_in_which_a_change_appears_does_not_count() {
+async fn decision_right_after_review_opens_is_ignored() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let mut editor = Editor::open(&sandbox);
@@ -102,7 +102,7 @@ async fn a_decision_in_the_moment_in_which_a_change_appears_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_draft_is_edited_as_a_file_in_a_private_directory() {
+async fn draft_is_edited_as_a_private_file() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\r\ntwo");
     let mut editor = Editor::open(&sandbox);
@@ -212,7 +212,7 @@ async fn a_draft_that_is_closed_without_saving_is_kept() {
 }
 
 #[tokio::test]
-async fn a_hunk_decided_in_the_file_of_a_draft_changes_that_file() {
+async fn hunk_decision_updates_the_draft_file() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\ntwo\nthree\n");
     let capabilities = json!({ "workspace": { "workspaceEdit": { "documentChanges": true } } });
@@ -247,7 +247,7 @@ async fn a_hunk_decided_in_the_file_of_a_draft_changes_that_file() {
 }
 
 #[tokio::test]
-async fn an_action_about_a_proposal_that_was_replaced_does_nothing() {
+async fn action_for_a_replaced_proposal_does_nothing() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let mut editor = Editor::open(&sandbox);
@@ -276,7 +276,7 @@ async fn an_action_about_a_proposal_that_was_replaced_does_nothing() {
 }
 
 #[tokio::test]
-async fn other_servers_actions_are_left_alone_and_no_light_is_lit_for_nothing() {
+async fn automatic_action_requests_are_empty_without_reviews() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one two\n");
     let literals = json!({ "codeAction": { "codeActionLiteralSupport": {} } });
@@ -316,7 +316,7 @@ async fn other_servers_actions_are_left_alone_and_no_light_is_lit_for_nothing() 
 }
 
 #[tokio::test]
-async fn a_question_is_asked_where_it_can_be_and_is_never_relied_on() {
+async fn question_is_asked_but_not_required() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let window = json!({ "window": { "showMessage": { "messageActionItem": {} } } });
@@ -360,7 +360,7 @@ async fn a_question_is_asked_where_it_can_be_and_is_never_relied_on() {
 }
 
 #[tokio::test]
-async fn the_page_is_opened_without_its_link_in_a_message() {
+async fn page_link_is_not_in_a_message() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let mut editor = Editor::open(&sandbox);
@@ -439,7 +439,7 @@ fn nonsense_is_answered_and_does_no_harm() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_served_is_refused_in_a_sentence() {
+fn unusable_folder_is_refused_with_a_reason() {
     let sandbox = Sandbox::new();
     let mut editor = Editor::start(&sandbox, &["--workspace", "/does/not/exist"]);
     let answer = editor.ask("initialize", &json!({ "capabilities": {} }));
@@ -452,7 +452,7 @@ fn a_folder_that_cannot_be_served_is_refused_in_a_sentence() {
 }
 
 #[tokio::test]
-async fn an_editor_that_hangs_up_leaves_nothing_behind_and_nobody_waiting() {
+async fn disconnected_editor_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let mut editor = Editor::open(&sandbox);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::sandbox::{Agent, PATIENCE, Sandbox};
+use crate::sandbox::{Agent, Sandbox, TIMEOUT};
 
 #[tokio::test]
 async fn clean_stop_rejects_pending_changes_and_ends_streams() {
@@ -15,7 +15,7 @@ async fn clean_stop_rejects_pending_changes_and_ends_streams() {
         agent.decision().await,
         ("ide/diffRejected".into(), json!({ "filePath": "/a" }))
     );
-    let end = tokio::time::timeout(PATIENCE, agent.events.next()).await.unwrap();
+    let end = tokio::time::timeout(TIMEOUT, agent.events.next()).await.unwrap();
     assert!(matches!(end, Ok(None)), "the stream ends without an error: {end:?}");
     assert_eq!(serving.wait().0, Some(0));
 }

@@ -14,7 +14,7 @@ use alongside_mcp::client::{Client, Events};
 use serde_json::{Value, json};
 
 /// How long anything may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// See [`alongside_testing::Sandbox`].
 pub(crate) struct Sandbox(alongside_testing::Sandbox);
@@ -54,7 +54,7 @@ impl Sandbox {
         let pid = child.id().to_string();
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || tell.send(child.wait_with_output().unwrap()));
-        told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
             Command::new("kill").args(["-KILL", &pid]).status().unwrap();
             panic!("{arguments:?} did not end");
         })
@@ -206,7 +206,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited too long for {what}");
+        assert!(start.elapsed() < TIMEOUT, "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -279,7 +279,7 @@ impl Agent {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, wait)
+        tokio::time::timeout(TIMEOUT, wait)
             .await
             .unwrap_or_else(|_| panic!("never told {method}"))
     }
@@ -300,7 +300,7 @@ impl Agent {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, wait)
+        tokio::time::timeout(TIMEOUT, wait)
             .await
             .unwrap_or_else(|_| panic!("no decision came"))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::sandbox::{Agent, PATIENCE, Sandbox, Serving, wait_for};
+use crate::sandbox::{Agent, Sandbox, Serving, TIMEOUT, wait_for};
 
 /// Both CLIs wait a second before they open the next stream; half of it leaves room on a busy machine.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
@@ -49,7 +49,7 @@ async fn agent_between_two_streams_gets_the_rejection_during_the_stop() {
         ("ide/diffRejected".into(), json!({ "filePath": "/a" }))
     );
     let end = async { while agent.events.next().await.unwrap().is_some() {} };
-    tokio::time::timeout(PATIENCE, end).await.unwrap();
+    tokio::time::timeout(TIMEOUT, end).await.unwrap();
     assert_eq!(serving.wait().0, Some(0));
 }
 

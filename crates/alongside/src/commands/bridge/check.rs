@@ -27,7 +27,7 @@ use tokio::sync::{Notify, broadcast, mpsc};
 use crate::command_line::Common;
 
 /// How long the plugin may take for each thing.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PLUGIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Texts in which everything is that gets lost easily: a byte order mark, Windows line endings, characters beyond the
 /// basic plane, and no newline at the end.
@@ -37,13 +37,13 @@ const PROPOSAL: &str = "\u{feff}first\r\nchanged 🦀\r\nthird";
 pub(super) async fn run(common: &Common, command: &[OsString]) -> Result<ExitCode> {
     let report = examine(command).await?;
     let missing = report.iter().any(|finding| finding.required && !finding.fulfilled);
-    common.output().answer(&report, || words(&report));
+    common.output().answer(&report, || format_report(&report));
     Ok(if missing { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// One line of the list.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct CheckItem {
     rule: &'static str,
     required: bool,
     fulfilled: bool,
@@ -51,7 +51,7 @@ struct Finding {
     remark: Option<String>,
 }
 
-impl Finding {
+impl CheckItem {
     fn required(rule: &'static str, fulfilled: bool) -> Self {
         Self {
             rule,
@@ -75,7 +75,7 @@ impl Finding {
     }
 }
 
-fn words(report: &[Finding]) -> String {
+fn format_report(report: &[CheckItem]) -> String {
     let mut words = String::new();
     for finding in report {
         let mark = match (finding.fulfilled, finding.required) {
@@ -91,7 +91,7 @@ fn words(report: &[Finding]) -> String {
     words
 }
 
-async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
+async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
     let scratch = tempfile::Builder::new().prefix("alongside check ").tempdir()?;
     let folder = scratch.path().canonicalize()?;
     let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
@@ -122,19 +122,19 @@ async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
         .all(|position| position.is_some_and(|position| position >= 1));
 
     if watches {
-        // What it says is heard here before the desk has dealt with it, and who does not watch yet is told nothing.
-        let _ = tokio::time::timeout(PATIENCE, plugin.desk.watched.notified()).await;
+        // What it says is heard here before the backend has dealt with it, and who does not watch yet is told nothing.
+        let _ = tokio::time::timeout(PLUGIN_TIMEOUT, plugin.backend.watched.notified()).await;
     }
     let unknown = json!({ "jsonrpc": "2.0", "method": "check/unheardOf", "params": { "a": [1] } });
     plugin.tell(&unknown.to_string());
-    let to_accept = plugin.desk.propose(&file("accept.txt"));
+    let to_accept = plugin.backend.propose(&file("accept.txt"));
     let accepted = plugin.decides("review/accept", to_accept).await;
     let asked = plugin.heard.iter().any(|heard| heard["method"] == "review/get");
     let content = accepted
         .as_ref()
         .and_then(|accepted| accepted["params"]["content"].as_str())
         .map(str::to_owned);
-    let to_reject = plugin.desk.propose(&file("reject.txt"));
+    let to_reject = plugin.backend.propose(&file("reject.txt"));
     let rejected = plugin.decides("review/reject", to_reject).await;
     let lives_on = plugin.is_running() && (accepted.is_some() || rejected.is_some());
     let ended = plugin.hang_up().await;
@@ -143,49 +143,49 @@ async fn examine(command: &[OsString]) -> Result<Vec<Finding>> {
     let malformed = plugin.heard.iter().find(|heard| heard["jsonrpc"] != "2.0");
     let refused = plugin.refusals.lock().first().cloned();
     Ok(vec![
-        Finding::required("sends `hello` first, with protocol 1 and a name", is_hello).but(|| {
+        CheckItem::required("sends `hello` first, with protocol 1 and a name", is_hello).but(|| {
             Some(
                 hello
                     .as_ref()
                     .map_or("it sent nothing".to_owned(), |hello| format!("it sent {hello}")),
             )
         }),
-        Finding::required("subscribes to notifications (`watch`)", watches),
-        Finding::required("sends only JSON-RPC messages, one per line", malformed.is_none())
+        CheckItem::required("subscribes to notifications (`watch`)", watches),
+        CheckItem::required("sends only JSON-RPC messages, one per line", malformed.is_none())
             .but(|| malformed.map(|line| format!("it sent {line}"))),
-        Finding::required(
+        CheckItem::required(
             "reports the focused file by its absolute path",
             path == Some(file("open.txt")),
         )
         .but(|| path.map(|path| format!("it sent {path:?}"))),
-        Finding::required("reports the cursor position, counting from 1", from_one)
+        CheckItem::required("reports the cursor position, counting from 1", from_one)
             .but(|| focus.map(|focus| format!("it sent {focus}"))),
-        Finding::required("fetches the texts of a review (`review/get`)", asked),
-        Finding::required("accepts a review with the user's text", content.is_some()),
-        Finding::required(
+        CheckItem::required("fetches the texts of a review (`review/get`)", asked),
+        CheckItem::required("accepts a review with the user's text", content.is_some()),
+        CheckItem::required(
             "preserves the byte order mark, line endings and a missing final newline",
             content.as_deref().is_some_and(is_exact),
         )
         .but(|| content.map(|content| format!("it sent {content:?}"))),
-        Finding::required("rejects a review", rejected.is_some()),
-        Finding::required("ignores unknown notifications", lives_on),
-        Finding::required("sends no invalid requests", refused.is_none())
+        CheckItem::required("rejects a review", rejected.is_some()),
+        CheckItem::required("ignores unknown notifications", lives_on),
+        CheckItem::required("sends no invalid requests", refused.is_none())
             .but(|| refused.map(|refused| format!("the companion answered: {refused}"))),
-        Finding::required("exits when its stdin closes", ended),
-        Finding::optional(
+        CheckItem::required("exits when its stdin closes", ended),
+        CheckItem::optional(
             "declares itself `interactive`, so that accidental keypresses are ignored",
             interactive,
         ),
-        Finding::optional(
+        CheckItem::optional(
             "reports open files that are not focused (`context/open`)",
             sent("context/open"),
         ),
-        Finding::optional(
+        CheckItem::optional(
             "reports activity when no file is focused (`window/focus`)",
             sent("window/focus"),
         ),
-        Finding::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
-        Finding::optional(
+        CheckItem::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
+        CheckItem::optional(
             "sets the `terminal/environment` variables in its terminals",
             sent("terminal/environment"),
         ),
@@ -201,17 +201,17 @@ fn is_exact(content: &str) -> bool {
 /// The program under check.
 struct Plugin {
     child: Child,
-    desk: Arc<CheckBackend>,
+    backend: Arc<CheckBackend>,
     /// What it sent, in order. A line that is not JSON is a string.
     heard: Vec<Value>,
     incoming: mpsc::UnboundedReceiver<Value>,
     /// What it is told. Dropping this hangs up.
     outgoing: Option<mpsc::UnboundedSender<String>>,
-    refusals: Refusals,
+    refusals: RefusedRequests,
 }
 
 /// Sentences with which the plugin was refused something, whether it wanted an answer or not.
-type Refusals = Arc<Mutex<Vec<String>>>;
+type RefusedRequests = Arc<Mutex<Vec<String>>>;
 
 impl Plugin {
     fn start(command: &[OsString], folder: &Path) -> Result<Self> {
@@ -227,12 +227,12 @@ impl Plugin {
             .with_context(|| format!("cannot start `{}`", name.display()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (stdin, stdout) = stdin.zip(stdout).context("cannot open pipes to the plugin")?;
-        let refusals = Refusals::default();
-        let desk = Arc::new(CheckBackend::new(folder, refusals.clone()));
+        let refusals = RefusedRequests::default();
+        let backend = Arc::new(CheckBackend::new(folder, refusals.clone()));
 
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (questions, answers) = tokio::io::split(ours);
-        tokio::spawn(stdio::serve(desk.clone(), BufReader::new(questions), answers));
+        tokio::spawn(stdio::serve(backend.clone(), BufReader::new(questions), answers));
         let (answers, questions) = tokio::io::split(theirs);
         let (tell, told) = mpsc::unbounded_channel();
         let (hear, incoming) = mpsc::unbounded_channel();
@@ -241,7 +241,7 @@ impl Plugin {
         tokio::spawn(speak(stdin, told));
         Ok(Self {
             child,
-            desk,
+            backend,
             heard: Vec::new(),
             incoming,
             outgoing: Some(tell),
@@ -254,7 +254,7 @@ impl Plugin {
         if let Some(heard) = self.heard.iter().find(|heard| is_wanted(heard)) {
             return Some(heard.clone());
         }
-        tokio::time::timeout(PATIENCE, async {
+        tokio::time::timeout(PLUGIN_TIMEOUT, async {
             loop {
                 let message = self.incoming.recv().await?;
                 self.heard.push(message.clone());
@@ -289,7 +289,7 @@ impl Plugin {
     async fn hang_up(&mut self) -> bool {
         let was_running = self.is_running();
         self.outgoing = None;
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.is_ok();
+        let ended = tokio::time::timeout(PLUGIN_TIMEOUT, self.child.wait()).await.is_ok();
         if !ended {
             // It would keep its pipe open.
             let _ = self.child.kill().await;
@@ -301,25 +301,29 @@ impl Plugin {
     }
 }
 
-/// Passes what the plugin says on to the desk, and tells us.
+/// Passes what the plugin says on to the backend, and tells us.
 async fn listen(
     plugin: impl AsyncBufReadExt + Unpin,
-    mut desk: impl AsyncWrite + Unpin,
+    mut backend: impl AsyncWrite + Unpin,
     hear: mpsc::UnboundedSender<Value>,
 ) {
     let mut lines = plugin.lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let message = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.as_str()));
         let gone = hear.send(message).is_err();
-        if gone || desk.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+        if gone || backend.write_all(format!("{line}\n").as_bytes()).await.is_err() {
             break;
         }
     }
 }
 
-/// Passes what the desk says on to the plugin, and notes what is refused.
-async fn pass_on(desk: impl AsyncBufReadExt + Unpin, tell: mpsc::WeakUnboundedSender<String>, refusals: Refusals) {
-    let mut lines = desk.lines();
+/// Passes what the backend says on to the plugin, and notes what is refused.
+async fn pass_on(
+    backend: impl AsyncBufReadExt + Unpin,
+    tell: mpsc::WeakUnboundedSender<String>,
+    refusals: RefusedRequests,
+) {
+    let mut lines = backend.lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         if let Some(sentence) = message["error"]["message"].as_str() {
@@ -347,13 +351,13 @@ struct CheckBackend {
     /// The chat, in which nothing happens.
     chat: broadcast::Sender<SharedNotification>,
     folder: PathBuf,
-    refusals: Refusals,
+    refusals: RefusedRequests,
     /// The plugin hears notifications from now on.
     watched: Notify,
 }
 
 impl CheckBackend {
-    fn new(folder: &Path, refusals: Refusals) -> Self {
+    fn new(folder: &Path, refusals: RefusedRequests) -> Self {
         Self {
             core: Mutex::new(Core::new(vec![folder.to_owned()])),
             news: broadcast::channel(64).0,

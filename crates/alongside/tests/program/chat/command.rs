@@ -29,7 +29,7 @@ fn answered(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String, Stri
 }
 
 #[test]
-fn without_a_companion_it_brings_its_own_and_takes_it_away_again() {
+fn chat_without_a_companion_starts_and_stops_one() {
     let sandbox = sandbox();
     let (code, stdout, stderr) = answered(&sandbox, &["say hello\x1b[2J", "--agent", "scripted"]);
     assert_eq!(
@@ -48,7 +48,7 @@ fn without_a_companion_it_brings_its_own_and_takes_it_away_again() {
 }
 
 #[test]
-fn a_running_companion_is_used_and_goes_on_with_its_conversation() {
+fn running_companion_continues_its_conversation() {
     let sandbox = sandbox();
     let _serving = serve(&sandbox);
     let (code, first, _) = answered(&sandbox, &["pid", "--agent", "scripted"]);
@@ -88,7 +88,7 @@ fn permission_is_declined_unless_somebody_says_yes() {
 }
 
 #[test]
-fn a_change_is_rejected_where_nobody_can_review_it_and_written_with_yes() {
+fn change_without_a_reviewer_is_rejected_unless_yes() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "one\n");
     let prompt = format!("write {file} two");
@@ -101,7 +101,7 @@ fn a_change_is_rejected_where_nobody_can_review_it_and_written_with_yes() {
 }
 
 #[tokio::test]
-async fn a_change_waits_for_whoever_reviews_in_a_running_companion() {
+async fn change_waits_for_the_reviewer_of_a_running_companion() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "one\n");
     let serving = serve(&sandbox);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::front::Front;
 use super::{sandbox, sandbox_with, serve, talking_daemon};
-use crate::sandbox::{Agent, PATIENCE};
+use crate::sandbox::{Agent, TIMEOUT};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (String, String) {
     match result.unwrap_err() {
@@ -33,7 +33,7 @@ async fn nothing_is_started_before_a_person_asks() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_answered_and_every_front_end_with_the_chat_sees_it() {
+async fn answer_reaches_every_front_end_with_the_chat() {
     let sandbox = sandbox();
     let serving = serve(&sandbox);
     let mut first = Front::connect(&serving, &sandbox).await;
@@ -57,7 +57,7 @@ async fn a_prompt_is_answered_and_every_front_end_with_the_chat_sees_it() {
 }
 
 #[tokio::test]
-async fn a_long_answer_reaches_the_page_whole_and_pushes_out_no_review() {
+async fn long_answer_is_complete_and_drops_no_review() {
     let sandbox = sandbox();
     let serving = serve(&sandbox);
     let mut editor = serving.front_end(&sandbox).await;
@@ -77,7 +77,7 @@ async fn a_long_answer_reaches_the_page_whole_and_pushes_out_no_review() {
             }
         }
     };
-    assert_eq!(*tokio::time::timeout(PATIENCE, opened).await.unwrap().path, *"/a");
+    assert_eq!(*tokio::time::timeout(TIMEOUT, opened).await.unwrap().path, *"/a");
     page.until_ended(&prompt).await;
     let mut expected = String::new();
     (0..5000).for_each(|number| write!(expected, "word{number} ").unwrap());
@@ -144,7 +144,7 @@ async fn what_cannot_be_done_is_refused_with_a_sentence() {
 }
 
 #[tokio::test]
-async fn a_child_that_dies_ends_its_turn_and_what_it_said_stays() {
+async fn exited_local_agent_fails_its_turn_and_keeps_its_text() {
     let sandbox = sandbox();
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
@@ -161,7 +161,7 @@ async fn a_child_that_dies_ends_its_turn_and_what_it_said_stays() {
 }
 
 #[tokio::test]
-async fn an_agent_in_a_daemon_is_spoken_to_in_the_same_way_and_its_address_is_told_to_nobody() {
+async fn daemon_chat_works_and_hides_its_address() {
     let sandbox = sandbox();
     let mut daemon = talking_daemon(&sandbox, Duration::from_millis(1)).await;
     let settings = format!(

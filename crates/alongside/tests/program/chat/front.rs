@@ -5,7 +5,7 @@ use alongside_front::client::{Client, ClientError};
 use alongside_protocol::{ChatCommand, ChatConnect, ChatPhase, ChatState, Empty, Hello, Notification, requests};
 use serde_json::{Value, json};
 
-use crate::sandbox::{PATIENCE, Sandbox, Serving};
+use crate::sandbox::{Sandbox, Serving, TIMEOUT};
 
 /// A front end with the chat.
 pub(crate) struct Front {
@@ -99,7 +99,7 @@ impl Front {
                 self.step().await.unwrap();
             }
         };
-        let waited = tokio::time::timeout(PATIENCE, wait).await;
+        let waited = tokio::time::timeout(TIMEOUT, wait).await;
         assert!(waited.is_ok(), "never {what}: {:#?}", self.events);
     }
 

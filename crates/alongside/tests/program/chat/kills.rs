@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::front::Front;
 use super::{sandbox, serve, talking_daemon, words};
-use crate::sandbox::{PATIENCE, Sandbox, Serving};
+use crate::sandbox::{Sandbox, Serving, TIMEOUT};
 
 /// Numbers that look random and are the same for the same seed (xorshift).
 struct Dice(u64);
@@ -122,7 +122,7 @@ impl Stage {
                 Ok(prompt) => break prompt,
                 // A daemon that has only just gone.
                 Err(ClientError::Rejected(error)) => {
-                    assert!(start.elapsed() < PATIENCE, "{error}");
+                    assert!(start.elapsed() < TIMEOUT, "{error}");
                     let _ = tokio::time::timeout(Duration::from_millis(50), self.front.step()).await;
                 }
                 Err(error) => panic!("{error}"),
@@ -168,7 +168,7 @@ impl Stage {
                 self.watched.look(&self.front);
             }
         };
-        let waited = tokio::time::timeout(PATIENCE, wait).await;
+        let waited = tokio::time::timeout(TIMEOUT, wait).await;
         assert!(
             waited.is_ok(),
             "{text} never ends: {:#?} {:?}",
@@ -182,7 +182,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_hundred_and_twenty_turns_with_a_daemon_survive_kills_of_both() {
+async fn daemon_turns_survive_120_kills() {
     let mut dice = Dice::new();
     let sandbox = sandbox();
     let mut daemon = talking_daemon(&sandbox, Duration::from_millis(2)).await;

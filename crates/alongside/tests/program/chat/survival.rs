@@ -31,7 +31,7 @@ fn whole(turn: u32, words: u32) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_killed_companion_gets_what_it_missed_from_the_daemon_each_word_once() {
+async fn killed_companion_catches_up_with_the_daemon_once() {
     let (sandbox, _daemon) = with_daemon().await;
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
@@ -59,7 +59,7 @@ async fn a_killed_companion_gets_what_it_missed_from_the_daemon_each_word_once()
 }
 
 #[tokio::test]
-async fn a_partial_answer_of_a_killed_daemon_stays_and_its_turn_has_failed() {
+async fn partial_answer_of_a_killed_daemon_stays() {
     let (sandbox, mut daemon) = with_daemon().await;
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
@@ -88,7 +88,7 @@ async fn a_partial_answer_of_a_killed_daemon_stays_and_its_turn_has_failed() {
 }
 
 #[tokio::test]
-async fn a_killed_companion_starts_its_child_again_and_opens_its_session() {
+async fn killed_companion_restarts_its_local_agent() {
     let sandbox = sandbox();
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;
@@ -120,7 +120,7 @@ async fn a_killed_companion_starts_its_child_again_and_opens_its_session() {
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_remember_is_said_not_to_and_the_text_stays() {
+async fn agent_without_its_session_gets_a_notice() {
     let sandbox = sandbox();
     let serving = serve_with(&sandbox, "forgetful");
     let mut front = Front::connect(&serving, &sandbox).await;
@@ -148,7 +148,7 @@ async fn an_agent_that_does_not_remember_is_said_not_to_and_the_text_stays() {
 }
 
 #[tokio::test]
-async fn a_companion_that_was_stopped_shows_the_chat_and_starts_nothing() {
+async fn stopped_companion_restores_the_chat_without_connecting() {
     let sandbox = sandbox();
     let serving = serve(&sandbox);
     let mut front = Front::connect(&serving, &sandbox).await;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::front::Front;
 use super::{sandbox, serve};
-use crate::sandbox::{PATIENCE, Sandbox, Serving};
+use crate::sandbox::{Sandbox, Serving, TIMEOUT};
 
 /// A front end that is connected to the scripted agent.
 async fn connected(serving: &Serving, sandbox: &Sandbox) -> Front {
@@ -28,7 +28,7 @@ async fn review(serving: &Serving, sandbox: &Sandbox) -> ReviewSummary {
             editor.notification().await.unwrap();
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap()
+    tokio::time::timeout(TIMEOUT, wait).await.unwrap()
 }
 
 async fn closed(serving: &Serving, sandbox: &Sandbox) {
@@ -42,11 +42,11 @@ async fn closed(serving: &Serving, sandbox: &Sandbox) {
             while !matches!(editor.notification().await.unwrap(), Notification::ReviewClosed(_)) {}
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap();
+    tokio::time::timeout(TIMEOUT, wait).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_childs_change_is_reviewed_edited_and_written_as_it_was_accepted() {
+async fn local_agents_change_is_written_as_accepted() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "one\n");
     let serving = serve(&sandbox);
@@ -86,7 +86,7 @@ async fn a_rejected_change_is_refused_to_the_child() {
 }
 
 #[tokio::test]
-async fn a_review_is_withdrawn_when_its_turn_is_cancelled_or_its_child_dies() {
+async fn review_closes_when_its_turn_or_agent_ends() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "one\n");
     let serving = serve(&sandbox);
@@ -113,7 +113,7 @@ async fn a_review_is_withdrawn_when_its_turn_is_cancelled_or_its_child_dies() {
 }
 
 #[tokio::test]
-async fn a_review_of_a_child_does_not_outlive_the_companion() {
+async fn local_agents_review_does_not_outlive_the_companion() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "one\n");
     let serving = serve(&sandbox);
@@ -126,7 +126,7 @@ async fn a_review_of_a_child_does_not_outlive_the_companion() {
 }
 
 #[tokio::test]
-async fn a_child_reads_what_the_person_sees_and_is_compared_with_it() {
+async fn local_agent_reads_unsaved_text() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "saved\n");
     let serving = serve(&sandbox);
@@ -146,7 +146,7 @@ async fn a_child_reads_what_the_person_sees_and_is_compared_with_it() {
 }
 
 #[tokio::test]
-async fn a_person_may_let_a_child_write_and_the_choice_is_remembered_for_the_workspace() {
+async fn allowing_writes_is_saved_for_the_workspace() {
     let sandbox = sandbox();
     let file = sandbox.write("a.txt", "one\n");
     let serving = serve(&sandbox);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{PATIENCE, Sandbox, wait_for};
+use crate::sandbox::{Sandbox, TIMEOUT, wait_for};
 
 /// A pretend editor.
 pub(crate) struct Editor {
@@ -98,7 +98,7 @@ impl Editor {
             return self.kept.remove(position);
         }
         loop {
-            let message = self.messages.recv_timeout(PATIENCE);
+            let message = self.messages.recv_timeout(TIMEOUT);
             let message = message.unwrap_or_else(|_| panic!("not among {:#?}", self.kept));
             if is_wanted(&message) {
                 return message;

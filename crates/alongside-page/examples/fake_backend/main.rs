@@ -1,11 +1,11 @@
-//! A fake companion for working on the page: `cargo run -p alongside-page --example fake_desk [port]`.
+//! A fake companion for working on the page: `cargo run -p alongside-page --example fake_backend [port]`.
 //!
 //! It implements as much of the front-end protocol as the page needs, with sample reviews, including hostile ones. For
 //! development only.
 #![expect(clippy::print_stdout, reason = "the links are what it is started for")]
 
+mod backend;
 mod chat;
-mod desk;
 mod review;
 mod samples;
 mod scripts;
@@ -17,7 +17,7 @@ use futures_util::{SinkExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-use crate::desk::Desk;
+use crate::backend::Backend;
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
@@ -25,7 +25,7 @@ async fn main() -> std::io::Result<()> {
     config.limits.login_links = 48;
     config.port = std::env::args().nth(1).and_then(|port| port.parse().ok());
     let (notifications, _) = broadcast::channel(4096);
-    let desk = Arc::new(Mutex::new(Desk::new(notifications.clone())));
+    let desk = Arc::new(Mutex::new(Backend::new(notifications.clone())));
     let server = PageServer::bind(config, move |incoming, outgoing| {
         converse(desk.clone(), notifications.clone(), incoming, outgoing)
     })
@@ -37,7 +37,7 @@ async fn main() -> std::io::Result<()> {
 }
 
 async fn converse(
-    desk: Arc<Mutex<Desk>>,
+    desk: Arc<Mutex<Backend>>,
     notifications: broadcast::Sender<String>,
     mut incoming: Incoming,
     mut outgoing: Outgoing,

@@ -7,7 +7,7 @@ use crate::chat::Chat;
 use crate::review::{Review, hunks_between, milliseconds_now};
 use crate::samples;
 
-pub(crate) struct Desk {
+pub(crate) struct Backend {
     reviews: Vec<Review>,
     notifications: broadcast::Sender<String>,
     next_id: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Desk {
 
 type Failure = (&'static str, String);
 
-impl Desk {
+impl Backend {
     pub(crate) fn new(notifications: broadcast::Sender<String>) -> Self {
         let mut desk = Self {
             reviews: Vec::new(),
