@@ -1,8 +1,8 @@
 //! The companion: the core with the world around it.
 //!
-//! Every input, from an agent, a front end or a timer, goes through [`Companion::with_core`], which runs the effects in
+//! Every input, from an agent, a front end or a timer, goes through `Companion::with_core`, which runs the effects in
 //! order before the next input reaches the core. Nothing slow happens there: agents and front ends have outboxes, files
-//! are written by a thread, open files are looked up before ([`files`]), and diffs are computed before ([`drafts`]).
+//! are written by a thread, open files are looked up before (`files`), and diffs are computed before (`drafts`).
 
 mod agents;
 mod announcer;
