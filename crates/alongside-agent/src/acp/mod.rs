@@ -1,6 +1,6 @@
 //! Local agents: child processes that speak the Agent Client Protocol over stdio, such as `qwen --acp` and `gemini --acp`.
 //!
-//! [`AcpConnection`] does for a local agent what [`crate::daemon::DaemonConnection`] does for a daemon. What ACP leaves to the client is
+//! `AcpConnection` does for a local agent what `DaemonConnection` does for a daemon. What ACP leaves to the client is
 //! done here: the queue of prompts, and the files of the workspace, which are written through a [`ReviewGate`] and searched for mentions.
 //!
 //! The crate `agent-client-protocol` is not used: its schema lacks the models that Qwen Code and Gemini CLI send, it has no place for
