@@ -1,6 +1,6 @@
 //! One front end, over any transport.
 //!
-//! Limits: at most [`MAX_SLOW_REQUESTS`] slow requests run at a time, and nothing more is read until one is done. Notifications wait in the
+//! Limits: at most `MAX_SLOW_REQUESTS` slow requests run at a time, and nothing more is read until one is done. Notifications wait in the
 //! backend's bounded channels, and a front end that reads too slowly gets `resync` in place of what it missed. Nothing else is queued: a
 //! message is written before the next one is read.
 
