@@ -254,9 +254,22 @@ impl FakeDaemon {
         daemon
     }
 
+    /// While it was down, a connection of another program may have used the port; that is over soon, and nothing reports it.
+    async fn bind(&self) -> TcpListener {
+        for _ in 0..100 {
+            match TcpListener::bind(("127.0.0.1", self.port)).await {
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                bound => return bound.unwrap(),
+            }
+        }
+        panic!("port {} stays in use", self.port)
+    }
+
     /// On the port of the last time, if there was one.
     async fn listen(&mut self) {
-        let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
+        let listener = self.bind().await;
         self.port = listener.local_addr().unwrap().port();
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.tasks.spawn(async move {
