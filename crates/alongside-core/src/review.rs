@@ -353,4 +353,11 @@ impl Decision {
             Self::Accepted { path, .. } | Self::Rejected { path } => path,
         }
     }
+
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Accepted { content, .. } => content.len(),
+            Self::Rejected { .. } => 0,
+        }
+    }
 }
