@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!    0  header   magic[8] | major u16 | minor u16 | epoch u32 | generation u64 | first seq u64 | salt u32 | crc32 u32
-//!  256  mark     durable end u64 | crc32 u32      rewritten after each sync
+//!  256  mark     durable end u64 | crc32 u32
 //!  512  header   again, for when the first sector is damaged
+//!  768  mark     this one and the other are rewritten in turn, one after each sync
 //! 1024  frames   kind and length u32 | crc32 u32 | seq u64 | payload
 //!       zeros    space reserved for what comes next; a length of 0 is the end
 //! ```
@@ -23,7 +24,8 @@ pub(crate) const MAJOR: u16 = 1;
 pub(crate) const MINOR: u16 = 0;
 const HEADER_LENGTH: usize = 40;
 pub(crate) const HEADER_OFFSETS: [usize; 2] = [0, 512];
-pub(crate) const MARK_OFFSET: usize = 256;
+/// A write that is cut off damages one mark only.
+pub(crate) const MARK_OFFSETS: [usize; 2] = [256, 768];
 const MARK_LENGTH: usize = 12;
 pub(crate) const FRAMES_START: usize = 1024;
 /// The length of a frame without its payload.
@@ -74,11 +76,14 @@ impl Header {
         bytes
     }
 
-    /// Everything before the frames. The mark is added last, when the durable end is known.
-    pub(crate) fn encode_head(&self) -> Vec<u8> {
+    /// Everything before the frames.
+    pub(crate) fn encode_head(&self, durable_end: u64) -> Vec<u8> {
         let mut bytes = vec![0; FRAMES_START];
         for offset in HEADER_OFFSETS {
             bytes[offset..offset + HEADER_LENGTH].copy_from_slice(&self.encode());
+        }
+        for offset in MARK_OFFSETS {
+            bytes[offset..offset + MARK_LENGTH].copy_from_slice(&encode_mark(durable_end));
         }
         bytes
     }
@@ -121,10 +126,14 @@ pub(crate) fn encode_mark(end: u64) -> [u8; MARK_LENGTH] {
     bytes
 }
 
-/// Nothing for a damaged mark.
+/// The later of the two marks. Nothing if both are damaged.
 pub(crate) fn decode_mark(file: &[u8]) -> Option<u64> {
-    let bytes = file.get(MARK_OFFSET..MARK_OFFSET + MARK_LENGTH)?;
-    (crc32fast::hash(&bytes[..8]) == u32::from_le_bytes(array(bytes, 8))).then(|| u64::from_le_bytes(array(bytes, 0)))
+    let marks = MARK_OFFSETS.iter().filter_map(|offset| {
+        let bytes = file.get(*offset..offset + MARK_LENGTH)?;
+        let whole = crc32fast::hash(&bytes[..8]) == u32::from_le_bytes(array(bytes, 8));
+        whole.then(|| u64::from_le_bytes(array(bytes, 0)))
+    });
+    marks.max()
 }
 
 /// What a frame is for. Readers skip kinds that they do not know: a later minor version may add some.

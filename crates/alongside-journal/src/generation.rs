@@ -4,12 +4,13 @@
 use std::io;
 
 use crate::disk::{Disk, DiskFile};
-use crate::format::{FRAMES_START, Header, Kind, MARK_OFFSET, encode_mark, push_frame};
+use crate::format::{FRAMES_START, Header, Kind, push_frame};
 
 /// Kept in reserve behind the end of each log, for decisions on a full disk.
-pub(crate) const RESERVE_BYTES: u64 = 1 << 20;
+// Less in unit tests: the simulated disk keeps every version of every sector.
+pub(crate) const RESERVE_BYTES: u64 = if cfg!(test) { 8 * 1024 } else { 1 << 20 };
 /// The reserve is extended by this much at a time.
-pub(crate) const RESERVE_STEP_BYTES: u64 = 256 * 1024;
+pub(crate) const RESERVE_STEP_BYTES: u64 = RESERVE_BYTES / 4;
 const CHUNK_BYTES: usize = 1 << 20;
 
 pub(crate) struct NewGeneration {
@@ -65,10 +66,7 @@ fn write(disk: &dyn Disk, aside: &str, header: Header, payloads: &[Vec<u8>]) -> 
     }
     let allocated = end + RESERVE_BYTES + RESERVE_STEP_BYTES;
     write_zeros(&*file, end, allocated)?;
-    let mut head = header.encode_head();
-    let mark = encode_mark(end);
-    head[MARK_OFFSET..MARK_OFFSET + mark.len()].copy_from_slice(&mark);
-    file.write_at(0, &head)?;
+    file.write_at(0, &header.encode_head(end))?;
     Ok(NewGeneration {
         file,
         header,

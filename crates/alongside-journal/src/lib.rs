@@ -36,7 +36,11 @@ mod log;
 mod random;
 mod read;
 mod recovery;
+#[cfg(any(test, feature = "testing"))]
+mod sim_disk;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod texts;
 
 pub use damage::Damage;
@@ -47,4 +51,6 @@ pub use format::Epoch;
 pub use handover::{Handover, Ticket};
 pub use log::Log;
 pub use recovery::Recovered;
+#[cfg(any(test, feature = "testing"))]
+pub use sim_disk::{Fault, SimDisk};
 pub use texts::{MAX_INLINE_BYTES, StoredText, Texts};

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::disk::{Disk, DiskFile, Folder, TEXTS_PREFIX};
-use crate::format::{MARK_OFFSET, encode_mark};
+use crate::format::{MARK_OFFSETS, encode_mark};
 use crate::random::random_u64;
 
 const SYNC_DELAY: Duration = Duration::from_millis(40);
@@ -36,6 +36,8 @@ pub(crate) struct LogFile {
     durable_end: AtomicU64,
     /// A sync failed: see the module's description.
     suspect: AtomicBool,
+    /// Which mark is written next.
+    second_mark: AtomicBool,
     /// There is a `Log` for it.
     pub(crate) in_use: AtomicBool,
 }
@@ -47,6 +49,7 @@ impl LogFile {
             end: AtomicU64::new(end),
             durable_end: AtomicU64::new(durable_end),
             suspect: AtomicBool::new(false),
+            second_mark: AtomicBool::new(false),
             in_use: AtomicBool::new(true),
         }
     }
@@ -75,7 +78,10 @@ impl LogFile {
         self.sync()?;
         self.durable_end.store(end, Ordering::Release);
         // Durable with the next sync. Until then an older mark does no harm.
-        let _ = self.file.write_at(MARK_OFFSET as u64, &encode_mark(end));
+        let other = self.second_mark.fetch_xor(true, Ordering::AcqRel);
+        let _ = self
+            .file
+            .write_at(MARK_OFFSETS[usize::from(other)] as u64, &encode_mark(end));
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Logs in a real directory.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::Path;
 
