@@ -104,6 +104,10 @@ impl Outbox {
         {
             return Ok(Some(delivery));
         }
+        let is_queued = |queued: &QueuedDecision| queued.delivery.is_some() && queued.delivery == outgoing.delivery;
+        if self.decisions.iter().any(is_queued) {
+            return Ok(None);
+        }
         let is_held = outgoing.repeated && self.resumed.is_none();
         self.decisions.push_back(QueuedDecision {
             decision: outgoing.decision,
@@ -427,6 +431,18 @@ mod tests {
         after.push(repeated(4, "/b"), &limits).unwrap();
         assert_eq!(after.reopen(Some("epoch-3-box-1")), [DeliveryId(3)]);
         assert_eq!(paths(&mut after, &limits), ["/b"]);
+    }
+
+    #[test]
+    fn delivery_is_queued_once() {
+        let limits = Limits::default();
+        let mut outbox = outbox();
+        for _ in 0..2 {
+            outbox.push(numbered(1, "/a"), &limits).unwrap();
+        }
+        assert_eq!(paths(&mut outbox, &limits), ["/a"]);
+        outbox.push(numbered(1, "/a"), &limits).unwrap();
+        assert!(paths(&mut outbox, &limits).is_empty());
     }
 
     #[test]
