@@ -62,6 +62,6 @@ mod tools;
 
 pub use companion::Companion;
 pub use config::{Config, Limits, Timing};
-pub use hub::{AgentHub, SessionStatus};
+pub use hub::AgentHub;
 pub use protocol::PROTOCOL_VERSIONS;
 pub use server::{Server, Undelivered};

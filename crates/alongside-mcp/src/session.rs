@@ -20,7 +20,6 @@ const MAX_DELETED_SESSIONS: usize = 64;
 
 pub(crate) struct Session {
     pub(crate) client: Option<ClientInfo>,
-    pub(crate) protocol: Option<&'static str>,
     pub(crate) outbox: Outbox,
     stream: Stream,
     last_used: Instant,
@@ -57,10 +56,9 @@ pub(crate) enum SessionError {
 }
 
 impl Session {
-    fn new(client: Option<ClientInfo>, protocol: Option<&'static str>, epoch: &str) -> Self {
+    fn new(client: Option<ClientInfo>, epoch: &str) -> Self {
         Self {
             client,
-            protocol,
             outbox: Outbox::new(epoch),
             stream: Stream::Never,
             last_used: Instant::now(),
@@ -107,13 +105,7 @@ impl SessionTable {
     }
 
     /// Adds a session. At the limit, the session without a stream that was idle longest is dropped.
-    pub(crate) fn add(
-        &mut self,
-        id: &SessionId,
-        client: Option<ClientInfo>,
-        protocol: Option<&'static str>,
-        epoch: &str,
-    ) -> Result<(), SessionError> {
+    pub(crate) fn add(&mut self, id: &SessionId, client: Option<ClientInfo>, epoch: &str) -> Result<(), SessionError> {
         if self.sessions.len() >= self.limits.sessions {
             let idle = self.sessions.iter().filter(|(_, session)| !session.is_listening());
             let (longest, _) = idle
@@ -127,7 +119,7 @@ impl SessionTable {
             session: id.clone(),
             client: client.clone(),
         });
-        self.sessions.insert(id.clone(), Session::new(client, protocol, epoch));
+        self.sessions.insert(id.clone(), Session::new(client, epoch));
         Ok(())
     }
 
