@@ -100,7 +100,7 @@ impl Backend for Companion {
                 Response::ContextBuffer(Empty {})
             }
             Request::WorkspaceSet(params) => {
-                let folders = check_folders(params.folders)?;
+                let folders = self.check_folders(params.folders).await?;
                 self.with_core(|core, _| core.set_workspace(folders));
                 Response::WorkspaceSet(Empty {})
             }
@@ -198,6 +198,23 @@ impl Companion {
             .map_err(|error| RequestError::new(ErrorKind::Failed, format!("{error:#}")))
     }
 
+    /// The folders with symlinks resolved, as agents compare them. A hung file system must not block an async worker.
+    async fn check_folders(&self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
+        let host = self.host.clone();
+        let check = move |folder: PathBuf| {
+            let real = folder.is_absolute().then(|| (host.resolve_folder)(&folder)).flatten();
+            real.ok_or_else(|| {
+                let message = format!(
+                    "`{}` is not an absolute path to an existing directory",
+                    folder.display()
+                );
+                RequestError::new(ErrorKind::NotADirectory, message)
+            })
+        };
+        let checked = tokio::task::spawn_blocking(move || folders.into_iter().map(check).collect()).await;
+        checked.unwrap_or_else(|error| Err(RequestError::new(ErrorKind::Failed, error.to_string())))
+    }
+
     /// Decides a review, unless the decision comes from a key that was pressed just as the review appeared.
     async fn decide_armed(
         &self,
@@ -259,24 +276,4 @@ fn request_error(error: &DecideError) -> RequestError {
         DecideError::EmptyMeansUnedited { .. } => ErrorKind::EmptyMeansUnedited,
     };
     RequestError::new(kind, error.to_string())
-}
-
-/// The folders with symlinks resolved, as agents compare them.
-fn check_folders(folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
-    folders
-        .into_iter()
-        .map(|folder| {
-            let real = folder
-                .canonicalize()
-                .ok()
-                .filter(|real| folder.is_absolute() && real.is_dir());
-            real.ok_or_else(|| {
-                let message = format!(
-                    "`{}` is not an absolute path to an existing directory",
-                    folder.display()
-                );
-                RequestError::new(ErrorKind::NotADirectory, message)
-            })
-        })
-        .collect()
 }

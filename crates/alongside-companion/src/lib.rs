@@ -140,10 +140,12 @@ struct WakeSignals {
     stop: Notify,
 }
 
-/// What the companion needs from the machine and must not do under the core's lock. Tests replace it.
+/// What the companion needs from the machine and must not do under the core's lock or on an async worker. Tests replace it.
 struct Host {
     /// The file that a path leads to, links followed; `None` if there is none.
     resolve: Box<Resolve>,
+    /// The same for a directory.
+    resolve_folder: Box<Resolve>,
     /// Called right before a diff.
     diff_deadline: Box<dyn Fn() -> Deadline + Send + Sync>,
 }
@@ -154,6 +156,7 @@ impl Default for Host {
     fn default() -> Self {
         Self {
             resolve: Box::new(files::real_file),
+            resolve_folder: Box::new(files::real_folder),
             diff_deadline: Box::new(|| Some(clock::diff_deadline())),
         }
     }

@@ -15,6 +15,7 @@ pub mod chat;
 mod companion;
 mod context;
 mod error;
+mod long_text;
 mod notification;
 mod request;
 mod review;
