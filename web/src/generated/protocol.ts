@@ -337,6 +337,10 @@ export interface PreflightCell {
   readonly detail: unknown;
 }
 
+export interface ProblemsChanged {
+  readonly problems: readonly string[];
+}
+
 export interface Question {
   readonly answerKey: string;
   readonly question: string;
@@ -558,6 +562,7 @@ export interface Notifications {
   "review/closed": ReviewClosed;
   "agents/changed": AgentsChanged;
   "context/changed": IdeContext;
+  "problems/changed": ProblemsChanged;
   "chat/event": ChatEvent;
   "chat/changed": ChatChanged;
   resync: Empty;
