@@ -215,7 +215,7 @@ impl Syncer {
             state.work.merge(work);
         }
         if result.is_err() {
-            state.dirty = true;
+            self.touch_locked(&mut state);
         }
         result
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, Folder};
 use crate::generation::RESERVE_BYTES;
+use crate::sync::{SyncThread, Syncer};
 use crate::{Directory, Fault, Log, Recovered, SimDisk};
 
 fn open(disk: &SimDisk) -> (Directory, Log, Recovered) {
@@ -158,4 +159,28 @@ fn disk_use_stays_below_twice_what_is_live_and_some_slack() {
     }
     assert!(most > 4 << 20, "nothing was measured");
     assert!(most < 2 * size + (5 << 20), "{most}");
+}
+
+#[test]
+fn thread_tries_again_after_a_sync_that_was_asked_for_failed() {
+    let disk = SimDisk::new(0);
+    let syncer = Syncer::new(Arc::new(disk.clone()));
+    let directory = Directory::with(syncer.clone(), Some(SyncThread::start(syncer).unwrap()));
+    let (_log, _) = Log::open(&directory, "state").unwrap();
+    directory.sync().unwrap();
+    directory.texts().store(&"x".repeat(40_000).into()).unwrap();
+    disk.fail_at(disk.calls(), Fault::Broken);
+    let _ = directory.sync();
+    while directory.problem().is_some() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn handles_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<Directory>();
+    shared::<Log>();
+    shared::<crate::Handover<Vec<u8>>>();
+    shared::<crate::Ticket>();
 }
