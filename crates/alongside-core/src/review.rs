@@ -79,6 +79,15 @@ impl Proposal {
             draft,
         }
     }
+
+    /// What it is compared with.
+    pub fn base(&self) -> &Arc<str> {
+        self.draft.base()
+    }
+
+    pub fn text(&self) -> &Arc<str> {
+        self.draft.proposal()
+    }
 }
 
 /// A pending proposal.
@@ -117,6 +126,12 @@ pub struct ReviewOutline {
     base: BaseKind,
     opened_unix_milliseconds: u64,
     draft: DraftOutline,
+}
+
+impl ReviewOutline {
+    pub fn id(&self) -> ReviewId {
+        self.id
+    }
 }
 
 impl Review {

@@ -197,6 +197,30 @@ impl Core {
             review.appeared = now.monotonic;
             self.effects.push(Effect::ReviewOpened(review.id));
         }
+        let connected: Vec<SessionKey> = self.agents.keys().cloned().collect();
+        for session in connected {
+            self.rejoin(&session);
+        }
+    }
+
+    /// A connected session of a core that went back: what was about to be written about it or sent to it is lost.
+    fn rejoin(&mut self, session: &SessionKey) {
+        let Some(agent) = self.agents.get_mut(session) else {
+            return;
+        };
+        agent.orphans_reported.clear();
+        let client = agent.client.clone();
+        self.set_client(session, client);
+        self.send_to(session);
+    }
+
+    fn set_client(&mut self, session: &SessionKey, client: Option<ClientInfo>) {
+        if let Some(client) = client
+            && self.ledger.clients.get(session) != Some(&client)
+        {
+            let session = session.clone();
+            self.change(Change::Session { session, client });
+        }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -231,14 +255,7 @@ impl Core {
 
     /// An agent connected, or reconnected after a restart of the companion.
     pub fn session_started(&mut self, now: Now, session: &SessionKey, client: Option<ClientInfo>) {
-        if let Some(client) = &client
-            && self.ledger.clients.get(session) != Some(client)
-        {
-            self.change(Change::Session {
-                session: session.clone(),
-                client: client.clone(),
-            });
-        }
+        self.set_client(session, client.clone());
         let agent = Agent {
             session: session.clone(),
             client,
