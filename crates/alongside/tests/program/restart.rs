@@ -187,11 +187,7 @@ fn port_and_token_do_not_come_back_when_the_time_is_up() {
     let token = serving.token();
     serving.signal("TERM");
     serving.wait();
-    sandbox.write(
-        "home/.config/alongside/config.toml",
-        "[sessions]\nresume-after-stop = 0\n",
-    );
-    std::thread::sleep(std::time::Duration::from_millis(2));
+    sandbox.write_config("[sessions]\nresume-after-stop = 0\n");
     let serving = sandbox.serve();
     assert_ne!(serving.token(), token);
     let token = serving.token();

@@ -1,9 +1,8 @@
 //! Starts, exits and crashes of Emacs and its companion.
 
-use std::fs;
 use std::process::Command;
 
-use alongside_e2e::{Sandbox, TIMEOUT, alongside, eventually};
+use alongside_e2e::{Sandbox, TIMEOUT, alongside};
 use serde_json::json;
 
 use super::driver::{Emacs, Version, for_both_versions};
