@@ -87,7 +87,7 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
     let folders: Vec<String> = announcement
         .workspace
         .iter()
-        .map(|folder| folder.display().to_string())
+        .map(|folder| printable_line(&folder.to_string_lossy()))
         .collect();
     let mut text = format!(
         "alongside {} is running for {}\n\nStart `gemini` or `qwen` in another terminal, anywhere in the workspace. It connects automatically;\nthe first time, run `/ide enable` in it. Review its changes here (one-time link):\n\n  \
