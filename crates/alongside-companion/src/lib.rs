@@ -39,8 +39,8 @@ use alongside_core::{Core, Effect, Now, Review, ReviewId, SessionKey};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{
-    AgentSummary, AgentsChanged, Empty, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
-    SharedNotification,
+    AgentSummary, AgentsChanged, Empty, Notification, PageTarget, PageView, ReviewClosed, ReviewEdited, ReviewRebased,
+    ReviewSummary, SharedNotification,
 };
 use anyhow::Context;
 use parking_lot::Mutex;
@@ -205,9 +205,26 @@ impl Companion {
     }
 
     /// A link that opens the page in a browser, once.
-    pub fn page_link(&self) -> anyhow::Result<String> {
-        let links = self.page_links.get().context("this companion does not serve a page")?;
-        links.create().context("cannot create a link to the page")
+    pub fn page_link(&self, target: PageTarget) -> anyhow::Result<String> {
+        let link = self.page_links()?.create(view(target));
+        link.context("cannot create a link to the page")
+    }
+
+    /// A private file that redirects to such a link.
+    pub async fn page_file(&self, target: PageTarget) -> anyhow::Result<PathBuf> {
+        let (links, directory) = (self.page_links()?, self.places.links());
+        let create = async {
+            let private = directory.clone();
+            tokio::task::spawn_blocking(move || places::private_directory(&private)).await??;
+            anyhow::Ok(links.create_file(directory.clone(), view(target)).await?)
+        };
+        create
+            .await
+            .with_context(|| format!("cannot create a file in {}", directory.display()))
+    }
+
+    fn page_links(&self) -> anyhow::Result<&LoginLinks> {
+        self.page_links.get().context("this companion does not serve a page")
     }
 
     pub fn announce_report(&self) -> AnnounceReport {
@@ -316,6 +333,13 @@ impl Companion {
             Err(error) => return tracing::error!(%error, "invalid settings; keeping the previous ones"),
         }
         *self.settings.lock() = settings;
+    }
+}
+
+fn view(target: PageTarget) -> alongside_page::View {
+    match target.view {
+        PageView::Reviews => alongside_page::View::Reviews,
+        PageView::Chat => alongside_page::View::Chat,
     }
 }
 

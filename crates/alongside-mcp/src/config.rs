@@ -33,7 +33,7 @@ impl Config {
 pub struct Limits {
     /// Sessions. At the limit, the session without a stream that was idle longest is dropped.
     pub sessions: usize,
-    /// Connections; further clients get a 503 response.
+    /// Connections of clients with the token; further ones get a 503 response.
     pub connections: usize,
     /// Size of a request's head; at least 8 KiB.
     pub header_bytes: usize,
