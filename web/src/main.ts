@@ -143,6 +143,7 @@ class Page {
       if (this.view?.id === review) void this.open(review, true).then(() => this.view?.rebased(conflicts));
     });
     connection.on("agents/changed", ({ agents }) => this.panels.setAgents(agents));
+    connection.on("problems/changed", ({ problems }) => showProblems(problems));
     connection.on("context/changed", (context) => this.panels.contextChanged(context));
     connection.on("resync", () => void this.catchUp().catch((error: unknown) => console.warn(error)));
   }
@@ -154,6 +155,7 @@ class Page {
     this.reviews.clear();
     for (const review of reviews) this.reviews.set(review.id, review);
     this.panels.setAgents(status.agents);
+    showProblems(status.problems);
     byId("companion").textContent =
       `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
     const { view } = this;
@@ -332,6 +334,14 @@ function tabStorage(): Storage | null {
   } catch {
     return null;
   }
+}
+
+/** Says what is wrong with the companion, such as a full disk. */
+function showProblems(problems: readonly string[]): void {
+  const banner = byId("problems");
+  banner.hidden = problems.length === 0;
+  const sentences = problems.map((problem) => `${problem.charAt(0).toUpperCase()}${plain(problem.slice(1))}.`);
+  replaceChildren(banner, element("span", {}, sentences.join(" ")));
 }
 
 function storedLayout(): Layout {

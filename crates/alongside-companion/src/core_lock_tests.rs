@@ -1,4 +1,4 @@
-//! Nothing slow runs under the core's lock.
+//! Nothing slow runs under the core's lock, and nothing that blocks on an async worker.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::{broadcast, mpsc as async_mpsc};
 
-use super::{Companion, Host, Identity, Shared, files, lifecycle};
+use super::{Companion, Host, Identity, Parts, Shared, files, lifecycle};
+use crate::journal::Slot;
 use crate::places::Places;
 use crate::settings::Settings;
-use crate::store::Store;
 
 /// Only keeps a failing test from hanging.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -28,7 +28,8 @@ fn companion(scratch: &TempDir, host: Host) -> Shared {
         state: scratch.path().join("state"),
     };
     let workspace = vec![scratch.path().to_owned()];
-    let store = Store::open(&places, "editor", &workspace).unwrap();
+    let slot = Slot::take(&places, "editor", &workspace).unwrap();
+    let parts = Parts::open(&places, &workspace, &slot).unwrap();
     let settings = Settings::load(&places.settings(), &workspace).unwrap();
     let identity = Identity {
         name: "editor".into(),
@@ -37,7 +38,7 @@ fn companion(scratch: &TempDir, host: Host) -> Shared {
     };
     let companion = Arc::new_cyclic(|me| {
         let environment = Environment::current();
-        let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, store);
+        let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, parts);
         companion.host = Arc::new(host);
         companion
     });
@@ -110,7 +111,7 @@ fn edit(id: ReviewId, content: &str) -> Request {
 
 async fn open_diff(companion: &Shared, session: &str, path: &Path, content: &str) {
     let session = SessionId::new(session);
-    companion.session_started(&session, None);
+    companion.session_started(&session, None).await;
     let opened = companion.open_diff(&session, path.to_str().unwrap().into(), content.into());
     opened.await.unwrap();
 }
@@ -174,6 +175,48 @@ async fn hung_file_system_blocks_no_other_client() {
     control.has_entered.recv().await.unwrap();
     other_clients_get_through(&companion, &scratch, "a.txt").await;
     control.release.send(()).unwrap();
+}
+
+#[test]
+fn hung_folder_blocks_no_async_worker() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).enable_all().build().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let (blocker, mut control) = blocker();
+    let host = Host {
+        resolve_folder: Box::new({
+            let blocker = blocker.clone();
+            move |path| {
+                blocker.block_if_armed();
+                files::real_folder(path)
+            }
+        }),
+        ..Host::default()
+    };
+    let companion = runtime.block_on(async { companion(&scratch, host) });
+    blocker.arm();
+    let folder = scratch.path().canonicalize().unwrap().join("inside");
+    std::fs::create_dir(&folder).unwrap();
+    let request = Request::WorkspaceSet(serde_json::from_value(json!({ "folders": [folder] })).unwrap());
+    let setting = runtime.spawn({
+        let companion = companion.clone();
+        async move { call(&companion, request).await }
+    });
+    control.has_entered.blocking_recv().unwrap();
+
+    let (done, is_done) = mpsc::channel();
+    runtime.spawn({
+        let (companion, file) = (companion.clone(), scratch.path().join("a.txt"));
+        async move {
+            focus(&companion, &file).await;
+            let _ = done.send(());
+        }
+    });
+    let other = is_done.recv_timeout(TIMEOUT);
+    control.release.send(()).unwrap();
+    other.expect("the only worker must not be blocked");
+    runtime.block_on(setting).unwrap();
+    assert_eq!(companion.workspace(), [folder]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -426,7 +426,7 @@ pub(crate) fn not_written(error: &std::io::Error) -> RequestError {
     RequestError::new(ErrorKind::Failed, format!("cannot write its file: {error}"))
 }
 
-fn capitalized(sentence: &str) -> String {
+pub(crate) fn capitalized(sentence: &str) -> String {
     let mut characters = sentence.chars();
     let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", characters.as_str().trim_end_matches('.'))

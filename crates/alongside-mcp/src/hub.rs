@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use alongside_core::SessionId;
 use alongside_core::context::IdeContext;
-use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
 
+use crate::companion::Outgoing;
 use crate::registry::Registry;
 
 /// Sends to the connected agents. Cheap to clone. No method blocks, waits for an agent or calls back into the
@@ -14,21 +14,9 @@ use crate::registry::Registry;
 #[derive(Clone)]
 pub struct AgentHub(pub(crate) Arc<Registry>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionStatus {
-    pub session: SessionId,
-    /// `None` for a session from before a restart whose agent is unknown.
-    pub client: Option<ClientInfo>,
-    /// The MCP version in use, if known.
-    pub protocol_version: Option<&'static str>,
-    pub stream_open: bool,
-    /// Pending decisions.
-    pub undelivered: usize,
-}
-
 impl fmt::Debug for AgentHub {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("AgentHub").field(&self.sessions()).finish()
+        formatter.debug_struct("AgentHub").finish_non_exhaustive()
     }
 }
 
@@ -39,18 +27,12 @@ impl AgentHub {
         self.0.publish(context);
     }
 
-    /// Sends a decision to one session, once and in order, now or when its stream opens again. `false` if the session is
-    /// unknown; then the caller keeps the decision. If too many decisions are pending, the session ends and they are all
-    /// returned through [`session_ended`](crate::Companion::session_ended).
+    /// Sends a decision to one session, in order, now or when its stream opens again, until the agent shows that it has it. `false`
+    /// if the session is unknown; then the caller keeps the decision. If too many decisions are pending, the session ends.
     ///
     /// A decision that is still pending when the agent opens a new review of the same path is dropped: it is about the
     /// previous review, which the agent has closed on its own, and would decide the new one unseen.
-    pub fn notify(&self, session: &SessionId, decision: Decision) -> bool {
-        self.0.notify(session, decision)
-    }
-
-    /// All sessions, by id.
-    pub fn sessions(&self) -> Vec<SessionStatus> {
-        self.0.statuses()
+    pub fn notify(&self, session: &SessionId, decision: impl Into<Outgoing>) -> bool {
+        self.0.notify(session, decision.into())
     }
 }

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a test that cannot go on should panic"
 )]
 
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{SessionEnd, SessionId};
 use alongside_mcp::client::{Client, ClientError, stdio};
 use common::{Received, Setup, gemini, initialize, rejected, request, soon, token, trusted};
 use serde_json::{Value, json};
@@ -248,14 +250,20 @@ async fn relay_carries_requests_and_events() {
     relay.send(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#).await;
     relay.send("nonsense").await;
     assert_eq!(relay.receive().await["error"]["code"], -32_700);
-    let session = setup.server.agents().sessions()[0].session.clone();
+    let Received::Started(session, _) = setup.next_call().await else {
+        panic!("a session starts first");
+    };
+    let session = SessionId::new(session);
     setup.server.agents().notify(&session, rejected("/a"));
     assert_eq!(relay.receive().await["params"], json!({"filePath": "/a"}));
     relay.close().await;
     let ended = setup
         .call_eventually(|received| matches!(received, Received::Ended(..)))
         .await;
-    assert_eq!(ended, Received::Ended(session.to_string(), Vec::new()));
+    assert_eq!(
+        ended,
+        Received::Ended(session.to_string(), SessionEnd::Deleted { unwritten: Vec::new() })
+    );
 }
 
 #[tokio::test]
@@ -301,15 +309,22 @@ async fn relay_reopens_its_stream_after_a_restart() {
     assert_eq!(relay.receive().await["method"], "ide/contextUpdate");
     soon(before.server.shutdown()).await;
 
-    let after = Setup::with(|config| {
+    let mut after = Setup::with(|config| {
         config.port = Some(port);
         config.initial_context = Some(trusted(false));
     })
     .await;
     let context = relay.receive().await;
     assert_eq!(context["params"]["workspaceState"]["isTrusted"], false);
+    let Received::Started(session, _) = after.next_call().await else {
+        panic!("the session is resumed first");
+    };
     relay.close().await;
-    assert!(after.server.agents().sessions().is_empty());
+    let ended = after
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(ended, Received::Ended(session, Vec::new()));
+    assert!(after.has_no_more_calls(), "there was no other session");
 }
 
 #[tokio::test]

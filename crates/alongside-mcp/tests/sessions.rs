@@ -10,8 +10,9 @@ mod common;
 
 use std::time::Duration;
 
+use alongside_core::{DeliveryId, SessionEnd, SessionId};
 use alongside_mcp::client::ClientError;
-use common::{Call, Received, Setup, accepted, initialize, rejected, request, soon, start_session};
+use common::{Call, Received, Setup, gemini, initialize, numbered, rejected, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -19,6 +20,7 @@ async fn delete_ends_the_session() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
+    let id = Setup::session(&client);
     let mut events = soon(client.events(None)).await.unwrap();
     soon(events.next()).await.unwrap();
     soon(client.end()).await.unwrap();
@@ -26,8 +28,11 @@ async fn delete_ends_the_session() {
     setup.next_call().await;
     assert_eq!(setup.next_call().await, Received::Opened(session.clone()));
     assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
-    assert_eq!(setup.next_call().await, Received::Ended(session.clone(), Vec::new()));
-    assert!(setup.server.agents().sessions().is_empty());
+    assert_eq!(
+        setup.next_call().await,
+        Received::Ended(session.clone(), SessionEnd::Deleted { unwritten: Vec::new() })
+    );
+    assert!(!setup.server.agents().notify(&id, rejected("/a")), "unknown now");
 
     let delete = Call::new("DELETE", setup.port()).header("mcp-session-id", &session);
     assert_eq!(delete.send(setup.port()).await.status, 404);
@@ -53,10 +58,8 @@ async fn session_expires_after_its_stream() {
     drop(events);
     assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
     let id = Setup::session(&client);
-    assert!(setup.server.agents().notify(&id, accepted("/a", "text")));
     assert!(setup.server.agents().notify(&id, rejected("/b")));
-    let undelivered = vec![accepted("/a", "text"), rejected("/b")];
-    assert_eq!(setup.next_call().await, Received::Ended(session, undelivered));
+    assert_eq!(setup.next_call().await, Received::Ended(session, SessionEnd::Lost));
     assert!(!setup.server.agents().notify(&id, rejected("/c")), "unknown now");
 }
 
@@ -72,7 +75,8 @@ async fn session_that_reconnects_in_time_is_kept() {
     let mut second = soon(client.events(None)).await.unwrap();
     soon(second.next()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!(setup.server.agents().sessions().len(), 1);
+    assert!(setup.server.agents().notify(&Setup::session(&client), rejected("/a")));
+    assert_eq!(soon(second.next()).await.unwrap().unwrap()["params"]["filePath"], "/a");
     setup
         .call_eventually(|received| matches!(received, Received::Opened(_)))
         .await;
@@ -84,7 +88,7 @@ async fn session_without_a_stream_expires_when_idle() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let session = start_session(setup.port()).await;
     assert!(matches!(setup.next_call().await, Received::Started(..)));
-    assert_eq!(setup.next_call().await, Received::Ended(session, Vec::new()));
+    assert_eq!(setup.next_call().await, Received::Ended(session, SessionEnd::Lost));
 }
 
 #[tokio::test]
@@ -99,12 +103,55 @@ async fn excess_session_replaces_the_one_idle_longest() {
     // The oldest was used most recently.
     let ping = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &oldest);
     assert_eq!(ping.send(port).await.status, 200);
-    start_session(port).await;
+    let newest = start_session(port).await;
     let ended = setup
         .call_eventually(|received| matches!(received, Received::Ended(..)))
         .await;
-    assert_eq!(ended, Received::Ended(idle, Vec::new()));
-    assert_eq!(setup.server.agents().sessions().len(), 3);
+    assert_eq!(ended, Received::Ended(idle, SessionEnd::Lost));
+    for kept in [oldest, listening.session_id().unwrap(), newest] {
+        assert!(setup.server.agents().notify(&SessionId::new(kept), rejected("/a")));
+    }
+}
+
+#[tokio::test]
+async fn excess_session_spares_one_between_two_streams() {
+    let mut setup = Setup::with(|config| config.limits.sessions = 2).await;
+    let between = setup.client().await;
+    drop(soon(between.events(None)).await.unwrap());
+    setup
+        .call_eventually(|received| matches!(received, Received::Closed(_)))
+        .await;
+    let unused = start_session(setup.port()).await;
+    start_session(setup.port()).await;
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(ended, Received::Ended(unused, SessionEnd::Lost));
+}
+
+#[tokio::test]
+async fn deleted_session_reports_what_was_never_written() {
+    let mut setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut events = soon(client.events(None)).await.unwrap();
+    soon(events.next()).await.unwrap();
+    setup.server.agents().notify(&session, numbered(1, rejected("/a")));
+    soon(events.next()).await.unwrap();
+    drop(events);
+    setup
+        .call_eventually(|received| matches!(received, Received::Closed(_)))
+        .await;
+    setup.server.agents().notify(&session, numbered(2, rejected("/b")));
+    soon(client.end()).await.unwrap();
+    let unwritten = vec![DeliveryId(2)];
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(
+        ended,
+        Received::Ended(session.to_string(), SessionEnd::Deleted { unwritten })
+    );
 }
 
 #[tokio::test]
@@ -130,21 +177,27 @@ async fn too_many_pending_decisions_end_the_session() {
     for notification in &all {
         assert!(setup.server.agents().notify(&session, notification.clone()));
     }
-    assert_eq!(setup.next_call().await, Received::Ended(session.to_string(), all));
+    assert_eq!(
+        setup.next_call().await,
+        Received::Ended(session.to_string(), SessionEnd::Lost)
+    );
     assert!(!setup.server.agents().notify(&session, rejected("/x")));
 }
 
 #[tokio::test]
-async fn all_sessions_are_listed() {
-    let setup = Setup::start().await;
-    let client = setup.client().await;
+async fn session_is_reported_with_its_client_and_stream() {
+    let mut setup = Setup::start().await;
+    let client = setup.stranger();
+    let initialized = soon(client.initialize(&gemini())).await.unwrap();
+    assert_eq!(initialized.protocol_version, "2025-11-25");
     let _events = soon(client.events(None)).await.unwrap();
-    let sessions = setup.server.agents().sessions();
-    assert_eq!(sessions.len(), 1);
-    assert_eq!(sessions[0].session, Setup::session(&client));
-    assert_eq!(sessions[0].client, Some(common::gemini()));
-    assert_eq!(sessions[0].protocol_version, Some("2025-11-25"));
-    assert!(sessions[0].stream_open);
+    let session = client.session_id().unwrap();
+    assert_eq!(
+        setup.next_call().await,
+        Received::Started(session.clone(), Some(gemini()))
+    );
+    assert_eq!(setup.next_call().await, Received::Opened(session));
+    assert!(setup.has_no_more_calls());
 }
 
 #[tokio::test]

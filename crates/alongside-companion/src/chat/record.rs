@@ -1,10 +1,10 @@
 //! Records what the agent sends and broadcasts it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use alongside_agent::Position;
-use alongside_core::SessionKey;
+use alongside_core::{SessionId, SessionKey};
+use alongside_journal::{Directory, OpenError};
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEnd};
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
@@ -47,7 +47,7 @@ pub(super) struct State {
     attempts: u64,
     pub(super) writes: ChatWrites,
     /// The session that the log belongs to.
-    session: Option<String>,
+    session: Option<SessionId>,
     /// How far the log goes in the events of a daemon.
     position: Option<Position>,
     /// The events of a history that will be merged with the log.
@@ -70,20 +70,20 @@ pub(super) struct LocalAgent {
 
 impl State {
     /// Restores the chat from its journal.
-    pub(super) fn restore(path: PathBuf, writes: ChatWrites, thread: Arc<Writer>) -> Self {
-        let (mut journal, kept) = Journal::open(path, thread);
+    pub(super) fn restore(directory: &Directory, writes: ChatWrites, thread: Arc<Writer>) -> Result<Self, OpenError> {
+        let (mut journal, kept) = Journal::open(directory, thread)?;
         let mut log = Log::default();
         for event in kept.events {
             log.push(event);
         }
         let resume = Resume::new(kept.agent.as_deref(), &log, kept.position.as_ref());
         if !log.is_empty() {
-            // Without a truncated line.
+            // As short as it can be.
             let deliveries = kept.deliveries.iter();
             journal.rewrite(kept.agent.as_deref(), kept.position.as_ref(), deliveries, log.events());
         }
         let mut state = Self {
-            session: log.session().map(str::to_owned),
+            session: log.session().cloned(),
             log,
             deliveries: kept.deliveries,
             journal,
@@ -104,7 +104,7 @@ impl State {
         } else {
             state.end();
         }
-        state
+        Ok(state)
     }
 
     pub(super) fn changed(&self) -> ChatChanged {
@@ -240,7 +240,7 @@ impl Chat {
     /// Starts a new log if the session is not the one that the log belongs to.
     fn connected(&self, session: &ConnectedSession) {
         let forgotten = self.change(|state| {
-            let is_other = state.session.as_deref() != Some(&session.session_id);
+            let is_other = state.session.as_ref() != Some(&session.session_id);
             let keep_log = matches!(state.phase, Phase::Connecting { keep_log: true, .. });
             if is_other {
                 state.session = Some(session.session_id.clone());

@@ -187,6 +187,14 @@ impl EventPrinter {
                     rebased.review
                 ));
             }
+            Notification::ProblemsChanged(now) => {
+                for problem in &now.problems {
+                    self.output.news(&format!("Problem: {}.", printable_line(problem)));
+                }
+                if now.problems.is_empty() {
+                    self.output.news("The problem is solved.");
+                }
+            }
             Notification::ReviewEdited(_)
             | Notification::ContextChanged(_)
             | Notification::ChatEvent(_)
