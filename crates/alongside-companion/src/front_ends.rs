@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
-    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageLink, Request, RequestError, Response, ReviewDecided,
-    ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status, Undecided, VERSION,
-    Version, Welcome,
+    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageFile, PageLink, Request, RequestError, Response,
+    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status,
+    Undecided, VERSION, Version, Welcome,
 };
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -106,11 +106,13 @@ impl Backend for Companion {
             }
             Request::Status(_) => Response::Status(self.status()),
             Request::Doctor(_) => Response::Doctor(self.examine().await?),
-            Request::PageLink(_) => {
-                let url = self
-                    .page_link()
-                    .map_err(|error| RequestError::new(ErrorKind::NoPage, format!("{error:#}")))?;
+            Request::PageLink(target) => {
+                let url = self.page_link(target).map_err(|error| no_page(&error))?;
                 Response::PageLink(PageLink { url })
+            }
+            Request::PageFile(target) => {
+                let path = self.page_file(target).await.map_err(|error| no_page(&error))?;
+                Response::PageFile(PageFile { path })
             }
             // They contain the agents' token, which only the editor may have: the bridge handles this request.
             Request::TerminalEnvironment(_) => {
@@ -276,4 +278,8 @@ fn request_error(error: &DecideError) -> RequestError {
         DecideError::EmptyMeansUnedited { .. } => ErrorKind::EmptyMeansUnedited,
     };
     RequestError::new(kind, error.to_string())
+}
+
+fn no_page(error: &anyhow::Error) -> RequestError {
+    RequestError::new(ErrorKind::NoPage, format!("{error:#}"))
 }

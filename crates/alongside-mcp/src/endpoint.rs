@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::SessionId;
-use alongside_loopback::{Closing, Guard, GuardError};
+use alongside_loopback::{Closing, Guard, GuardError, Seat};
 use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
@@ -43,9 +43,9 @@ pub(crate) struct Endpoint<C> {
 }
 
 impl<C: Companion> Endpoint<C> {
-    pub(crate) async fn respond(&self, request: Request<Incoming>) -> Reply {
+    pub(crate) async fn respond(&self, seat: &Seat, request: Request<Incoming>) -> Reply {
         let (head, body) = request.into_parts();
-        let reply = match self.guard.check(&head.headers, &head.uri) {
+        let reply = match self.guard.admit(seat, &head.headers, &head.uri) {
             Err(error) => Err(refused(error)),
             Ok(()) if head.uri.path() != "/mcp" => {
                 Err(failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))

@@ -301,9 +301,19 @@ export type NoticeLevel = "information" | "warning" | "unsupported";
 
 export type OptionKind = string;
 
+export interface PageFile {
+  readonly path: string;
+}
+
 export interface PageLink {
   readonly url: string;
 }
+
+export interface PageTarget {
+  readonly view?: PageView;
+}
+
+export type PageView = "reviews" | "chat";
 
 export type PermissionDecision =
   | { readonly decision: "select"; readonly optionId: string; readonly answers?: Answers }
@@ -542,7 +552,8 @@ export interface Requests {
   "workspace/set": { readonly params: Folders; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };
-  "page/link": { readonly params: Empty; readonly response: PageLink };
+  "page/link": { readonly params: PageTarget; readonly response: PageLink };
+  "page/file": { readonly params: PageTarget; readonly response: PageFile };
   "terminal/environment": { readonly params: Empty; readonly response: Variables };
   "chat/state": { readonly params: Empty; readonly response: ChatState };
   "chat/connect": { readonly params: ChatConnect; readonly response: Empty };

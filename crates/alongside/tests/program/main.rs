@@ -20,6 +20,8 @@ mod discovery;
 mod install;
 mod lsp;
 mod output;
+#[cfg(unix)]
+mod page;
 mod restart;
 mod sandbox;
 mod shutdown;
