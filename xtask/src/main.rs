@@ -10,6 +10,7 @@ mod machine;
 mod npm;
 mod plan;
 mod table;
+mod trials;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ Usage: cargo xtask <TASK>
 Tasks:
   test              run all tests: crate tests, then end-to-end tests with real agents, editors and a browser
   test --only NAME  run only the tests whose name contains NAME
+  faults            kill and stop companions at random moments, and check that nothing acknowledged is lost;
+                    [--kills N] (100) [--seed S] [--verbose]
   editors           download the editors that the tests need
   table             check README.md's editor table against the last test run
   table --write     update it
@@ -35,6 +38,11 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        [trial @ "faults", options @ ..] => {
+            let (trial, options): (String, Vec<String>) =
+                ((*trial).to_owned(), options.iter().map(ToString::to_string).collect());
+            plan.step("faults", move || trials::run_trial(&trial, &options));
+        }
         ["editors"] => plan.step("editors", editors::prepare),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
