@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use alongside_core::Secret;
@@ -49,9 +49,13 @@ pub struct Process {
     pub endpoints: Endpoints,
 }
 
-/// A companion that did not start, with what it printed on stderr.
+/// A companion that did not start.
 #[derive(Debug)]
-pub struct NotStarted(pub String);
+pub struct NotStarted {
+    pub status: ExitStatus,
+    /// What it printed on stderr.
+    pub errors: String,
+}
 
 impl Process {
     /// Starts `alongside serve`, or a bridge of an editor that is this process.
@@ -85,15 +89,18 @@ impl Process {
             {
                 break endpoints;
             }
-            if child.try_wait().unwrap().is_some() {
+            if let Some(status) = child.try_wait().unwrap() {
                 let mut errors = String::new();
                 let _ = child.stderr.take().unwrap().read_to_string(&mut errors);
-                return Err(NotStarted(errors));
+                return Err(NotStarted { status, errors });
             }
             if start.elapsed() > TIMEOUT {
                 let _ = child.kill();
-                let _ = child.wait();
-                return Err(NotStarted("still not ready after 30 s".to_owned()));
+                let errors = "still not ready after 30 s".to_owned();
+                return Err(NotStarted {
+                    status: child.wait().unwrap(),
+                    errors,
+                });
             }
             // Another process's file: there is no event to wait for.
             std::thread::sleep(Duration::from_millis(2));

@@ -9,6 +9,8 @@ pub enum Invariant {
     Draft,
     /// An acknowledged decision reaches the agent that asked, and always the same one.
     Delivered,
+    /// No decision goes to another agent.
+    Addressed,
     /// A decided review is never pending again.
     Settled,
     /// A review's number is never used for another review.
@@ -26,10 +28,11 @@ pub enum Invariant {
 }
 
 impl Invariant {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Kept,
         Self::Draft,
         Self::Delivered,
+        Self::Addressed,
         Self::Settled,
         Self::Numbers,
         Self::Stopped,
@@ -44,6 +47,7 @@ impl Invariant {
             Self::Kept => "acknowledged proposals are pending or decided",
             Self::Draft => "acknowledged edits and hunk decisions are in the draft",
             Self::Delivered => "decisions reach the agent that asked, always the same one",
+            Self::Addressed => "no decision goes to another agent",
             Self::Settled => "a decided review is never pending again",
             Self::Numbers => "review numbers are never reused",
             Self::Stopped => "nothing is pending after a clean stop",

@@ -11,10 +11,13 @@ mod hand;
 mod inspection;
 mod invariant;
 mod ledger;
+mod node;
 pub mod plan;
 mod reception;
+mod round;
 mod stage;
 mod texts;
+mod wire;
 
 pub use invariant::Invariant;
 pub use stage::{Options, Report, run};

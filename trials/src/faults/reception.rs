@@ -14,7 +14,7 @@ impl Books {
         let name = proposal.name();
         if proposal.session != session && !proposal.may_be_rejected {
             let what = format!("{name}: its decision came to another session");
-            self.violated(Invariant::Delivered, what);
+            self.violated(Invariant::Addressed, what);
         }
         let proposal = &self.proposals[id];
         let is_expected = match &proposal.decided {
@@ -43,7 +43,7 @@ impl Books {
             let same_program = owner.is_some_and(|id| self.clients[self.proposals[id].agent] == client);
             if *decision != Decision::Rejected || !same_program {
                 let what = format!("agent {agent} received a decision about {path}, which it never proposed");
-                self.violated(Invariant::Delivered, what);
+                self.violated(Invariant::Addressed, what);
             }
             return;
         };
