@@ -5,62 +5,82 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, Proposal, SessionId, SessionKey};
+use alongside_core::{DeliveryId, Proposal, SessionEnd, SessionId, SessionKey};
 
 use super::{Companion, base};
 
 impl alongside_mcp::Companion for Companion {
-    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
-        if let Some(client) = client {
-            self.store.remember_client(session, client);
+    async fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
+        let started = self.commit(|core, now| core.session_started(now, &key(session), client.cloned()));
+        if let Err(error) = started.await {
+            tracing::warn!(%error, %session, "a restarted companion would not know this agent's name");
         }
-        self.store.forget_undelivered(session);
-        self.with_core(|core, now| core.session_started(now, &key(session), client.cloned()));
     }
 
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
-        self.store.known_client(session)
+        self.core.lock().known_client(&key(session)).cloned()
     }
 
     fn stream_opened(&self, session: &SessionId) {
-        self.with_core(|core, _| core.stream_opened(&key(session)));
+        self.with_core(|core, now| core.stream_opened(now, &key(session)));
     }
 
     fn stream_closed(&self, session: &SessionId) {
         self.with_core(|core, _| core.stream_closed(&key(session)));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
-        let paths = undelivered.iter().map(|decision| decision.path().clone()).collect();
-        self.with_core(|core, _| core.session_ended(&key(session), paths));
+    fn settled(&self, session: &SessionId, deliveries: &[DeliveryId]) {
+        self.with_core(|core, _| core.settle(&key(session), deliveries));
+    }
+
+    fn session_ended(&self, session: &SessionId, end: &SessionEnd) {
+        self.with_core(|core, now| core.session_ended(now, &key(session), end));
     }
 
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
         let workspace = self.workspace();
         let outside_workspace = self.settings.lock().outside_workspace;
         let (buffers, host) = (self.buffers.clone(), self.host.clone());
-        // Outside the core's lock: reading and comparing may take a while.
-        let proposal = tokio::task::spawn_blocking(move || {
+        let companion = self.me.upgrade().ok_or("The companion is shutting down.")?;
+        let session = key(session);
+        // Outside the core's lock: reading, comparing and writing may take a while.
+        tokio::task::spawn_blocking(move || {
             base::check(&file_path, &workspace, outside_workspace)?;
             let base = base::read(&file_path, buffers.get(Path::new(&*file_path)))?;
-            Ok::<_, String>(Proposal::new(file_path, base, new_content, (host.diff_deadline)()))
+            let proposal = Proposal::new(file_path, base, new_content, (host.diff_deadline)());
+            companion.open_review(&session, proposal)
         })
         .await
-        .map_err(|_| "The change could not be processed; try again.".to_owned())??;
-        self.with_core(|core, now| {
-            if self.is_stopping.load(Ordering::Relaxed) {
-                return Err("The companion is shutting down.".to_owned());
-            }
-            core.open_review(now, &key(session), proposal)
-                .map(|_| ())
-                .map_err(|refusal| refusal.to_string())
-        })
+        .map_err(|_| "The change could not be processed; try again.".to_owned())?
     }
 
-    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
-        let closed = self.with_core(|core, _| core.close_review(&key(session), file_path));
-        closed.map(|review| review.text().clone())
+    async fn close_diff(&self, session: &SessionId, file_path: &str) -> Result<Option<Arc<str>>, String> {
+        let closed = self.commit(|core, _| core.close_review(&key(session), file_path)).await;
+        let closed = closed.map_err(|error| not_saved(&error))?;
+        Ok(closed.map(|review| review.text().clone()))
     }
+}
+
+impl Companion {
+    /// Opens a review and waits until it is written. Blocks. The error is for the agent.
+    pub(super) fn open_review(&self, session: &SessionKey, proposal: Proposal) -> Result<(), String> {
+        let texts = self.journal.store(&proposal).map_err(|error| not_saved(&error))?;
+        let opened = self.commit_blocking(Some(texts.clone()), |core, now| {
+            if self.is_stopping.load(Ordering::Relaxed) {
+                return Err("The companion is shutting down; decide in the terminal.".to_owned());
+            }
+            core.open_review(now, session, proposal)
+                .map_err(|refusal| refusal.to_string())
+        });
+        let opened = opened.map_err(|error| not_saved(&error)).flatten();
+        // Refused, not written, or the same proposal again.
+        self.journal.discard_unused(texts);
+        opened.map(drop)
+    }
+}
+
+fn not_saved(error: &impl std::fmt::Display) -> String {
+    format!("The change cannot be reviewed now, decide in the terminal: {error}.")
 }
 
 fn key(session: &SessionId) -> SessionKey {

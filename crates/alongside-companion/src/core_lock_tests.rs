@@ -14,10 +14,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::{broadcast, mpsc as async_mpsc};
 
-use super::{Companion, Host, Identity, Shared, files, lifecycle};
+use super::{Companion, Host, Identity, Parts, Shared, files, lifecycle};
+use crate::journal::Slot;
 use crate::places::Places;
 use crate::settings::Settings;
-use crate::store::Store;
 
 /// Only keeps a failing test from hanging.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -28,7 +28,8 @@ fn companion(scratch: &TempDir, host: Host) -> Shared {
         state: scratch.path().join("state"),
     };
     let workspace = vec![scratch.path().to_owned()];
-    let store = Store::open(&places, "editor", &workspace).unwrap();
+    let slot = Slot::take(&places, "editor", &workspace).unwrap();
+    let parts = Parts::open(&places, &workspace, &slot).unwrap();
     let settings = Settings::load(&places.settings(), &workspace).unwrap();
     let identity = Identity {
         name: "editor".into(),
@@ -37,7 +38,7 @@ fn companion(scratch: &TempDir, host: Host) -> Shared {
     };
     let companion = Arc::new_cyclic(|me| {
         let environment = Environment::current();
-        let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, store);
+        let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, parts);
         companion.host = Arc::new(host);
         companion
     });
@@ -110,7 +111,7 @@ fn edit(id: ReviewId, content: &str) -> Request {
 
 async fn open_diff(companion: &Shared, session: &str, path: &Path, content: &str) {
     let session = SessionId::new(session);
-    companion.session_started(&session, None);
+    companion.session_started(&session, None).await;
     let opened = companion.open_diff(&session, path.to_str().unwrap().into(), content.into());
     opened.await.unwrap();
 }

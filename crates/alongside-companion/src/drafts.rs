@@ -8,6 +8,7 @@ use std::sync::Arc;
 use alongside_core::draft::{Deadline, HunkDecision, HunkId};
 use alongside_core::{Base, DecideError, DraftUpdate, Review, ReviewId, TextChange};
 
+use super::commit::CommitError;
 use super::{Companion, base};
 
 impl Companion {
@@ -22,7 +23,7 @@ impl Companion {
     }
 
     /// Replaces the whole draft, and returns the new version.
-    pub(super) async fn edit_draft(&self, id: ReviewId, text: Arc<str>) -> Result<u64, DecideError> {
+    pub(super) async fn edit_draft(&self, id: ReviewId, text: Arc<str>) -> Result<u64, CommitError> {
         self.update_draft(id, move |review, deadline| Ok(Some(review.edit(&text, deadline))))
             .await
     }
@@ -33,7 +34,7 @@ impl Companion {
         id: ReviewId,
         version: u64,
         changes: Vec<TextChange>,
-    ) -> Result<u64, DecideError> {
+    ) -> Result<u64, CommitError> {
         self.update_draft(id, move |review, deadline| {
             review.change(version, &changes, deadline).map(Some)
         })
@@ -46,7 +47,7 @@ impl Companion {
         id: ReviewId,
         hunk: HunkId,
         decision: HunkDecision,
-    ) -> Result<u64, DecideError> {
+    ) -> Result<u64, CommitError> {
         self.update_draft(id, move |review, _| review.decide_hunk(hunk, decision).map(Some))
             .await
     }
@@ -109,7 +110,7 @@ impl Companion {
         &self,
         id: ReviewId,
         compute: impl Fn(&Review, Deadline) -> Result<Option<DraftUpdate>, DecideError> + Send + Sync + 'static,
-    ) -> Result<u64, DecideError> {
+    ) -> Result<u64, CommitError> {
         let compute = Arc::new(compute);
         loop {
             let review = self.review(id)?;
@@ -119,10 +120,10 @@ impl Companion {
             // Not run only if the companion is shutting down.
             let update = computed.await.unwrap_or(Err(DecideError::Stale { id, version }))?;
             let Some(update) = update else { return Ok(version) };
-            match self.with_core(|core, _| core.update_draft(update)) {
+            match self.commit(|core, _| core.update_draft(update)).await? {
                 // Another client was faster.
                 Err(DecideError::Stale { .. }) => {}
-                result => return result,
+                result => return Ok(result?),
             }
         }
     }

@@ -12,6 +12,7 @@ use alongside_protocol::{
 use serde_json::Value;
 use tokio::sync::broadcast;
 
+use super::commit::CommitError;
 use super::{Companion, chat, summaries};
 use crate::doctor;
 
@@ -51,20 +52,20 @@ impl Backend for Companion {
             }
             Request::ReviewEdit(edit) => {
                 let edited = self.edit_draft(edit.review, edit.content).await;
-                let review = edited.and_then(|_| self.review(edit.review));
-                let review = review.map_err(|error| request_error(&error))?;
+                let review = edited.and_then(|_| Ok(self.review(edit.review)?));
+                let review = review.map_err(commit_error)?;
                 Response::ReviewEdit(ReviewSummary::from(&review))
             }
             Request::ReviewChange(change) => {
                 let changed = self.change_draft(change.review, change.version, change.changes).await;
-                let version = changed.map_err(|error| request_error(&error))?;
+                let version = changed.map_err(commit_error)?;
                 Response::ReviewChange(Version { version })
             }
             Request::ReviewHunk(params) => {
                 let decided = self
                     .decide_hunk(params.review, params.hunk, params.decision.into())
                     .await;
-                let version = decided.map_err(|error| request_error(&error))?;
+                let version = decided.map_err(commit_error)?;
                 Response::ReviewHunk(Version { version })
             }
             Request::ReviewAccept(accept) => {
@@ -75,22 +76,24 @@ impl Backend for Companion {
                     EmptyDraft::Refuse
                 };
                 self.prepare_text(review).await;
-                self.decide_armed(front_end, review, |core| core.accept(review, accept.content, empty))?;
+                self.decide_armed(front_end, review, |core| core.accept(review, accept.content, empty))
+                    .await?;
                 Response::ReviewAccept(ReviewDecided { review, outcome })
             }
             Request::ReviewReject(ReviewRef { review }) => {
-                self.decide_armed(front_end, review, |core| core.reject(review))?;
+                self.decide_armed(front_end, review, |core| core.reject(review)).await?;
                 let outcome = ReviewOutcome::Rejected;
                 Response::ReviewReject(ReviewDecided { review, outcome })
             }
             Request::ReviewAcceptAll(params) => {
                 self.prepare_texts().await;
                 Response::ReviewAcceptAll(
-                    self.decide_all(front_end, &params, |core, id| core.accept(id, None, EmptyDraft::Refuse)),
+                    self.decide_all(front_end, &params, |core, id| core.accept(id, None, EmptyDraft::Refuse))
+                        .await,
                 )
             }
             Request::ReviewRejectAll(params) => {
-                Response::ReviewRejectAll(self.decide_all(front_end, &params, Core::reject))
+                Response::ReviewRejectAll(self.decide_all(front_end, &params, Core::reject).await)
             }
             Request::ContextBuffer(buffer) => {
                 self.set_buffer(buffer.path, buffer.text).await;
@@ -157,7 +160,7 @@ impl Companion {
             display_name: self.identity.display_name.clone(),
             workspace: core.workspace().to_vec(),
             files: announced.files,
-            problems: announced.problems,
+            problems: self.problems(),
             agents: summaries(core),
             reviews: core.reviews().map(ReviewSummary::from).collect(),
         })
@@ -196,35 +199,36 @@ impl Companion {
     }
 
     /// Decides a review, unless the decision comes from a key that was pressed just as the review appeared.
-    fn decide_armed(
+    async fn decide_armed(
         &self,
         front_end: &FrontEnd,
         id: ReviewId,
-        input: impl FnOnce(&mut Core) -> Result<(), DecideError>,
+        input: impl FnOnce(&mut Core) -> Result<(), DecideError> + Send,
     ) -> Result<(), RequestError> {
         let interactive = front_end.hello.interactive;
-        let decided = self.with_core(|core, now| {
+        let decided = self.commit(|core, now| {
             if interactive {
                 core.check_armed(now, id)?;
             }
             input(core)
         });
+        let decided = decided.await.map_err(|error| commit_error(error.into()))?;
         decided.map_err(|error| request_error(&error))
     }
 
     /// Decides every review of one agent that can be decided.
-    fn decide_all(
+    async fn decide_all(
         &self,
         front_end: &FrontEnd,
         params: &SessionRef,
-        input: impl Fn(&mut Core, ReviewId) -> Result<(), DecideError>,
+        input: impl Fn(&mut Core, ReviewId) -> Result<(), DecideError> + Sync,
     ) -> BulkDecision {
         let mut all = BulkDecision {
             decided: Vec::new(),
             refused: Vec::new(),
         };
         for id in self.with_core(|core, _| core.reviews_of(&params.session)) {
-            match self.decide_armed(front_end, id, |core| input(core, id)) {
+            match self.decide_armed(front_end, id, |core| input(core, id)).await {
                 Ok(()) => all.decided.push(id),
                 Err(error) => all.refused.push(Undecided {
                     review: id,
@@ -233,6 +237,13 @@ impl Companion {
             }
         }
         all
+    }
+}
+
+fn commit_error(error: CommitError) -> RequestError {
+    match error {
+        CommitError::Refused(refused) => request_error(&refused),
+        CommitError::NotSaved(not_saved) => RequestError::new(ErrorKind::NotSaved, not_saved.to_string()),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The companion: the core with the world around it.
 //!
-//! Every input, from an agent, a front end or a timer, goes through `Companion::with_core`, which runs the effects in
-//! order before the next input reaches the core. Nothing slow happens there: agents and front ends have outboxes, files
-//! are written by a thread, open files are looked up before (`files`), and diffs are computed before (`drafts`).
+//! Every input, from an agent, a front end or a timer, goes through `commit`, which writes what it changed to the journal and
+//! then runs its effects, in order. Nothing slow happens with the core locked: agents and front ends have outboxes, the
+//! journal is written after it (`journal`), open files are looked up before (`files`), and diffs are computed before
+//! (`drafts`).
 
 mod agents;
 mod announcer;
@@ -10,6 +11,7 @@ mod base;
 mod buffers;
 mod chat;
 mod clock;
+mod commit;
 pub mod companion_record;
 pub mod connect_target;
 #[cfg(test)]
@@ -20,12 +22,11 @@ mod editor;
 mod files;
 mod front_ends;
 mod jobs;
+mod journal;
 mod lifecycle;
 pub mod places;
 mod ranking;
-mod review_store;
 pub mod settings;
-mod store;
 mod watcher;
 mod writer;
 
@@ -34,14 +35,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
-use alongside_core::draft::{Deadline, DraftChange};
-use alongside_core::{Core, Effect, Now, Review, ReviewId, SessionKey};
+use alongside_core::draft::Deadline;
+use alongside_core::{Core, ReviewId};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
-use alongside_protocol::{
-    AgentSummary, AgentsChanged, Empty, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
-    SharedNotification,
-};
+use alongside_protocol::{AgentSummary, Notification, ProblemsChanged, SharedNotification};
 use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
@@ -52,8 +50,8 @@ use buffers::Buffers;
 use clock::Clock;
 use files::Lookups;
 use jobs::Jobs;
+use journal::{Journal, Slot};
 use ranking::Ranking;
-use store::Store;
 
 pub use editor::ended as process_ended;
 pub use lifecycle::{Options, ReadyLine, RunningCompanion};
@@ -74,7 +72,7 @@ pub struct Companion {
     notifications: broadcast::Sender<SharedNotification>,
     /// Makes links to the page; set once the page is served.
     page_links: OnceLock<LoginLinks>,
-    store: Store,
+    journal: Journal,
     buffers: Buffers,
     host: Arc<Host>,
     lookups: Lookups,
@@ -136,6 +134,8 @@ struct WakeSignals {
     bases: Notify,
     /// Other files are open, or they may lead elsewhere on disk.
     files: Notify,
+    /// The journal cannot be written, or can be again.
+    journal: Notify,
     /// A front end asked the companion to stop.
     stop: Notify,
 }
@@ -159,6 +159,22 @@ impl Default for Host {
     }
 }
 
+/// What is restored from the previous companion in a slot.
+struct Parts {
+    journal: Journal,
+    chat: chat::Chat,
+}
+
+impl Parts {
+    /// Blocks.
+    fn open(places: &Places, workspace: &[PathBuf], slot: &Slot) -> anyhow::Result<Self> {
+        Ok(Self {
+            journal: Journal::open(slot)?,
+            chat: chat::Chat::new(places, workspace, slot)?,
+        })
+    }
+}
+
 impl Companion {
     fn new(
         me: Weak<Self>,
@@ -167,17 +183,17 @@ impl Companion {
         environment: Environment,
         settings: Settings,
         identity: Identity,
-        store: Store,
+        parts: Parts,
     ) -> Self {
         Self {
             me,
-            chat: chat::Chat::new(&places, &workspace, store.slot(), Arc::clone(store.writer())),
+            chat: parts.chat,
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
             notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             page_links: OnceLock::new(),
-            store,
+            journal: parts.journal,
             buffers: Buffers::default(),
             host: Arc::default(),
             lookups: Lookups::default(),
@@ -218,90 +234,21 @@ impl Companion {
         self.core.lock().workspace().to_vec()
     }
 
-    /// Runs an input of the core, and then its effects. Both must be quick: everything else waits.
-    fn with_core<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> R {
-        let mut core = self.core.lock();
-        let before = core.next_deadline();
-        let result = input(&mut core, self.clock.now());
-        for effect in core.take_effects() {
-            self.carry_out(&core, effect);
-        }
-        if core.next_deadline() != before {
-            self.wake.deadline.notify_one();
-        }
-        result
-    }
-
-    fn carry_out(&self, core: &Core, effect: Effect) {
-        match effect {
-            Effect::PublishContext(context) => {
-                if let Some(agents) = self.agents.get() {
-                    agents.publish_context(&context);
-                }
-                self.broadcast(Notification::ContextChanged(context));
-            }
-            Effect::SendDecision {
-                session: session @ SessionKey::Chat(_),
-                decision,
-            } => {
-                self.chat.waiting.tell(&session, decision);
-            }
-            Effect::SendDecision {
-                session: SessionKey::Mcp(session),
-                decision,
-            } => {
-                let known = self
-                    .agents
-                    .get()
-                    .is_some_and(|agents| agents.notify(&session, decision));
-                if !known {
-                    tracing::warn!(%session, "dropping a decision: its session no longer exists");
-                }
-            }
-            Effect::ReviewOpened(id) => {
-                if let Ok(review) = core.review(id) {
-                    self.store.save(review.clone());
-                    self.wake.reviews.notify_one();
-                    self.broadcast(Notification::ReviewOpened(ReviewSummary::from(review)));
-                }
-            }
-            Effect::ReviewChanged(id) => {
-                if let Ok(review) = core.review(id) {
-                    self.store.save(review.clone());
-                    self.broadcast(Notification::ReviewChanged(ReviewSummary::from(review)));
-                }
-            }
-            Effect::ReviewEdited { id, change } => {
-                if let Ok(review) = core.review(id) {
-                    self.store.save(review.clone());
-                    self.broadcast(edited(review, change));
-                }
-            }
-            Effect::ReviewRebased { id, conflicts } => {
-                self.broadcast(Notification::ReviewRebased(ReviewRebased { review: id, conflicts }));
-            }
-            Effect::ReviewClosed { id, path, outcome } => {
-                self.store.forget(id);
-                self.wake.reviews.notify_one();
-                self.broadcast(Notification::ReviewClosed(ReviewClosed {
-                    review: id,
-                    path,
-                    outcome,
-                }));
-            }
-            Effect::AgentsChanged => {
-                self.broadcast(Notification::AgentsChanged(AgentsChanged {
-                    agents: summaries(core),
-                }));
-            }
-            Effect::WorkspaceChanged => self.wake.workspace.notify_one(),
-            Effect::FilesChanged => self.wake.files.notify_one(),
-        }
-    }
-
     fn broadcast(&self, notification: Notification) {
         // Fails only while no front end is connected.
         let _ = self.notifications.send(notification.into());
+    }
+
+    /// Tells front ends what is wrong now.
+    fn report_problems(&self) {
+        let problems = self.problems();
+        self.broadcast(Notification::ProblemsChanged(ProblemsChanged { problems }));
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = self.announce_report().problems;
+        problems.extend(self.journal.problems());
+        problems
     }
 
     /// Reads settings and ignore files again; errors are logged, and the previous rules stay.
@@ -328,23 +275,6 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
             since: agent.since_unix_milliseconds,
         })
         .collect()
-}
-
-/// The notification of an edit. Every slow front end holds a copy, so a very large one is fetched instead.
-fn edited(review: &Review, change: DraftChange) -> Notification {
-    if change
-        .text
-        .as_ref()
-        .is_some_and(|text| text.insert.len() > MAX_NOTIFICATION_BYTES)
-    {
-        return Notification::Resync(Empty {});
-    }
-    Notification::ReviewEdited(ReviewEdited {
-        review: review.id,
-        version: review.version,
-        changes: change.text.into_iter().collect(),
-        hunks: change.hunks,
-    })
 }
 
 /// The names of the files in which a workspace says what agents shall not see.

@@ -1,8 +1,8 @@
 //! Start and stop of a companion.
 //!
 //! The order matters: listen, then announce. A stop removes the announcement first, so that no agent finds a port that is about to
-//! close; then rejects what is pending, waits for agents between two event streams, and closes the streams. What no agent
-//! received is saved, and the next companion on this port sends it.
+//! close; then takes no more proposals, rejects what is pending, waits for agents between two event streams, and closes the
+//! streams. What no agent has received for sure stays in the journal, and the next companion on this port sends it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alongside_core::{Decision, Secret, SessionId, SessionKey};
+use alongside_core::{Core, Secret, SessionId, SessionKey};
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_page::PageServer;
@@ -20,16 +20,21 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::announcer::{Announcer, AnnouncerTask};
+use super::journal::{Endpoint, Role, Slot};
 use super::ranking::{Rank, keep_ranked};
-use super::store::Store;
 use super::watcher::{Changes, Watcher};
-use super::{Companion, Identity, Shared, editor, files, ignore_files};
+use super::{Companion, Identity, Parts, Shared, editor, files, ignore_files};
 use crate::companion_record::CompanionRecord;
 use crate::places::Places;
 use crate::settings::Settings;
 
 /// How long the agents of restored reviews and decisions have to come back. They try again after one second, and twice more.
 const RESTORE_GRACE: Duration = Duration::from_secs(30);
+
+/// How often the journal notes that the companion is running: a crash is dated by it.
+const SIGN_OF_LIFE: Duration = Duration::from_mins(30);
+/// How often a journal that cannot be written is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a file must be unchanged before it is read again.
 const SETTLE_DELAY: Duration = Duration::from_millis(80);
@@ -101,8 +106,7 @@ impl RunningCompanion {
         let (server, token) = listen(&companion, reconnect).await?;
         // No agent can have connected yet: only this process has the token.
         let _ = companion.agents.set(server.agents());
-        companion.store.remember_agents(server.port(), &token);
-        restore(&companion);
+        companion.remember(Role::Agents, server.port(), &token);
 
         let front_ends = websocket::Listener::bind()
             .await
@@ -140,7 +144,8 @@ impl RunningCompanion {
         let watcher = Watcher::new();
         tasks.spawn(keep_rules(companion.clone(), watcher.changes.clone()));
         tasks.spawn(keep_bases(companion.clone(), watcher));
-        tasks.spawn(drop_absent(companion.clone()));
+        tasks.spawn(end_absent_sessions(companion.clone()));
+        tasks.spawn(keep_journal(companion.clone()));
         Ok(Self {
             announcer: announcer.start(latest_rank),
             companion,
@@ -189,45 +194,55 @@ impl RunningCompanion {
         }
     }
 
-    /// Stops the companion: rejects pending changes, delivers decisions, saves those that could not be delivered, and waits
-    /// until all files are written.
+    /// Stops the companion: rejects pending changes, delivers decisions, and waits until everything is on disk. What could not be
+    /// delivered, or not be written, is left to the next companion.
     pub async fn stop(mut self) {
         self.announcer.stop().await;
         self.tasks.shutdown().await;
         let companion = self.companion;
-        let expected = companion.with_core(|core, _| {
+        let stopped = companion.commit(|core, _| {
             companion.is_stopping.store(true, Ordering::Relaxed);
             core.shut_down();
-            let early = core.early_decisions().iter();
-            early
-                .filter_map(|(session, _)| mcp_session(session))
-                .collect::<Vec<_>>()
         });
+        if let Err(error) = stopped.await {
+            tracing::error!(%error, "pending changes are not rejected; the next companion here shows them again");
+        }
+        let expected: Vec<SessionId> = {
+            let core = companion.core.lock();
+            let absent = core.ledger().deliveries().filter_map(|delivery| delivery.session());
+            let absent = absent.filter(|session| core.agents().all(|agent| agent.session != **session));
+            absent.filter_map(mcp_session).collect()
+        };
         tokio::join!(companion.chat.end(), self.server.drain(&expected));
-        let (undelivered, ()) = tokio::join!(self.server.shutdown(), self.page.shutdown());
-        companion.save_undelivered(undelivered);
-        companion.store.flush().await;
+        tokio::join!(self.server.shutdown(), self.page.shutdown());
+        companion.close_journal().await;
     }
 }
 
 impl Companion {
-    fn save_undelivered(&self, outboxes: Vec<alongside_mcp::Undelivered>) {
-        let of_outboxes = outboxes
-            .into_iter()
-            .flat_map(|(session, decisions)| decisions.into_iter().map(move |decision| (session.clone(), decision)));
-        let early = self.core.lock().early_decisions().to_vec();
-        let early = early
-            .into_iter()
-            .filter_map(|(session, decision)| Some((mcp_session(&session)?, decision)));
-        let undelivered: Vec<(SessionId, Decision)> = early.chain(of_outboxes).collect();
-        if !undelivered.is_empty() {
-            let count = undelivered.len();
-            tracing::warn!(
-                count,
-                "some decisions did not reach their agents; the next companion here sends them"
-            );
-        }
-        self.store.save_undelivered(undelivered);
+    /// Notes where this companion listens, for the next one.
+    fn remember(&self, role: Role, port: u16, secret: &Secret) {
+        let secret = secret.clone();
+        let endpoint = Endpoint { role, port, secret };
+        self.push(|entry| entry.endpoint = Some(endpoint));
+        self.start_writing();
+    }
+
+    /// Where the previous companion listened, if its agents and pages may still be trying to come back.
+    fn previous(&self, role: Role) -> Option<(u16, Secret)> {
+        let limits = self.settings.lock().resume;
+        self.journal.previous(role, self.clock.now().unix_milliseconds, limits)
+    }
+
+    async fn close_journal(&self) {
+        let Some(companion) = self.me.upgrade() else { return };
+        let closed = tokio::task::spawn_blocking(move || {
+            companion.chat.writer.close();
+            companion.push(|entry| entry.is_stop = true);
+            companion.write();
+            companion.journal.close();
+        });
+        let _ = closed.await;
     }
 }
 
@@ -251,29 +266,16 @@ fn open(options: &Options) -> Result<Shared> {
     let settings = Settings::load(&places.settings(), &workspace)?;
     let privacy = settings.privacy(&workspace, &ignore_files())?;
     let identity = identity(options, &settings);
-    let store = Store::open(&places, &identity.name, &workspace)?;
+    let slot = Slot::take(&places, &identity.name, &workspace)?;
+    let parts = Parts::open(&places, &workspace, &slot)?;
     let companion =
-        Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, store));
-    companion.with_core(|core, _| core.set_privacy(privacy));
-    Ok(companion)
-}
-
-/// Restores open reviews and undelivered decisions.
-fn restore(companion: &Companion) {
-    let mut reviews = companion.store.restore();
-    // A child process ended with its companion, so nothing waits for these.
-    for review in reviews.extract_if(.., |review| review.session.is_chat()) {
-        companion.store.forget(review.id);
-    }
-    let undelivered = companion.store.undelivered();
+        Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, parts));
+    let ledger = companion.journal.ledger();
     companion.with_core(|core, now| {
-        for review in reviews {
-            core.restore_review(now, review);
-        }
-        for (session, decision) in undelivered {
-            core.restore_decision(session.into(), decision);
-        }
+        core.set_privacy(privacy);
+        core.restore(now, ledger);
     });
+    Ok(companion)
 }
 
 /// Writes the record, then the discovery files. Blocks.
@@ -309,10 +311,12 @@ async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alon
     let config = |port, token: &Secret| {
         let mut config = alongside_mcp::Config::new(token.clone());
         config.port = port;
+        config.epoch = Some(companion.journal.epoch().clone());
+        config.limits.sessions = companion.settings.lock().max_sessions.0;
         config.timing.reconnect = reconnect.unwrap_or(config.timing.reconnect);
         config
     };
-    if let Some((port, token)) = companion.store.previous_agents() {
+    if let Some((port, token)) = companion.previous(Role::Agents) {
         match alongside_mcp::Server::bind(config(Some(port), &token), companion.clone()).await {
             Ok(server) => return Ok((server, token)),
             Err(error) => tracing::info!(%error, port, "the previous port is in use"),
@@ -327,7 +331,7 @@ async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alon
 
 /// Serves the page on its previous port if that is free, so that open pages reconnect.
 async fn serve_page(companion: &Shared) -> Result<PageServer> {
-    if let Some((port, session)) = companion.store.previous_page() {
+    if let Some((port, session)) = companion.previous(Role::Page) {
         match bind_page(companion, Some(port), session).await {
             Ok(page) => return Ok(page),
             Err(error) => tracing::info!(%error, port, "the page's previous port is in use"),
@@ -355,7 +359,7 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> st
         }
     });
     let page = page.await?;
-    companion.store.remember_page(page.port(), &session);
+    companion.remember(Role::Page, page.port(), &session);
     let _ = companion.page_links.set(page.login_links());
     Ok(page)
 }
@@ -408,17 +412,34 @@ pub(super) async fn keep_deadlines(companion: Shared) {
             }
         };
         tokio::select! {
-            () = due => companion.with_core(alongside_core::Core::tick),
+            () = due => companion.with_core(Core::tick),
             () = companion.wake.deadline.notified() => {}
         }
     }
 }
 
 /// Gives up on the agents of restored reviews and decisions that did not come back.
-async fn drop_absent(companion: Shared) {
+async fn end_absent_sessions(companion: Shared) {
     tokio::time::sleep(RESTORE_GRACE).await;
-    companion.with_core(|core, _| core.orphan_absent());
-    companion.store.forget_all_undelivered();
+    companion.with_core(Core::end_absent_sessions);
+}
+
+/// Writes a sign of life now and then, and tries again while the journal cannot be written.
+async fn keep_journal(companion: Shared) {
+    loop {
+        let pause = if companion.journal.has_problem() {
+            RETRY_PAUSE
+        } else {
+            SIGN_OF_LIFE
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {
+                companion.push(|_| {});
+                companion.start_writing();
+            }
+            () = companion.wake.journal.notified() => {}
+        }
+    }
 }
 
 /// Reads settings and ignore files again when they change, or the workspace does.

@@ -31,16 +31,7 @@ impl Places {
         self.state.join("companions")
     }
 
-    /// What the next companion resumes: ports, tokens and undelivered decisions.
-    pub fn resume(&self) -> PathBuf {
-        self.state.join("resume")
-    }
-
-    pub fn reviews(&self) -> PathBuf {
-        self.state.join("reviews")
-    }
-
-    /// The chat's journals.
+    /// The user's choices about the chat.
     pub fn chat(&self) -> PathBuf {
         self.state.join("chat")
     }

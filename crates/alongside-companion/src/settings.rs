@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use alongside_agent::settings::DaemonSettings;
 use alongside_core::Secret;
@@ -30,6 +31,10 @@ pub struct Settings {
     pub display_name: Option<String>,
     /// `page.open`: whether the review page is opened in the browser at the start.
     pub open_page: bool,
+    /// `sessions.max`: how many agents may be connected.
+    pub max_sessions: MaxSessions,
+    /// `sessions.resume-*`: how long a restarted companion takes the port and the token of the previous one.
+    pub resume: ResumeLimits,
     /// `review.outside-workspace`: whether agents may propose changes outside every root.
     pub outside_workspace: OutsideWorkspace,
     /// `agents.<id>`: agents that can be started for the chat.
@@ -47,6 +52,32 @@ pub struct AgentSettings {
     pub command: Vec<String>,
     /// `agents.<id>.name`: its display name.
     pub name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxSessions(pub usize);
+
+impl Default for MaxSessions {
+    fn default() -> Self {
+        Self(256)
+    }
+}
+
+/// How long agents and pages of a companion that ended can come back to the next one. After that it listens on another port, with
+/// another token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumeLimits {
+    pub after_stop: Duration,
+    pub after_crash: Duration,
+}
+
+impl Default for ResumeLimits {
+    fn default() -> Self {
+        Self {
+            after_stop: Duration::from_mins(10),
+            after_crash: Duration::from_hours(12),
+        }
+    }
 }
 
 /// Whether agents may propose changes to files outside every folder of the workspace.
@@ -211,6 +242,16 @@ impl Settings {
                 self.hide
                     .push((reader.file.to_owned(), root, reader.strings(name, value)?));
             }
+            Key::SessionsMax => {
+                let count = reader.number(name, value, 1..=1024)?;
+                self.max_sessions = MaxSessions(usize::try_from(count).unwrap_or_default());
+            }
+            Key::ResumeAfterStop => {
+                self.resume.after_stop = Duration::from_mins(reader.number(name, value, 0..=1440)?);
+            }
+            Key::ResumeAfterCrash => {
+                self.resume.after_crash = Duration::from_hours(reader.number(name, value, 0..=720)?);
+            }
             Key::ReviewOutsideWorkspace => match (reader.string(name, value)?.as_str(), reader.owner) {
                 ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,
                 ("allow", Owner::User) => self.outside_workspace = OutsideWorkspace::Allow,
@@ -287,6 +328,26 @@ impl Reader<'_> {
             DeValue::Boolean(value) => Ok(*value),
             _ => Err(self.error(Some(value.span()), format!("`{key}` must be true or false"))),
         }
+    }
+
+    fn number(
+        &self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, SettingsError> {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        number.filter(|number| range.contains(number)).ok_or_else(|| {
+            let message = format!(
+                "`{key}` must be a whole number from {} to {}",
+                range.start(),
+                range.end()
+            );
+            self.error(Some(value.span()), message)
+        })
     }
 
     fn strings(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, SettingsError> {

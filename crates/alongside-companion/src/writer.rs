@@ -1,36 +1,24 @@
-//! The thread that writes the companion's files, so that no async worker waits for a disk.
+//! The thread that writes the chat's log, so that no async worker waits for a disk.
 //!
-//! It has two queues, and adding to either never waits:
-//! - *State* holds one job per [`Key`]. A newer job replaces one that has not started, so the number of keys is the bound.
-//! - The *log* runs its jobs in order. Producers await [`Writer::ready`] before each event, so it holds at most
-//!   [`MAX_LOG_JOBS`] and what one event leads to.
+//! Jobs run in order. Adding one never waits: producers await [`Writer::ready`] before each event, so the queue holds at most
+//! [`MAX_JOBS`] and what one event leads to.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
 
-use alongside_core::ReviewId;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 
-const MAX_LOG_JOBS: usize = 256;
-
-/// What a job for a file writes. Jobs that wait together run in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    SavedState,
-    Decisions,
-    Review(ReviewId),
-}
+const MAX_JOBS: usize = 256;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Dropping it waits until everything is written.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
@@ -38,63 +26,54 @@ struct Shared {
     queue: Mutex<Queue>,
     /// The thread has something to do.
     changed: Condvar,
-    /// The log has room again.
+    /// The queue has room again.
     room: Notify,
 }
 
 #[derive(Default)]
 struct Queue {
-    state: BTreeMap<Key, Job>,
-    log: VecDeque<Job>,
-    flushes: Vec<oneshot::Sender<()>>,
+    jobs: VecDeque<Job>,
     closed: bool,
 }
 
 impl Writer {
     pub(crate) fn start() -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let thread = std::thread::Builder::new().name("writer".to_owned()).spawn({
+        let thread = std::thread::Builder::new().name("chat log".to_owned()).spawn({
             let shared = shared.clone();
             move || shared.run()
         })?;
         Ok(Self {
             shared,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
         })
     }
 
-    /// Runs a job soon, in place of one with the same key that has not started.
-    pub(crate) fn replace(&self, key: Key, job: impl FnOnce() + Send + 'static) {
-        self.shared.queue.lock().state.insert(key, Box::new(job));
-        self.shared.changed.notify_one();
-    }
-
-    /// Removes the job with this key; `false` if there is none, or it has started.
-    pub(crate) fn cancel(&self, key: Key) -> bool {
-        self.shared.queue.lock().state.remove(&key).is_some()
-    }
-
-    /// Waits until the log has room.
+    /// Waits until the queue has room.
     pub(crate) async fn ready(&self) {
         loop {
             let room = self.shared.room.notified();
             tokio::pin!(room);
             room.as_mut().enable();
-            if self.shared.queue.lock().log.len() < MAX_LOG_JOBS {
+            if self.shared.queue.lock().jobs.len() < MAX_JOBS {
                 return;
             }
             room.await;
         }
     }
 
-    /// Runs a job after all others that were appended. Await [`ready`](Self::ready) first.
+    /// Runs a job after all others. Await [`ready`](Self::ready) first.
     pub(crate) fn append(&self, job: impl FnOnce() + Send + 'static) {
-        self.shared.queue.lock().log.push_back(Box::new(job));
-        self.shared.changed.notify_one();
+        let mut queue = self.shared.queue.lock();
+        // After the end there is nobody to tell.
+        if !queue.closed {
+            queue.jobs.push_back(Box::new(job));
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Waits until everything appended so far is written.
-    pub(crate) async fn log_written(&self) {
+    pub(crate) async fn written(&self) {
         let (done, written) = oneshot::channel();
         self.append(move || {
             let _ = done.send(());
@@ -103,60 +82,34 @@ impl Writer {
         let _ = written.await;
     }
 
-    /// Waits until everything added so far is written.
-    pub(crate) async fn flush(&self) {
-        let (done, flushed) = oneshot::channel();
-        self.shared.queue.lock().flushes.push(done);
-        self.shared.changed.notify_one();
-        // An error means that the thread has ended, and it ends only when everything is written.
-        let _ = flushed.await;
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
+    /// Waits until everything is written, and ends the thread. Blocks.
+    pub(crate) fn close(&self) {
         self.shared.queue.lock().closed = true;
         self.shared.changed.notify_one();
-        if let Some(thread) = self.thread.take() {
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread {
             let _ = thread.join();
         }
     }
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 impl Shared {
     fn run(&self) {
-        let mut paused_until = Instant::now();
         let mut queue = self.queue.lock();
         loop {
-            let is_urgent = queue.closed || !queue.flushes.is_empty();
-            let log = std::mem::take(&mut queue.log);
-            let state = if is_urgent || Instant::now() >= paused_until {
-                std::mem::take(&mut queue.state)
+            let jobs = std::mem::take(&mut queue.jobs);
+            if !jobs.is_empty() {
+                MutexGuard::unlocked(&mut queue, || jobs.into_iter().for_each(|job| job()));
+                self.room.notify_waiters();
+            } else if queue.closed {
+                return;
             } else {
-                BTreeMap::new()
-            };
-            if !log.is_empty() || !state.is_empty() {
-                MutexGuard::unlocked(&mut queue, || {
-                    for job in log {
-                        job();
-                    }
-                    self.room.notify_waiters();
-                    let start = Instant::now();
-                    for job in state.into_values() {
-                        job();
-                    }
-                    // A large review that is being edited would keep the disk busy; half of the time is left to others.
-                    paused_until = Instant::now() + start.elapsed();
-                });
-            } else if !queue.state.is_empty() {
-                self.changed.wait_until(&mut queue, paused_until);
-            } else {
-                for flushed in queue.flushes.drain(..) {
-                    let _ = flushed.send(());
-                }
-                if queue.closed {
-                    return;
-                }
                 self.changed.wait(&mut queue);
             }
         }
@@ -182,32 +135,23 @@ mod tests {
         release
     }
 
-    fn note(notes: &mpsc::Sender<u32>, number: u32) -> impl FnOnce() + Send + 'static {
-        let notes = notes.clone();
-        move || notes.send(number).unwrap()
-    }
-
     #[tokio::test]
-    async fn slow_disk_latest_state_wins_and_log_keeps_its_order() {
+    async fn jobs_run_in_order_and_can_be_waited_for() {
         let writer = Writer::start().unwrap();
-        let release = block(&writer);
         let (notes, results) = mpsc::channel();
         for number in [1, 2, 3] {
-            writer.replace(Key::SavedState, note(&notes, number));
-            writer.append(note(&notes, number + 10));
+            let notes = notes.clone();
+            writer.append(move || notes.send(number).unwrap());
         }
-        writer.replace(Key::Decisions, note(&notes, 4));
-        assert!(writer.cancel(Key::Decisions) && !writer.cancel(Key::Decisions));
-        drop(release);
-        writer.flush().await;
-        assert_eq!(results.try_iter().collect::<Vec<_>>(), [11, 12, 13, 3]);
+        writer.written().await;
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[tokio::test]
-    async fn full_log_makes_producers_wait_until_it_has_room() {
+    async fn full_queue_makes_producers_wait_until_it_has_room() {
         let writer = Writer::start().unwrap();
         let release = block(&writer);
-        for _ in 0..MAX_LOG_JOBS {
+        for _ in 0..MAX_JOBS {
             writer.ready().await;
             writer.append(|| {});
         }
@@ -222,10 +166,9 @@ mod tests {
         let (notes, results) = mpsc::channel();
         let writer = Writer::start().unwrap();
         let release = block(&writer);
-        writer.replace(Key::SavedState, note(&notes, 1));
-        writer.append(note(&notes, 2));
+        writer.append(move || notes.send(1).unwrap());
         drop(release);
         drop(writer);
-        assert_eq!(results.try_iter().collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [1]);
     }
 }

@@ -36,7 +36,9 @@ mod session;
 mod text_change;
 mod time;
 
-pub use crate::core::{Core, DecideError, Effect, EmptyDraft, TooManyReviews};
+pub use crate::core::{
+    Change, Core, DecideError, Delivery, DeliveryId, Effect, EmptyDraft, Ledger, ProposalError, Recipient, SessionEnd,
+};
 pub use crate::review::{
     Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
 };

@@ -79,6 +79,15 @@ impl Proposal {
             draft,
         }
     }
+
+    /// What it is compared with.
+    pub fn base(&self) -> &Arc<str> {
+        self.draft.base()
+    }
+
+    pub fn text(&self) -> &Arc<str> {
+        self.draft.proposal()
+    }
 }
 
 /// A pending proposal.
@@ -117,6 +126,12 @@ pub struct ReviewOutline {
     base: BaseKind,
     opened_unix_milliseconds: u64,
     draft: DraftOutline,
+}
+
+impl ReviewOutline {
+    pub fn id(&self) -> ReviewId {
+        self.id
+    }
 }
 
 impl Review {
@@ -351,6 +366,13 @@ impl Decision {
     pub fn path(&self) -> &Arc<str> {
         match self {
             Self::Accepted { path, .. } | Self::Rejected { path } => path,
+        }
+    }
+
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Accepted { content, .. } => content.len(),
+            Self::Rejected { .. } => 0,
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Connected agents.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::core::DeliveryId;
 use crate::dialect::ClientInfo;
 
 /// The id of a session, as its agent knows it.
@@ -126,6 +128,8 @@ pub struct Agent {
     /// Whether its event stream is open.
     pub listening: bool,
     pub since_unix_milliseconds: u64,
+    /// The decisions of ended sessions that were reported to this one.
+    pub(crate) orphans_reported: BTreeSet<DeliveryId>,
 }
 
 impl Agent {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
+use alongside_core::{DeliveryId, SessionEnd, SessionId};
 use tokio::sync::{mpsc, watch};
 
 use crate::companion::Companion;
@@ -25,7 +25,11 @@ pub(crate) enum SessionEvent {
     StreamClosed(SessionId),
     Ended {
         session: SessionId,
-        undelivered: Vec<Decision>,
+        end: SessionEnd,
+    },
+    Settled {
+        session: SessionId,
+        deliveries: Vec<DeliveryId>,
     },
 }
 
@@ -66,6 +70,14 @@ impl Callbacks {
         let _ = self.sender.send(event);
     }
 
+    /// Reports that decisions have arrived, or are no longer kept.
+    pub(crate) fn settled(&self, session: &SessionId, deliveries: Vec<DeliveryId>) {
+        if !deliveries.is_empty() {
+            let session = session.clone();
+            self.report(SessionEvent::Settled { session, deliveries });
+        }
+    }
+
     /// Waits until there is room for the events of another request.
     pub(crate) async fn ready(&self) {
         let limit = self.limit;
@@ -74,7 +86,7 @@ impl Callbacks {
     }
 
     /// Waits until everything queued so far was delivered. Leaves nothing behind if the caller stops waiting.
-    pub(crate) async fn settled(&self) {
+    pub(crate) async fn caught_up(&self) {
         let target = self.queued.load(Ordering::Relaxed);
         self.wait(|_, delivered| delivered >= target).await;
     }
@@ -92,10 +104,13 @@ impl CallbackQueue {
     pub(crate) async fn deliver<C: Companion>(mut self, companion: Arc<C>) {
         while let Some(event) = self.receiver.recv().await {
             match event {
-                SessionEvent::Started { session, client } => companion.session_started(&session, client.as_ref()),
+                SessionEvent::Started { session, client } => {
+                    companion.session_started(&session, client.as_ref()).await;
+                }
                 SessionEvent::StreamOpened(session) => companion.stream_opened(&session),
                 SessionEvent::StreamClosed(session) => companion.stream_closed(&session),
-                SessionEvent::Ended { session, undelivered } => companion.session_ended(&session, undelivered),
+                SessionEvent::Ended { session, end } => companion.session_ended(&session, &end),
+                SessionEvent::Settled { session, deliveries } => companion.settled(&session, &deliveries),
             }
             self.delivered.send_modify(|delivered| *delivered += 1);
         }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
+use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId};
 use serde::Serialize;
 
 /// Ours have 32; a resumed session may have another origin.
@@ -13,13 +13,14 @@ const MAX_SESSION_ID_BYTES: usize = 128;
 
 /// What the companion does for agents.
 ///
-/// `session_started`, `stream_opened`, `stream_closed` and `session_ended` are called one at a time and in order, from a
-/// task of their own; they should return soon, because requests wait when too many calls are queued
+/// `session_started`, `stream_opened`, `stream_closed`, `settled` and `session_ended` are called one at a time and in order, from
+/// a task of their own; they should return soon, because requests wait when too many calls are queued
 /// ([`Limits::queued_events`](crate::Limits::queued_events)). Every `stream_opened` is followed by one `stream_closed`
 /// before the next: a stream that replaces another closes it first. A tool is called only after all earlier events.
 pub trait Companion: Send + Sync + 'static {
     /// An agent connected; with `None`, an unknown agent resumed a session from before a restart.
-    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>);
+    /// The agent gets the response to `initialize` when the future is ready.
+    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) -> impl Future<Output = ()> + Send;
 
     /// The agent of a session from before a restart, which is being resumed.
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo>;
@@ -29,8 +30,10 @@ pub trait Companion: Send + Sync + 'static {
     /// The agent may reconnect: decisions are queued for it until then.
     fn stream_closed(&self, session: &SessionId);
 
-    /// `undelivered` are the decisions that were never written to a stream of the session, in order.
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>);
+    /// The agent has received these decisions, or they are no longer kept.
+    fn settled(&self, session: &SessionId, deliveries: &[DeliveryId]);
+
+    fn session_ended(&self, session: &SessionId, end: &SessionEnd);
 
     /// Opens a review of a proposed text. The agent gets the response as soon as the future is ready, so it must not wait
     /// for the decision. An error is shown to the agent. The future is dropped if the agent disconnects.
@@ -41,8 +44,33 @@ pub trait Companion: Send + Sync + 'static {
         new_content: Arc<str>,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Closes what [`open_diff`](Self::open_diff) opened and returns the draft; `None` if nothing is open.
-    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>>;
+    /// Closes what [`open_diff`](Self::open_diff) opened and returns the draft; `None` if nothing is open. An error is shown to
+    /// the agent.
+    fn close_diff(
+        &self,
+        session: &SessionId,
+        file_path: &str,
+    ) -> impl Future<Output = Result<Option<Arc<str>>, String>> + Send;
+}
+
+/// A decision to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// What the session confirms, if anything. Must grow from call to call.
+    pub delivery: Option<DeliveryId>,
+    pub decision: Decision,
+    /// Whether the agent may have received it before a restart.
+    pub repeated: bool,
+}
+
+impl From<Decision> for Outgoing {
+    fn from(decision: Decision) -> Self {
+        Self {
+            delivery: None,
+            decision,
+            repeated: false,
+        }
+    }
 }
 
 pub(crate) fn random_session() -> Result<SessionId, getrandom::Error> {

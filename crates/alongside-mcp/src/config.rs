@@ -1,5 +1,6 @@
 //! Configuration of the agents' port.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::Secret;
@@ -15,6 +16,8 @@ pub struct Config {
     pub timing: Timing,
     /// The context until the first [`AgentHub::publish_context`](crate::AgentHub::publish_context); `None` sends `{}`.
     pub initial_context: Option<IdeContext>,
+    /// Names the journal that deliveries are from: an event id with another name confirms nothing. `None` takes a random one.
+    pub epoch: Option<Arc<str>>,
 }
 
 impl Config {
@@ -25,13 +28,15 @@ impl Config {
             limits: Limits::default(),
             timing: Timing::default(),
             initial_context: None,
+            epoch: None,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Sessions. At the limit, the session without a stream that was idle longest is dropped.
+    /// Sessions. At the limit, the session that was idle longest is dropped: one that never had a stream if there is one, else one
+    /// between two streams.
     pub sessions: usize,
     /// Connections; further clients get a 503 response.
     pub connections: usize,
@@ -57,8 +62,8 @@ impl Default for Limits {
     fn default() -> Self {
         const MEBIBYTE: usize = 1024 * 1024;
         Self {
-            sessions: 64,
-            connections: 256,
+            sessions: 256,
+            connections: 640,
             header_bytes: 16 * 1024,
             body_bytes: 32 * MEBIBYTE,
             batch: 100,

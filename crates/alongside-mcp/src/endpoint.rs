@@ -80,7 +80,7 @@ impl<C: Companion> Endpoint<C> {
         if let Payload::One(Message::Request(request)) = &payload
             && request.method == "initialize"
         {
-            return self.initialize(request);
+            return self.initialize(request).await;
         }
         let session = self.session(head)?;
         match payload {
@@ -124,7 +124,7 @@ impl<C: Companion> Endpoint<C> {
         Ok(json_reply(StatusCode::OK, format!("[{}]", replies.join(","))))
     }
 
-    fn initialize(&self, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
+    async fn initialize(&self, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
         let params = match protocol::initialize_params(request) {
             Ok(params) => params,
             Err(error) => return Ok(json_reply(StatusCode::OK, request.error(&error))),
@@ -134,6 +134,8 @@ impl<C: Companion> Endpoint<C> {
             .registry
             .start(params.client, version)
             .map_err(|error| unavailable(&error))?;
+        // Before the agent can be answered, it must be known to a companion that is restarted.
+        self.registry.caught_up().await;
         tracing::debug!(%session, version, "session started");
         let id = HeaderValue::from_str(session.as_str())
             .map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "The session id cannot be sent."))?;

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use alongside_core::SessionId;
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
 
+use crate::companion::Outgoing;
 use crate::registry::Registry;
 
 /// Sends to the connected agents. Cheap to clone. No method blocks, waits for an agent or calls back into the
@@ -39,14 +40,13 @@ impl AgentHub {
         self.0.publish(context);
     }
 
-    /// Sends a decision to one session, once and in order, now or when its stream opens again. `false` if the session is
-    /// unknown; then the caller keeps the decision. If too many decisions are pending, the session ends and they are all
-    /// returned through [`session_ended`](crate::Companion::session_ended).
+    /// Sends a decision to one session, in order, now or when its stream opens again, until the agent shows that it has it. `false`
+    /// if the session is unknown; then the caller keeps the decision. If too many decisions are pending, the session ends.
     ///
     /// A decision that is still pending when the agent opens a new review of the same path is dropped: it is about the
     /// previous review, which the agent has closed on its own, and would decide the new one unseen.
-    pub fn notify(&self, session: &SessionId, decision: Decision) -> bool {
-        self.0.notify(session, decision)
+    pub fn notify(&self, session: &SessionId, decision: impl Into<Outgoing>) -> bool {
+        self.0.notify(session, decision.into())
     }
 
     /// All sessions, by id.

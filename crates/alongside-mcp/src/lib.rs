@@ -7,21 +7,22 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use alongside_core::{Decision, Secret, SessionId, context::IdeContext, dialect::ClientInfo};
+//! use alongside_core::{DeliveryId, Secret, SessionEnd, SessionId, context::IdeContext, dialect::ClientInfo};
 //! use alongside_mcp::{Companion, Config, Server};
 //!
 //! struct Quiet;
 //!
 //! impl Companion for Quiet {
-//!     fn session_started(&self, _: &SessionId, _: Option<&ClientInfo>) {}
+//!     async fn session_started(&self, _: &SessionId, _: Option<&ClientInfo>) {}
 //!     fn known_client(&self, _: &SessionId) -> Option<ClientInfo> { None }
 //!     fn stream_opened(&self, _: &SessionId) {}
 //!     fn stream_closed(&self, _: &SessionId) {}
-//!     fn session_ended(&self, _: &SessionId, _: Vec<Decision>) {}
+//!     fn settled(&self, _: &SessionId, _: &[DeliveryId]) {}
+//!     fn session_ended(&self, _: &SessionId, _: &SessionEnd) {}
 //!     async fn open_diff(&self, _: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
 //!         Err("No reviewer is available.".to_owned())
 //!     }
-//!     fn close_diff(&self, _: &SessionId, _: &str) -> Option<Arc<str>> { None }
+//!     async fn close_diff(&self, _: &SessionId, _: &str) -> Result<Option<Arc<str>>, String> { Ok(None) }
 //! }
 //!
 //! # async fn run() -> std::io::Result<()> {
@@ -60,8 +61,8 @@ mod session;
 mod stream;
 mod tools;
 
-pub use companion::Companion;
+pub use companion::{Companion, Outgoing};
 pub use config::{Config, Limits, Timing};
 pub use hub::{AgentHub, SessionStatus};
 pub use protocol::PROTOCOL_VERSIONS;
-pub use server::{Server, Undelivered};
+pub use server::Server;

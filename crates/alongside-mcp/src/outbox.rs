@@ -1,40 +1,57 @@
 //! The events that a session has not received yet.
 //!
-//! There are two kinds. The *context* is a state: only the latest matters, so it has one slot. A *decision* is an event: each
-//! is written once, in order, and then kept for a while in case the connection broke on the way.
+//! There are two kinds. The *context* is a state: only the latest matters, so it has one slot. A *decision* is an event: it is
+//! written in order, and kept until the agent has shown that it arrived, in case the connection broke on the way.
 //!
-//! Every event has an id `<epoch>-<number>`. A stream that opens with `Last-Event-ID` acknowledges what arrived: decisions up
-//! to it are forgotten, and later ones are written again under their old ids. The epoch is random for each outbox, so an id
-//! from before a restart acknowledges nothing. A stream that opens without the header repeats nothing: the agent could not
-//! distinguish a repeated decision from a new one.
+//! Every event has an id `<epoch>-<delivery>-<outbox>-<number>`. The last two name the event; the outbox is random. The first two
+//! survive a restart: all decisions of the session up to that delivery came before this event. A stream that opens with
+//! `Last-Event-ID` so confirms what arrived, and everything else is written again, under its old id. A stream that opens
+//! without a usable one confirms nothing, so everything is written again, but what may have arrived only after a moment: if the
+//! agent has it and is just proposing the same file again, the repetition would hit the new proposal.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alongside_core::Decision;
+use alongside_core::{Decision, DeliveryId};
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::companion;
+use crate::companion::{self, Outgoing};
 use crate::config::Limits;
 
 pub(crate) struct Outbox {
     epoch: Arc<str>,
+    name: Arc<str>,
     next_number: u64,
     context: Option<Bytes>,
     decisions: VecDeque<QueuedDecision>,
+    /// The latest delivery that was written.
+    written: Option<DeliveryId>,
+    /// What the agent confirmed with an id from before a restart, once it did.
+    resumed: Option<DeliveryId>,
 }
 
 struct QueuedDecision {
     decision: Decision,
-    /// The number of its event; `None` until it is written.
+    delivery: Option<DeliveryId>,
+    /// The number of its event; `None` until this outbox writes it.
     number: Option<u64>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
     /// Still to be written, for the first time or again.
-    due: bool,
+    Due,
+    /// To be written again in a moment, unless the agent shows before that it has it.
+    Held,
+    Written,
 }
 
 /// An event to write. Encoded outside of the lock, because a decision may be long.
 pub(crate) struct Event {
     epoch: Arc<str>,
+    delivery: u64,
+    outbox: Arc<str>,
     number: u64,
     payload: Payload,
 }
@@ -48,14 +65,25 @@ enum Payload {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutboxFull;
 
+/// Where an event id points.
+enum Confirmed {
+    /// To an event of this outbox.
+    Event(u64),
+    /// To an event of the session's outbox before a restart.
+    Delivery(DeliveryId),
+}
+
 impl Outbox {
-    /// `epoch` must be unique.
-    pub(crate) fn new(epoch: impl Into<Arc<str>>) -> Self {
+    /// `epoch` names the journal that the deliveries are from; `name` must be unique.
+    pub(crate) fn new(epoch: Arc<str>, name: impl Into<Arc<str>>) -> Self {
         Self {
-            epoch: epoch.into(),
+            epoch,
+            name: name.into(),
             next_number: 1,
             context: None,
             decisions: VecDeque::new(),
+            written: None,
+            resumed: None,
         }
     }
 
@@ -69,103 +97,164 @@ impl Outbox {
         self.context = None;
     }
 
-    /// Adds a decision, even beyond the limits: then the session has to end, and returns it as undelivered.
-    pub(crate) fn push(&mut self, decision: Decision, limits: &Limits) -> Result<(), OutboxFull> {
+    /// Adds a decision, even beyond the limits: then the session has to end. `Ok(Some(..))` if the agent has it already.
+    pub(crate) fn push(&mut self, outgoing: Outgoing, limits: &Limits) -> Result<Option<DeliveryId>, OutboxFull> {
+        if let (Some(resumed), Some(delivery), true) = (self.resumed, outgoing.delivery, outgoing.repeated)
+            && delivery <= resumed
+        {
+            return Ok(Some(delivery));
+        }
+        let is_queued = |queued: &QueuedDecision| queued.delivery.is_some() && queued.delivery == outgoing.delivery;
+        if self.decisions.iter().any(is_queued) {
+            return Ok(None);
+        }
+        let is_held = outgoing.repeated && self.resumed.is_none();
         self.decisions.push_back(QueuedDecision {
-            decision,
+            decision: outgoing.decision,
+            delivery: outgoing.delivery,
             number: None,
-            due: true,
+            state: if is_held { State::Held } else { State::Due },
         });
-        let (count, bytes) = self.measure(|decision| decision.due);
+        let (count, bytes) = self.measure(|state| state != State::Written);
         let fits = count <= limits.pending_decisions && (count == 1 || bytes <= limits.pending_bytes);
-        if fits { Ok(()) } else { Err(OutboxFull) }
+        if fits { Ok(None) } else { Err(OutboxFull) }
     }
 
-    /// Takes the next event to write: decisions first, because the agent is waiting for them.
-    pub(crate) fn next_event(&mut self, limits: &Limits) -> Option<Event> {
-        let due = self.decisions.iter_mut().find(|decision| decision.due);
-        let (number, payload) = if let Some(decision) = due {
-            decision.due = false;
-            let number = *decision.number.get_or_insert(self.next_number);
-            let payload = Payload::Decision(decision.decision.clone());
-            self.forget_oldest(limits);
+    /// Takes the next event to write: decisions first, because the agent is waiting for them. Also returns the decisions that are
+    /// no longer kept.
+    pub(crate) fn next_event(&mut self, limits: &Limits) -> Option<(Event, Vec<DeliveryId>)> {
+        let mut forgotten = Vec::new();
+        let due = self.decisions.iter_mut().find(|queued| queued.state == State::Due);
+        let (number, payload) = if let Some(queued) = due {
+            queued.state = State::Written;
+            let number = *queued.number.get_or_insert(self.next_number);
+            let payload = Payload::Decision(queued.decision.clone());
+            self.written = self.written.max(queued.delivery);
+            forgotten = self.forget_oldest(limits);
             (number, payload)
         } else {
             (self.next_number, Payload::Context(self.context.take()?))
         };
         self.next_number = self.next_number.max(number + 1);
-        Some(Event {
+        let event = Event {
             epoch: self.epoch.clone(),
+            delivery: self.confirmable(),
+            outbox: self.name.clone(),
             number,
             payload,
-        })
+        };
+        Some((event, forgotten))
     }
 
-    /// A new stream opens; `last_event_id` is the last event that arrived.
-    pub(crate) fn reopen(&mut self, last_event_id: Option<&str>) {
-        let Some(arrived) = last_event_id.and_then(|id| self.number_of(id)) else {
-            return;
+    /// All decisions up to this delivery were written.
+    fn confirmable(&self) -> u64 {
+        let unwritten = self.decisions.iter().filter(|queued| queued.state != State::Written);
+        let first_unwritten = unwritten.filter_map(|queued| queued.delivery).min();
+        let written = self.written.max(self.resumed).map_or(0, |delivery| delivery.0);
+        first_unwritten.map_or(written, |first| written.min(first.0.saturating_sub(1)))
+    }
+
+    /// A new stream opens; `last_event_id` is the last event that arrived. Returns the decisions that arrived with it.
+    pub(crate) fn reopen(&mut self, last_event_id: Option<&str>) -> Vec<DeliveryId> {
+        let Some(confirmed) = last_event_id.and_then(|id| self.parse(id)) else {
+            for queued in self
+                .decisions
+                .iter_mut()
+                .filter(|queued| queued.state == State::Written)
+            {
+                queued.state = State::Held;
+            }
+            return Vec::new();
         };
-        self.decisions
-            .retain(|decision| decision.number.is_none_or(|number| number > arrived));
-        for decision in &mut self.decisions {
-            decision.due = true;
+        if let Confirmed::Delivery(delivery) = confirmed {
+            self.resumed = self.resumed.max(Some(delivery));
+        }
+        let arrived = self.remove(|queued| match confirmed {
+            Confirmed::Event(last) => queued.number.is_some_and(|number| number <= last),
+            Confirmed::Delivery(last) => queued.delivery.is_some_and(|delivery| delivery <= last),
+        });
+        for queued in &mut self.decisions {
+            queued.state = State::Due;
+        }
+        arrived
+    }
+
+    /// Writes held decisions, too: the agent has had the time to show that it has them.
+    pub(crate) fn release_held(&mut self) {
+        for queued in self.decisions.iter_mut().filter(|queued| queued.state == State::Held) {
+            queued.state = State::Due;
         }
     }
 
-    /// The agent closed a review: decisions written about it have arrived or no longer matter.
-    pub(crate) fn acknowledge(&mut self, file_path: &str) {
-        self.decisions
-            .retain(|decision| decision.due || &**decision.decision.path() != file_path);
+    /// The agent closed a review: decisions written about it have arrived or no longer matter. Returns them.
+    pub(crate) fn acknowledge(&mut self, file_path: &str) -> Vec<DeliveryId> {
+        self.remove(|queued| queued.state != State::Due && &**queued.decision.path() == file_path)
     }
 
     /// The agent opened a new review of a file. It has closed the previous one on its own, so a decision about that, even a
     /// pending one, would decide the new review unseen.
     pub(crate) fn supersede(&mut self, file_path: &str) {
-        self.decisions
-            .retain(|decision| &**decision.decision.path() != file_path);
+        self.remove(|queued| &**queued.decision.path() == file_path);
+    }
+
+    fn remove(&mut self, which: impl Fn(&QueuedDecision) -> bool) -> Vec<DeliveryId> {
+        let mut removed = Vec::new();
+        self.decisions.retain(|queued| {
+            let is_removed = which(queued);
+            if is_removed {
+                removed.extend(queued.delivery);
+            }
+            !is_removed
+        });
+        removed
     }
 
     pub(crate) fn undelivered(&self) -> usize {
-        self.measure(|decision| decision.due).0
+        self.measure(|state| state != State::Written).0
     }
 
-    pub(crate) fn take_undelivered(&mut self) -> Vec<Decision> {
-        self.decisions
-            .drain(..)
-            .filter(|decision| decision.due)
-            .map(|decision| decision.decision)
-            .collect()
+    /// The decisions that this outbox never wrote.
+    pub(crate) fn unwritten(&self) -> Vec<DeliveryId> {
+        let unwritten = self.decisions.iter().filter(|queued| queued.number.is_none());
+        unwritten.filter_map(|queued| queued.delivery).collect()
     }
 
-    /// The number in an event id that this outbox issued.
-    fn number_of(&self, id: &str) -> Option<u64> {
-        let (epoch, number) = id.rsplit_once('-')?;
-        let number = number.parse().ok()?;
-        (epoch == &*self.epoch && number < self.next_number).then_some(number)
+    fn parse(&self, id: &str) -> Option<Confirmed> {
+        let mut parts = id.split('-');
+        let (epoch, delivery) = (parts.next()?, parts.next()?.parse().ok()?);
+        let (outbox, number) = (parts.next()?, parts.next()?.parse().ok()?);
+        if parts.next().is_some() || epoch != &*self.epoch {
+            return None;
+        }
+        if outbox != &*self.name {
+            return Some(Confirmed::Delivery(DeliveryId(delivery)));
+        }
+        (number < self.next_number).then_some(Confirmed::Event(number))
     }
 
-    /// Keeps written decisions within their limits.
-    fn forget_oldest(&mut self, limits: &Limits) {
+    /// Keeps written decisions within their limits; returns those that are no longer kept.
+    fn forget_oldest(&mut self, limits: &Limits) -> Vec<DeliveryId> {
+        let mut forgotten = Vec::new();
         loop {
-            let (count, bytes) = self.measure(|decision| !decision.due);
+            let (count, bytes) = self.measure(|state| state == State::Written);
             let fits = count <= limits.unacknowledged_decisions && bytes <= limits.unacknowledged_bytes;
             if fits || count <= 1 {
-                return;
+                return forgotten;
             }
-            let Some(oldest) = self.decisions.iter().position(|decision| !decision.due) else {
-                return;
+            let oldest = self.decisions.iter().position(|queued| queued.state == State::Written);
+            let Some(oldest) = oldest.and_then(|oldest| self.decisions.remove(oldest)) else {
+                return forgotten;
             };
-            self.decisions.remove(oldest);
+            forgotten.extend(oldest.delivery);
         }
     }
 
-    fn measure(&self, which: impl Fn(&QueuedDecision) -> bool) -> (usize, usize) {
+    fn measure(&self, which: impl Fn(State) -> bool) -> (usize, usize) {
         self.decisions
             .iter()
-            .filter(|decision| which(decision))
-            .fold((0, 0), |(count, bytes), decision| {
-                (count + 1, bytes + companion::size(&decision.decision))
+            .filter(|queued| which(queued.state))
+            .fold((0, 0), |(count, bytes), queued| {
+                (count + 1, bytes + companion::size(&queued.decision))
             })
     }
 }
@@ -189,7 +278,14 @@ impl Event {
                 &message
             }
         };
-        let head = format!("id: {}-{}\ndata: ", self.epoch, self.number);
+        let Self {
+            epoch,
+            delivery,
+            outbox,
+            number,
+            ..
+        } = self;
+        let head = format!("id: {epoch}-{delivery}-{outbox}-{number}\ndata: ");
         let mut bytes = BytesMut::with_capacity(head.len() + data.len() + 2);
         bytes.put_slice(head.as_bytes());
         bytes.put_slice(data);
@@ -204,30 +300,44 @@ mod tests {
 
     use super::*;
 
-    fn rejected(file_path: &str) -> Decision {
-        Decision::Rejected { path: file_path.into() }
+    fn rejected(file_path: &str) -> Outgoing {
+        Decision::Rejected { path: file_path.into() }.into()
     }
 
-    fn accepted(file_path: &str, length: usize) -> Decision {
-        Decision::Accepted {
-            path: file_path.into(),
-            content: "x".repeat(length).into(),
+    fn accepted(file_path: &str, length: usize) -> Outgoing {
+        let content = "x".repeat(length).into();
+        let path = file_path.into();
+        Decision::Accepted { path, content }.into()
+    }
+
+    fn numbered(number: u64, file_path: &str) -> Outgoing {
+        Outgoing {
+            delivery: Some(DeliveryId(number)),
+            ..rejected(file_path)
+        }
+    }
+
+    /// As it is sent by a companion that was restarted.
+    fn repeated(number: u64, file_path: &str) -> Outgoing {
+        Outgoing {
+            repeated: true,
+            ..numbered(number, file_path)
         }
     }
 
     fn outbox() -> Outbox {
-        Outbox::new("epoch")
+        Outbox::new("epoch".into(), "box")
     }
 
     fn written(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
         std::iter::from_fn(|| outbox.next_event(limits))
-            .map(|event| String::from_utf8(event.encode().unwrap().to_vec()).unwrap())
+            .map(|(event, _)| String::from_utf8(event.encode().unwrap().to_vec()).unwrap())
             .map(|event| event.trim_end().replace("\ndata: ", " "))
             .collect()
     }
 
     fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
-        let path = |event: Event| match event.payload {
+        let path = |(event, _): (Event, _)| match event.payload {
             Payload::Decision(decision) => decision.path().to_string(),
             Payload::Context(_) => "context".to_owned(),
         };
@@ -240,7 +350,7 @@ mod tests {
         for text in ["1", "2", "3"] {
             outbox.set_context(Bytes::from_static(text.as_bytes()));
         }
-        assert_eq!(written(&mut outbox, &Limits::default()), ["id: epoch-1 3"]);
+        assert_eq!(written(&mut outbox, &Limits::default()), ["id: epoch-0-box-1 3"]);
     }
 
     #[test]
@@ -260,24 +370,92 @@ mod tests {
         outbox.push(rejected("/a"), &limits).unwrap();
         outbox.push(rejected("/b"), &limits).unwrap();
         let first = written(&mut outbox, &limits);
-        outbox.reopen(Some("epoch-1"));
+        outbox.reopen(Some("epoch-0-box-1"));
         assert_eq!(written(&mut outbox, &limits), first[1..]);
         outbox.set_context(Bytes::from_static(b"{}"));
-        assert_eq!(written(&mut outbox, &limits), ["id: epoch-3 {}"]);
+        assert_eq!(written(&mut outbox, &limits), ["id: epoch-0-box-3 {}"]);
     }
 
     #[test]
-    fn unknown_last_event_id_changes_nothing() {
+    fn stream_without_a_usable_last_event_id_repeats_everything_after_a_moment() {
+        let limits = Limits::default();
+        for id in [
+            None,
+            Some("other-0-box-0"),
+            Some("epoch-0-box-2"),
+            Some("epoch-x-box-0"),
+            Some("epoch-1"),
+            Some("1"),
+        ] {
+            let mut outbox = outbox();
+            outbox.push(rejected("/a"), &limits).unwrap();
+            assert_eq!(paths(&mut outbox, &limits), ["/a"]);
+            outbox.push(rejected("/b"), &limits).unwrap();
+            outbox.reopen(id);
+            assert_eq!(paths(&mut outbox, &limits), ["/b"], "{id:?}");
+            outbox.release_held();
+            assert_eq!(paths(&mut outbox, &limits), ["/a"], "{id:?}");
+        }
+    }
+
+    #[test]
+    fn held_decision_is_not_repeated_when_the_agent_proposes_the_file_again() {
         let limits = Limits::default();
         let mut outbox = outbox();
         outbox.push(rejected("/a"), &limits).unwrap();
-        assert_eq!(paths(&mut outbox, &limits), ["/a"]);
-        for id in [None, Some("other-0"), Some("epoch-2"), Some("epoch-x"), Some("1")] {
-            outbox.reopen(id);
-            assert!(paths(&mut outbox, &limits).is_empty(), "{id:?}");
+        paths(&mut outbox, &limits);
+        outbox.reopen(None);
+        outbox.supersede("/a");
+        outbox.release_held();
+        assert!(paths(&mut outbox, &limits).is_empty());
+    }
+
+    #[test]
+    fn id_from_before_a_restart_confirms_the_deliveries_up_to_it() {
+        let limits = Limits::default();
+        let mut before = outbox();
+        before.push(numbered(3, "/a"), &limits).unwrap();
+        let last = written(&mut before, &limits).remove(0);
+        assert!(last.starts_with("id: epoch-3-box-1 "), "{last}");
+
+        // The stream opens before the companion sends what it restored.
+        let mut after = Outbox::new("epoch".into(), "other");
+        assert!(after.reopen(Some("epoch-3-box-1")).is_empty());
+        assert_eq!(after.push(repeated(3, "/a"), &limits), Ok(Some(DeliveryId(3))));
+        assert_eq!(after.push(repeated(4, "/b"), &limits), Ok(None));
+        assert_eq!(paths(&mut after, &limits), ["/b"]);
+
+        // The other way round.
+        let mut after = Outbox::new("epoch".into(), "other");
+        after.push(repeated(3, "/a"), &limits).unwrap();
+        after.push(repeated(4, "/b"), &limits).unwrap();
+        assert_eq!(after.reopen(Some("epoch-3-box-1")), [DeliveryId(3)]);
+        assert_eq!(paths(&mut after, &limits), ["/b"]);
+    }
+
+    #[test]
+    fn delivery_is_queued_once() {
+        let limits = Limits::default();
+        let mut outbox = outbox();
+        for _ in 0..2 {
+            outbox.push(numbered(1, "/a"), &limits).unwrap();
         }
-        outbox.reopen(Some("epoch-0"));
         assert_eq!(paths(&mut outbox, &limits), ["/a"]);
+        outbox.push(numbered(1, "/a"), &limits).unwrap();
+        assert!(paths(&mut outbox, &limits).is_empty());
+    }
+
+    #[test]
+    fn event_confirms_no_decision_that_is_held() {
+        let limits = Limits::default();
+        let mut outbox = outbox();
+        outbox.push(repeated(3, "/a"), &limits).unwrap();
+        outbox.push(numbered(9, "/b"), &limits).unwrap();
+        let first = written(&mut outbox, &limits).remove(0);
+        assert!(first.starts_with("id: epoch-2-box-1 "), "{first}");
+        outbox.release_held();
+        let second = written(&mut outbox, &limits).remove(0);
+        assert!(second.starts_with("id: epoch-9-box-2 "), "{second}");
     }
 
     #[test]
@@ -288,8 +466,8 @@ mod tests {
         outbox.push(rejected("/b"), &limits).unwrap();
         paths(&mut outbox, &limits);
         outbox.push(rejected("/a"), &limits).unwrap();
-        outbox.acknowledge("/a");
-        outbox.reopen(Some("epoch-0"));
+        assert!(outbox.acknowledge("/a").is_empty(), "neither has a delivery");
+        outbox.reopen(Some("epoch-0-box-0"));
         assert_eq!(paths(&mut outbox, &limits), ["/b", "/a"]);
     }
 
@@ -304,16 +482,16 @@ mod tests {
     }
 
     #[test]
-    fn too_many_decisions_are_returned_as_undelivered() {
+    fn too_many_decisions_end_the_session() {
         let limits = Limits {
             pending_decisions: 2,
             ..Limits::default()
         };
         let mut outbox = outbox();
-        assert_eq!(outbox.push(rejected("/a"), &limits), Ok(()));
-        assert_eq!(outbox.push(rejected("/b"), &limits), Ok(()));
+        assert_eq!(outbox.push(rejected("/a"), &limits), Ok(None));
+        assert_eq!(outbox.push(rejected("/b"), &limits), Ok(None));
         assert_eq!(outbox.push(rejected("/c"), &limits), Err(OutboxFull));
-        assert_eq!(outbox.take_undelivered().len(), 3);
+        assert_eq!(outbox.undelivered(), 3);
     }
 
     #[test]
@@ -323,7 +501,7 @@ mod tests {
             ..Limits::default()
         };
         let mut outbox = outbox();
-        assert_eq!(outbox.push(accepted("/a", 100), &limits), Ok(()));
+        assert_eq!(outbox.push(accepted("/a", 100), &limits), Ok(None));
         assert_eq!(outbox.push(rejected("/b"), &limits), Err(OutboxFull));
     }
 
@@ -339,11 +517,11 @@ mod tests {
             outbox.push(rejected(path), &limits).unwrap();
         }
         paths(&mut outbox, &limits);
-        outbox.reopen(Some("epoch-0"));
+        outbox.reopen(Some("epoch-0-box-0"));
         assert_eq!(paths(&mut outbox, &limits), ["/b", "/c"]);
         outbox.push(accepted("/long", 1000), &limits).unwrap();
         paths(&mut outbox, &limits);
-        outbox.reopen(Some("epoch-0"));
+        outbox.reopen(Some("epoch-0-box-0"));
         assert_eq!(paths(&mut outbox, &limits), ["/long"]);
     }
 
@@ -386,7 +564,7 @@ mod tests {
                         decided += 1;
                     }
                     Step::ChangeContext => outbox.set_context(Bytes::from_static(b"{}")),
-                    Step::Write => arrived.extend(outbox.next_event(&limits).map(|event| match event.payload {
+                    Step::Write => arrived.extend(outbox.next_event(&limits).map(|(event, _)| match event.payload {
                         Payload::Decision(decision) => (event.number, Some(decision.path().to_string())),
                         Payload::Context(_) => (event.number, None),
                     })),
@@ -394,7 +572,7 @@ mod tests {
                         // Events of an earlier stream can no longer be lost.
                         arrived.truncate(arrived.len().saturating_sub(lost).max(safe));
                         safe = arrived.len();
-                        let last = arrived.last().map(|(number, _)| format!("epoch-{number}"));
+                        let last = arrived.last().map(|(number, _)| format!("epoch-0-box-{number}"));
                         outbox.reopen(last.as_deref());
                     }
                 }

@@ -2,11 +2,12 @@
 //!
 //! Nothing is called while the lock is held: waking streams and serializing happen outside of it.
 
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use alongside_core::SessionId;
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -14,11 +15,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::callbacks::Callbacks;
-use crate::companion::{random_hexadecimal, random_session};
+use crate::companion::{Outgoing, random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
 use crate::hub::SessionStatus;
 use crate::outbox::Event;
-use crate::session::{SessionError, SessionTable};
+use crate::session::{EndedBy, SessionError, SessionTable};
 
 /// Sent before the first context is published.
 const NO_CONTEXT: &[u8] = br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{}}"#;
@@ -52,12 +53,18 @@ impl From<SessionError> for StartError {
 }
 
 impl Registry {
-    pub(crate) fn new(context: Option<&IdeContext>, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
+    pub(crate) fn new(
+        context: Option<&IdeContext>,
+        epoch: Arc<str>,
+        limits: Limits,
+        timing: Timing,
+        callbacks: Callbacks,
+    ) -> Self {
         let context = context
             .and_then(context_message)
             .unwrap_or(Bytes::from_static(NO_CONTEXT));
         Self {
-            table: Mutex::new(SessionTable::new(context, limits, timing, callbacks.clone())),
+            table: Mutex::new(SessionTable::new(context, epoch, limits, timing, callbacks.clone())),
             callbacks,
             deadlines: Notify::new(),
             drained: Notify::new(),
@@ -67,8 +74,8 @@ impl Registry {
     /// Starts a session for an agent that sent `initialize`.
     pub(crate) fn start(&self, client: ClientInfo, protocol: &'static str) -> Result<SessionId, StartError> {
         let id = random_session()?;
-        let epoch = random_hexadecimal::<4>()?;
-        self.table.lock().add(&id, Some(client), Some(protocol), &epoch)?;
+        let outbox = random_hexadecimal::<4>()?;
+        self.table.lock().add(&id, Some(client), Some(protocol), &outbox)?;
         self.deadlines.notify_one();
         Ok(id)
     }
@@ -85,11 +92,11 @@ impl Registry {
         client: Option<ClientInfo>,
         protocol: Option<&'static str>,
     ) -> Result<(), StartError> {
-        let epoch = random_hexadecimal::<4>()?;
+        let outbox = random_hexadecimal::<4>()?;
         {
             let mut table = self.table.lock();
             if !table.touch(id)? {
-                table.add(id, client, protocol, &epoch)?;
+                table.add(id, client, protocol, &outbox)?;
             }
         }
         self.deadlines.notify_one();
@@ -103,7 +110,9 @@ impl Registry {
     /// Ends a session that its agent deleted. `false` if it is unknown.
     pub(crate) fn delete(&self, id: &SessionId) -> bool {
         let mut table = self.table.lock();
-        let Some(waker) = table.end(id) else { return false };
+        let Some(waker) = table.end(id, EndedBy::Agent) else {
+            return false;
+        };
         table.remember_deletion(id.clone());
         drop(table);
         self.drained.notify_one();
@@ -124,9 +133,9 @@ impl Registry {
         self.table.lock().poll_stream(id, number, task)
     }
 
-    /// Queues the context for a stream again.
-    pub(crate) fn repeat_context(&self, id: &SessionId, number: u64) {
-        self.table.lock().repeat_context(id, number);
+    /// Queues the context for a stream again, and decisions that its agent may have received.
+    pub(crate) fn repeat(&self, id: &SessionId, number: u64) {
+        self.table.lock().repeat(id, number);
     }
 
     pub(crate) fn close_stream(&self, id: &SessionId, number: u64) {
@@ -137,9 +146,7 @@ impl Registry {
 
     /// The agent asked to close a review of this path.
     pub(crate) fn acknowledge(&self, id: &SessionId, file_path: &str) {
-        if let Some(session) = self.table.lock().sessions.get_mut(id) {
-            session.outbox.acknowledge(file_path);
-        }
+        self.table.lock().acknowledge(id, file_path);
     }
 
     /// The agent opened a new review of this path.
@@ -151,15 +158,15 @@ impl Registry {
     }
 
     /// Waits until the companion has received all events so far.
-    pub(crate) async fn settled(&self) {
-        self.callbacks.settled().await;
+    pub(crate) async fn caught_up(&self) {
+        self.callbacks.caught_up().await;
     }
 
     /// Waits until every session with undelivered decisions has a stream, and each of `expected` is back. One caller at a time.
     pub(crate) async fn drained(&self, expected: &[SessionId]) {
         loop {
             // A resumed session may have decisions that the companion is about to send.
-            self.settled().await;
+            self.caught_up().await;
             if self.table.lock().is_drained(expected) {
                 return;
             }
@@ -182,7 +189,7 @@ impl Registry {
     }
 
     /// Queues a decision for one session. `false` if it is unknown.
-    pub(crate) fn notify(&self, id: &SessionId, decision: Decision) -> bool {
+    pub(crate) fn notify(&self, id: &SessionId, decision: Outgoing) -> bool {
         let Some(waker) = self.table.lock().notify(id, decision) else {
             return false;
         };
@@ -212,16 +219,6 @@ impl Registry {
     pub(crate) fn close(&self) {
         let wakers = self.table.lock().close();
         wake(wakers);
-    }
-
-    /// Removes all sessions and returns the decisions that they never received.
-    pub(crate) fn take_undelivered(&self) -> Vec<(SessionId, Vec<Decision>)> {
-        let sessions = std::mem::take(&mut self.table.lock().sessions);
-        sessions
-            .into_iter()
-            .map(|(id, mut session)| (id, session.outbox.take_undelivered()))
-            .filter(|(_, undelivered)| !undelivered.is_empty())
-            .collect()
     }
 
     /// Drops sessions as they expire; never returns.
@@ -289,7 +286,7 @@ mod tests {
     #[test]
     fn context_is_serialized_once_for_all_streams() {
         let (callbacks, _queue) = callbacks::channel(100);
-        let registry = Registry::new(None, Limits::default(), Timing::default(), callbacks);
+        let registry = Registry::new(None, "epoch".into(), Limits::default(), Timing::default(), callbacks);
         let client = || ClientInfo {
             name: "test".to_owned(),
             version: "1".to_owned(),

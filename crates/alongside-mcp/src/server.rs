@@ -5,13 +5,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{Decision, SessionId};
+use alongside_core::SessionId;
 use alongside_loopback::{Guard, HttpLimits, Listener, OriginPolicy, Policy, serve_http};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::callbacks;
-use crate::companion::Companion;
+use crate::companion::{Companion, random_hexadecimal};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::hub::AgentHub;
@@ -29,9 +29,6 @@ pub struct Server {
     /// Session expiry and callbacks; aborted on drop.
     _tasks: JoinSet<()>,
 }
-
-/// Decisions that a session never received.
-pub type Undelivered = (SessionId, Vec<Decision>);
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,8 +49,13 @@ impl Server {
         let guard = Guard::new(policy, listener.port());
         let (limits, timing) = (config.limits, config.timing);
         let (callbacks, queue) = callbacks::channel(limits.queued_events);
+        let epoch = match config.epoch {
+            Some(epoch) => epoch,
+            None => random_hexadecimal::<4>().map_err(io::Error::other)?.into(),
+        };
         let registry = Arc::new(Registry::new(
             config.initial_context.as_ref(),
+            epoch,
             limits,
             timing,
             callbacks,
@@ -102,19 +104,17 @@ impl Server {
         }
     }
 
-    /// Stops listening, lets every stream write its queued events and end cleanly, and returns the decisions that no agent
-    /// received in time.
+    /// Stops listening, and lets every stream write its queued events and end cleanly.
     ///
     /// Sessions are not ended: an agent whose stream ended cleanly reconnects to the same port about a second later, and a
     /// companion that listens there by then resumes its session.
-    pub async fn shutdown(self) -> Vec<Undelivered> {
+    pub async fn shutdown(self) {
         self.registry.close();
         if !self.listener.shutdown(self.shutdown_timeout).await {
             tracing::debug!("some agents did not receive everything before shutdown");
         }
         // A companion that hangs must not keep the process from exiting.
-        let _ = tokio::time::timeout(self.shutdown_timeout, self.registry.settled()).await;
-        self.registry.take_undelivered()
+        let _ = tokio::time::timeout(self.shutdown_timeout, self.registry.caught_up()).await;
     }
 }
 

@@ -4,14 +4,16 @@
 //! that have something to write, so that they are woken after the lock is released.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
+use alongside_core::{SessionEnd, SessionId};
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::callbacks::{Callbacks, SessionEvent};
+use crate::companion::Outgoing;
 use crate::config::{Limits, Timing};
 use crate::outbox::{Event, Outbox, OutboxFull};
 
@@ -40,6 +42,8 @@ pub(crate) struct SessionTable {
     pub(crate) sessions: HashMap<SessionId, Session>,
     /// The latest context, as a JSON-RPC message.
     context: Bytes,
+    /// Names the journal in event ids.
+    epoch: Arc<str>,
     deleted: VecDeque<SessionId>,
     streams_opened: u64,
     closing: bool,
@@ -56,12 +60,19 @@ pub(crate) enum SessionError {
     Deleted,
 }
 
+/// Who ended a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndedBy {
+    Agent,
+    Us,
+}
+
 impl Session {
-    fn new(client: Option<ClientInfo>, protocol: Option<&'static str>, epoch: &str) -> Self {
+    fn new(client: Option<ClientInfo>, protocol: Option<&'static str>, outbox: Outbox) -> Self {
         Self {
             client,
             protocol,
-            outbox: Outbox::new(epoch),
+            outbox,
             stream: Stream::Never,
             last_used: Instant::now(),
         }
@@ -93,10 +104,11 @@ impl Session {
 }
 
 impl SessionTable {
-    pub(crate) fn new(context: Bytes, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
+    pub(crate) fn new(context: Bytes, epoch: Arc<str>, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
         Self {
             sessions: HashMap::new(),
             context,
+            epoch,
             deleted: VecDeque::new(),
             streams_opened: 0,
             closing: false,
@@ -106,28 +118,30 @@ impl SessionTable {
         }
     }
 
-    /// Adds a session. At the limit, the session without a stream that was idle longest is dropped.
+    /// Adds a session. At the limit, the session without a stream that was idle longest is dropped, and one that never had a stream
+    /// before one that is between two.
     pub(crate) fn add(
         &mut self,
         id: &SessionId,
         client: Option<ClientInfo>,
         protocol: Option<&'static str>,
-        epoch: &str,
+        outbox: &str,
     ) -> Result<(), SessionError> {
         if self.sessions.len() >= self.limits.sessions {
             let idle = self.sessions.iter().filter(|(_, session)| !session.is_listening());
             let (longest, _) = idle
-                .min_by_key(|(_, session)| session.last_used)
+                .min_by_key(|(_, session)| (matches!(session.stream, Stream::Closed), session.last_used))
                 .ok_or(SessionError::Full)?;
             let longest = longest.clone();
             tracing::info!(session = %longest, "too many sessions; dropping the one idle longest");
-            self.end(&longest);
+            self.end(&longest, EndedBy::Us);
         }
         self.callbacks.report(SessionEvent::Started {
             session: id.clone(),
             client: client.clone(),
         });
-        self.sessions.insert(id.clone(), Session::new(client, protocol, epoch));
+        let outbox = Outbox::new(self.epoch.clone(), outbox);
+        self.sessions.insert(id.clone(), Session::new(client, protocol, outbox));
         Ok(())
     }
 
@@ -155,7 +169,8 @@ impl SessionTable {
             number: self.streams_opened,
             waker: None,
         };
-        session.outbox.reopen(last_event_id);
+        let arrived = session.outbox.reopen(last_event_id);
+        self.callbacks.settled(id, arrived);
         session.outbox.set_context(self.context.clone());
         self.callbacks.report(SessionEvent::StreamOpened(id.clone()));
         Some((self.streams_opened, replaced))
@@ -166,7 +181,8 @@ impl SessionTable {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) else {
             return Poll::Ready(None);
         };
-        if let Some(event) = session.outbox.next_event(&self.limits) {
+        if let Some((event, forgotten)) = session.outbox.next_event(&self.limits) {
+            self.callbacks.settled(id, forgotten);
             return Poll::Ready(Some(event));
         }
         if self.closing {
@@ -178,10 +194,19 @@ impl SessionTable {
         Poll::Pending
     }
 
-    /// Queues the context for a stream again.
-    pub(crate) fn repeat_context(&mut self, id: &SessionId, number: u64) {
+    /// Queues the context for a stream again, and decisions that its agent may have received.
+    pub(crate) fn repeat(&mut self, id: &SessionId, number: u64) {
         if let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) {
             session.outbox.set_context(self.context.clone());
+            session.outbox.release_held();
+        }
+    }
+
+    /// The agent closed a review of this path.
+    pub(crate) fn acknowledge(&mut self, id: &SessionId, file_path: &str) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            let settled = session.outbox.acknowledge(file_path);
+            self.callbacks.settled(id, settled);
         }
     }
 
@@ -198,14 +223,21 @@ impl SessionTable {
     }
 
     /// Ends a session; returns the stream to wake, if any. `None` if the session is unknown.
-    pub(crate) fn end(&mut self, id: &SessionId) -> Option<Vec<Waker>> {
+    pub(crate) fn end(&mut self, id: &SessionId, by: EndedBy) -> Option<Vec<Waker>> {
         let mut session = self.sessions.remove(id)?;
         if session.is_listening() {
             self.callbacks.report(SessionEvent::StreamClosed(id.clone()));
         }
+        let end = match by {
+            EndedBy::Us => SessionEnd::Lost,
+            EndedBy::Agent => SessionEnd::Deleted {
+                unwritten: session.outbox.unwritten(),
+            },
+        };
+        let session_id = id.clone();
         self.callbacks.report(SessionEvent::Ended {
-            session: id.clone(),
-            undelivered: session.outbox.take_undelivered(),
+            session: session_id,
+            end,
         });
         Some(session.take_waker().into_iter().collect())
     }
@@ -230,7 +262,7 @@ impl SessionTable {
         for id in overdue {
             tracing::debug!(session = %id, "session dropped: the agent disconnected");
             // Without a stream there is no waker.
-            self.end(&id);
+            self.end(&id, EndedBy::Us);
         }
         self.sessions
             .values()
@@ -252,11 +284,14 @@ impl SessionTable {
     }
 
     /// Queues a decision; returns the stream to wake, if any. `None` if the session is unknown.
-    pub(crate) fn notify(&mut self, id: &SessionId, decision: Decision) -> Option<Vec<Waker>> {
+    pub(crate) fn notify(&mut self, id: &SessionId, decision: Outgoing) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
-        if let Err(OutboxFull) = session.outbox.push(decision, &self.limits) {
-            tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
-            return self.end(id);
+        match session.outbox.push(decision, &self.limits) {
+            Ok(settled) => self.callbacks.settled(id, settled.into_iter().collect()),
+            Err(OutboxFull) => {
+                tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
+                return self.end(id, EndedBy::Us);
+            }
         }
         Some(session.take_waker().into_iter().collect())
     }

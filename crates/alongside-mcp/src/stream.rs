@@ -76,7 +76,7 @@ impl Body for EventStream {
                     let repeat = self.context_repeat.as_mut();
                     if repeat.is_some_and(|repeat| repeat.as_mut().poll(task).is_ready()) {
                         self.context_repeat = None;
-                        self.registry.repeat_context(&self.session, self.number);
+                        self.registry.repeat(&self.session, self.number);
                         continue;
                     }
                     if self.keep_alive.as_mut().poll(task).is_ready() {

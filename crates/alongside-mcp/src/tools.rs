@@ -181,7 +181,7 @@ async fn open_diff<C: Companion>(
     new_content: String,
 ) -> ToolResult {
     let open = async {
-        endpoint.registry.settled().await;
+        endpoint.registry.caught_up().await;
         endpoint.registry.supersede(session, &file_path);
         let (file_path, new_content) = (file_path.into(), new_content.into());
         endpoint.companion.open_diff(session, file_path, new_content).await
@@ -194,9 +194,12 @@ async fn open_diff<C: Companion>(
 }
 
 async fn close_diff<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, file_path: &str) -> ToolResult {
-    endpoint.registry.settled().await;
+    endpoint.registry.caught_up().await;
     endpoint.registry.acknowledge(session, file_path);
-    let final_text = endpoint.companion.close_diff(session, file_path);
+    let final_text = match endpoint.companion.close_diff(session, file_path).await {
+        Ok(final_text) => final_text,
+        Err(sentence) => return ToolResult::error(sentence),
+    };
     let client = endpoint.registry.client(session);
     match (ClientDialect::of(client.as_ref()).close_diff, final_text) {
         (CloseDiffReply::Json, Some(content)) => ToolResult::text(json!({ "content": content }).to_string()),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use alongside_core::SessionEnd;
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, ClientError, stdio};
 use common::{Received, Setup, gemini, initialize, rejected, request, soon, token, trusted};
@@ -255,7 +256,10 @@ async fn relay_carries_requests_and_events() {
     let ended = setup
         .call_eventually(|received| matches!(received, Received::Ended(..)))
         .await;
-    assert_eq!(ended, Received::Ended(session.to_string(), Vec::new()));
+    assert_eq!(
+        ended,
+        Received::Ended(session.to_string(), SessionEnd::Deleted { unwritten: Vec::new() })
+    );
 }
 
 #[tokio::test]

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
+use alongside_core::{DeliveryId, SessionEnd, SessionId};
 use alongside_mcp::client::Client;
 use alongside_mcp::{AgentHub, Companion, Config, Server};
-use common::{gemini, rejected, soon, start_session, token};
+use common::{Call, Received, Setup, gemini, read_response, rejected, soon, start_session, token};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -40,7 +40,7 @@ impl Locked {
 }
 
 impl Companion for Locked {
-    fn session_started(&self, session: &SessionId, _: Option<&ClientInfo>) {
+    async fn session_started(&self, session: &SessionId, _: Option<&ClientInfo>) {
         self.send_locked(session);
     }
 
@@ -57,7 +57,11 @@ impl Companion for Locked {
         self.send_locked(session);
     }
 
-    fn session_ended(&self, session: &SessionId, _: Vec<Decision>) {
+    fn settled(&self, session: &SessionId, _: &[DeliveryId]) {
+        self.send_locked(session);
+    }
+
+    fn session_ended(&self, session: &SessionId, _: &SessionEnd) {
         self.send_locked(session);
     }
 
@@ -66,9 +70,9 @@ impl Companion for Locked {
         Ok(())
     }
 
-    fn close_diff(&self, session: &SessionId, _: &str) -> Option<Arc<str>> {
+    async fn close_diff(&self, session: &SessionId, _: &str) -> Result<Option<Arc<str>>, String> {
         self.send_locked(session);
-        None
+        Ok(None)
     }
 }
 
@@ -106,26 +110,22 @@ async fn companion_may_send_with_its_lock_held() {
     assert!(*companion.state.lock() > 100);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test]
 async fn requests_wait_while_too_many_events_are_queued() {
-    let companion = Arc::new(Locked::default());
-    let mut config = Config::new(token());
-    config.limits.queued_events = 2;
-    let server = Server::bind(config, companion.clone()).await.unwrap();
-    let port = server.port();
-    let (locked, is_locked) = tokio::sync::oneshot::channel();
-    let (release, released) = std::sync::mpsc::channel::<()>();
-    std::thread::spawn(move || {
-        let _state = companion.state.lock();
-        let _ = locked.send(());
-        let _ = released.recv();
-    });
-    is_locked.await.unwrap();
-    soon(start_session(port)).await;
-    soon(start_session(port)).await;
-    let mut third = tokio::spawn(start_session(port));
-    let early = tokio::time::timeout(Duration::from_millis(200), &mut third).await;
+    let mut setup = Setup::with(|config| config.limits.queued_events = 2).await;
+    let port = setup.port();
+    let (first, second) = (start_session(port).await, start_session(port).await);
+    let gate = setup.companion.gate.clone().acquire_owned().await.unwrap();
+    let third = tokio::spawn(start_session(port));
+    for _ in 0..3 {
+        assert!(matches!(setup.next_call().await, Received::Started(..)));
+    }
+    let mut opened = soon(Call::get(port, &first).open(port)).await;
+    soon(read_response(&mut opened)).await;
+    let mut waiting = soon(Call::get(port, &second).open(port)).await;
+    let early = tokio::time::timeout(Duration::from_millis(200), read_response(&mut waiting)).await;
     assert!(early.is_err(), "the companion is two events behind");
-    drop(release);
+    drop(gate);
+    soon(read_response(&mut waiting)).await;
     soon(third).await.unwrap();
 }

@@ -10,8 +10,9 @@ mod common;
 
 use std::time::Duration;
 
+use alongside_core::{DeliveryId, SessionEnd};
 use alongside_mcp::client::ClientError;
-use common::{Call, Received, Setup, accepted, initialize, rejected, request, soon, start_session};
+use common::{Call, Received, Setup, initialize, numbered, rejected, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -26,7 +27,10 @@ async fn delete_ends_the_session() {
     setup.next_call().await;
     assert_eq!(setup.next_call().await, Received::Opened(session.clone()));
     assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
-    assert_eq!(setup.next_call().await, Received::Ended(session.clone(), Vec::new()));
+    assert_eq!(
+        setup.next_call().await,
+        Received::Ended(session.clone(), SessionEnd::Deleted { unwritten: Vec::new() })
+    );
     assert!(setup.server.agents().sessions().is_empty());
 
     let delete = Call::new("DELETE", setup.port()).header("mcp-session-id", &session);
@@ -53,10 +57,8 @@ async fn session_expires_after_its_stream() {
     drop(events);
     assert_eq!(setup.next_call().await, Received::Closed(session.clone()));
     let id = Setup::session(&client);
-    assert!(setup.server.agents().notify(&id, accepted("/a", "text")));
     assert!(setup.server.agents().notify(&id, rejected("/b")));
-    let undelivered = vec![accepted("/a", "text"), rejected("/b")];
-    assert_eq!(setup.next_call().await, Received::Ended(session, undelivered));
+    assert_eq!(setup.next_call().await, Received::Ended(session, SessionEnd::Lost));
     assert!(!setup.server.agents().notify(&id, rejected("/c")), "unknown now");
 }
 
@@ -84,7 +86,7 @@ async fn session_without_a_stream_expires_when_idle() {
     let mut setup = Setup::with(|config| config.timing.idle = Duration::from_millis(50)).await;
     let session = start_session(setup.port()).await;
     assert!(matches!(setup.next_call().await, Received::Started(..)));
-    assert_eq!(setup.next_call().await, Received::Ended(session, Vec::new()));
+    assert_eq!(setup.next_call().await, Received::Ended(session, SessionEnd::Lost));
 }
 
 #[tokio::test]
@@ -103,8 +105,49 @@ async fn excess_session_replaces_the_one_idle_longest() {
     let ended = setup
         .call_eventually(|received| matches!(received, Received::Ended(..)))
         .await;
-    assert_eq!(ended, Received::Ended(idle, Vec::new()));
+    assert_eq!(ended, Received::Ended(idle, SessionEnd::Lost));
     assert_eq!(setup.server.agents().sessions().len(), 3);
+}
+
+#[tokio::test]
+async fn excess_session_spares_one_between_two_streams() {
+    let mut setup = Setup::with(|config| config.limits.sessions = 2).await;
+    let between = setup.client().await;
+    drop(soon(between.events(None)).await.unwrap());
+    setup
+        .call_eventually(|received| matches!(received, Received::Closed(_)))
+        .await;
+    let unused = start_session(setup.port()).await;
+    start_session(setup.port()).await;
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(ended, Received::Ended(unused, SessionEnd::Lost));
+}
+
+#[tokio::test]
+async fn deleted_session_reports_what_was_never_written() {
+    let mut setup = Setup::start().await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut events = soon(client.events(None)).await.unwrap();
+    soon(events.next()).await.unwrap();
+    setup.server.agents().notify(&session, numbered(1, rejected("/a")));
+    soon(events.next()).await.unwrap();
+    drop(events);
+    setup
+        .call_eventually(|received| matches!(received, Received::Closed(_)))
+        .await;
+    setup.server.agents().notify(&session, numbered(2, rejected("/b")));
+    soon(client.end()).await.unwrap();
+    let unwritten = vec![DeliveryId(2)];
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(
+        ended,
+        Received::Ended(session.to_string(), SessionEnd::Deleted { unwritten })
+    );
 }
 
 #[tokio::test]
@@ -130,7 +173,10 @@ async fn too_many_pending_decisions_end_the_session() {
     for notification in &all {
         assert!(setup.server.agents().notify(&session, notification.clone()));
     }
-    assert_eq!(setup.next_call().await, Received::Ended(session.to_string(), all));
+    assert_eq!(
+        setup.next_call().await,
+        Received::Ended(session.to_string(), SessionEnd::Lost)
+    );
     assert!(!setup.server.agents().notify(&session, rejected("/x")));
 }
 

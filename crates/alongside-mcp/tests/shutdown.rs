@@ -26,7 +26,7 @@ async fn shutdown_delivers_pending_events_and_ends_streams() {
         agents.notify(&session, accepted(&format!("/{number}"), &"x".repeat(50_000)));
     }
     agents.publish_context(&trusted(true));
-    let (undelivered, ()) = tokio::join!(soon(setup.server.shutdown()), async {
+    tokio::join!(soon(setup.server.shutdown()), async {
         for number in 0..20 {
             let message = soon(events.next()).await.unwrap().unwrap();
             assert_eq!(message["params"]["filePath"], format!("/{number}"));
@@ -35,7 +35,6 @@ async fn shutdown_delivers_pending_events_and_ends_streams() {
         assert_eq!(context["params"]["workspaceState"]["isTrusted"], true);
         assert_eq!(soon(events.next()).await.unwrap(), None, "a clean end");
     });
-    assert!(undelivered.is_empty());
 }
 
 /// Difference 13: a truncated stream disconnects an agent; one that ends with the terminator does not.
@@ -51,36 +50,6 @@ async fn stream_ends_with_the_chunked_terminator() {
     let mut rest = Vec::new();
     soon(stream.read_to_end(&mut rest)).await.unwrap();
     assert!(rest.ends_with(b"\r\n0\r\n\r\n"), "{:?}", String::from_utf8_lossy(&rest));
-}
-
-#[tokio::test]
-async fn undelivered_decisions_are_returned() {
-    let setup = Setup::with(|config| config.timing.shutdown = Duration::from_millis(100)).await;
-    let away = setup.client().await;
-    let stalled = setup.client().await;
-    let mut stream = Call::get(setup.port(), &stalled.session_id().unwrap())
-        .open(setup.port())
-        .await;
-    soon(read_response(&mut stream)).await;
-    let agents = setup.server.agents();
-    let decision = accepted("/long", &"x".repeat(10_000_000));
-    for _ in 0..2 {
-        agents.notify(&Setup::session(&stalled), decision.clone());
-    }
-    agents.notify(&Setup::session(&away), rejected("/a"));
-    let undelivered = soon(setup.server.shutdown()).await;
-    let of = |session| {
-        undelivered
-            .iter()
-            .find(|(id, _)| *id == session)
-            .map(|(_, decisions)| decisions)
-    };
-    assert_eq!(of(Setup::session(&away)), Some(&vec![rejected("/a")]));
-    assert_eq!(
-        of(Setup::session(&stalled)),
-        Some(&vec![decision]),
-        "the first was on its way"
-    );
 }
 
 #[tokio::test]
@@ -161,9 +130,8 @@ async fn drain_waits_until_a_session_between_two_streams_is_back() {
     assert!(early.is_err(), "no stream is open");
     let (events, ()) = soon(async { tokio::join!(client.events(None), draining) }).await;
     let mut events = events.unwrap();
-    let (undelivered, decision) = tokio::join!(soon(setup.server.shutdown()), soon(events.next()));
+    let ((), decision) = tokio::join!(soon(setup.server.shutdown()), soon(events.next()));
     assert_eq!(decision.unwrap().unwrap()["method"], "ide/diffRejected");
-    assert!(undelivered.is_empty());
 }
 
 #[tokio::test]
@@ -182,5 +150,5 @@ async fn drain_ends_when_its_time_is_up() {
     let client = setup.client().await;
     setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
     soon(setup.server.drain(&[])).await;
-    assert_eq!(soon(setup.server.shutdown()).await.len(), 1);
+    soon(setup.server.shutdown()).await;
 }

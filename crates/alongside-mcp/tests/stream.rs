@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use alongside_core::context::IdeContext;
 use alongside_mcp::client::Events;
-use common::{Call, Received, Setup, accepted, read_response, read_until, rejected, soon, start_session};
+use alongside_mcp::{Config, Outgoing};
+use common::{Call, Received, Setup, accepted, numbered, read_response, read_until, rejected, soon, start_session};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
@@ -210,55 +211,61 @@ async fn last_event_id_repeats_later_decisions() {
 }
 
 #[tokio::test]
-async fn missing_last_event_id_repeats_nothing() {
-    let setup = Setup::start().await;
+async fn missing_last_event_id_repeats_decisions_after_the_context() {
+    let setup = Setup::with(|config| config.timing.context_repeat = Duration::from_millis(20)).await;
     let client = setup.client().await;
     let session = Setup::session(&client);
     let mut events = soon(client.events(None)).await.unwrap();
     next(&mut events).await;
     setup.server.agents().notify(&session, rejected("/a"));
     next(&mut events).await;
-    for last_event_id in [None, Some("0badc0de-1"), Some("0badc0de-99"), Some("17")] {
+    for last_event_id in [None, Some("0badc0de-1"), Some("0badc0de-0-a-99"), Some("17")] {
         let mut events = soon(client.events(last_event_id)).await.unwrap();
         assert_eq!(
             next(&mut events).await["method"],
             "ide/contextUpdate",
             "{last_event_id:?}"
         );
+        assert_eq!(next(&mut events).await["params"]["filePath"], "/a", "{last_event_id:?}");
     }
 }
 
 #[tokio::test]
-async fn event_id_from_before_a_restart_acknowledges_nothing() {
-    let before = Setup::start().await;
+async fn event_id_from_before_a_restart_confirms_what_the_same_journal_delivered() {
+    let named = |config: &mut Config| config.epoch = Some("journal".into());
+    let before = Setup::with(named).await;
     let client = before.client().await;
     let session = Setup::session(&client);
     let mut events = soon(client.events(None)).await.unwrap();
     next(&mut events).await;
-    before.server.agents().notify(&session, rejected("/old"));
+    before.server.agents().notify(&session, numbered(1, rejected("/old")));
     next(&mut events).await;
     let old = events.last_event_id().unwrap().to_owned();
     let port = before.port();
     soon(before.server.shutdown()).await;
 
-    let after = Setup::with(|config| config.port = Some(port)).await;
+    let mut after = Setup::with(|config| {
+        named(config);
+        config.port = Some(port);
+    })
+    .await;
     let mut events = soon(client.events(Some(&old))).await.unwrap();
     next(&mut events).await;
-    let opened = events.last_event_id().unwrap().to_owned();
-    after.server.agents().notify(&session, rejected("/new"));
-    next(&mut events).await;
-    let mut events = soon(client.events(Some(&old))).await.unwrap();
-    assert_eq!(
-        next(&mut events).await["method"],
-        "ide/contextUpdate",
-        "not repeated by a foreign id"
-    );
-    let mut events = soon(client.events(Some(&opened))).await.unwrap();
-    assert_eq!(
-        next(&mut events).await["params"]["filePath"],
-        "/new",
-        "and not acknowledged by it"
-    );
+    for (number, path) in [(1, "/old"), (2, "/lost")] {
+        let outgoing = numbered(number, rejected(path));
+        after.server.agents().notify(
+            &session,
+            Outgoing {
+                repeated: true,
+                ..outgoing
+            },
+        );
+    }
+    assert_eq!(next(&mut events).await["params"]["filePath"], "/lost");
+    let settled = after
+        .call_eventually(|received| matches!(received, Received::Settled(..)))
+        .await;
+    assert_eq!(settled, Received::Settled(session.to_string(), vec![1]));
 }
 
 #[tokio::test]

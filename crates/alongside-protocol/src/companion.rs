@@ -78,6 +78,13 @@ pub struct Status {
     pub reviews: Vec<ReviewSummary>,
 }
 
+/// What is wrong with the companion now; empty if nothing is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProblemsChanged {
+    /// Sentences for users.
+    pub problems: Vec<String>,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentsChanged {
     /// One entry per session.

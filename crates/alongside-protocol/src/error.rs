@@ -60,6 +60,8 @@ error_kinds! {
     Conflicts = "conflicts",
     UnknownHunk = "unknownHunk",
     EmptyMeansUnedited = "emptyMeansUnedited",
+    /// The journal cannot be written, so nothing was changed.
+    NotSaved = "notSaved",
     UnknownAgent = "unknownAgent",
     AgentUnusable = "agentUnusable",
     AgentFailed = "agentFailed",

@@ -24,7 +24,9 @@ pub use chat::{
     ChatAgent, ChatAgentKind, ChatChanged, ChatCommand, ChatConnect, ChatEvent, ChatPhase, ChatState, ChatWrites,
     ChatWritesChoice,
 };
-pub use companion::{AgentSummary, AgentsChanged, Hello, PageLink, Status, VERSION, Variables, Welcome};
+pub use companion::{
+    AgentSummary, AgentsChanged, Hello, PageLink, ProblemsChanged, Status, VERSION, Variables, Welcome,
+};
 pub use context::{Buffer, FilePath, Focus, Folders, HiddenFile, ShownContext};
 pub use error::{ErrorKind, RequestError};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};

@@ -4,7 +4,7 @@ use alongside_core::context::IdeContext;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{ChatChanged, ChatEvent};
-use crate::{AgentsChanged, Empty, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary};
+use crate::{AgentsChanged, Empty, ProblemsChanged, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary};
 
 macro_rules! notifications {
     ($($(#[$doc:meta])* $name:ident = $method:literal, $params:ty;)+) => {
@@ -34,6 +34,8 @@ notifications! {
     AgentsChanged = "agents/changed", AgentsChanged;
     /// What agents see changed.
     ContextChanged = "context/changed", IdeContext;
+    /// Something is wrong that the user should know, or no longer is.
+    ProblemsChanged = "problems/changed", ProblemsChanged;
     /// Only for front ends with `chat`.
     ChatEvent = "chat/event", ChatEvent;
     /// Only for front ends with `chat`.

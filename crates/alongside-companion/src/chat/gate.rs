@@ -91,8 +91,14 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
     };
     let session = SessionKey::Chat(write.session_id);
     let decision = companion.chat.waiting.wait(&session, &path);
-    if let Err(refusal) = companion.with_core(|core, now| core.open_review(now, &session, proposal)) {
-        return refuse(refusal.to_string());
+    let opened = tokio::task::spawn_blocking({
+        let (companion, session) = (Arc::clone(&companion), session.clone());
+        move || companion.open_review(&session, proposal)
+    });
+    match opened.await {
+        Ok(Ok(())) => {}
+        Ok(Err(reason)) => return refuse(reason),
+        Err(_) => return refuse("the change could not be processed"),
     }
     let mut withdrawal = WithdrawOnDrop {
         companion: Arc::downgrade(&companion),

@@ -1,18 +1,16 @@
 //! What survives the process: the chat's log, and where to resume in the agent's events.
 //!
-//! Each event is appended as a line, by the writer thread, before it is broadcast, with the position after it in the agent's stream. So at whatever moment the
-//! process ends, everything that was shown is in the file, and the rest is fetched again. A truncated last line is ignored. The file is
+//! Each event is appended, by the writer thread, before it is broadcast, with the position after it in the agent's stream. So at
+//! whatever moment the process ends, everything that was shown is in the file, and the rest is fetched again. The file is
 //! rewritten, as short as the log, when it has grown to several times that.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::Arc;
 
 use super::deliveries::{Deliveries, Delivery};
-use crate::places::write_private;
 use crate::writer::Writer;
 use alongside_agent::Position;
+use alongside_journal::{Directory, Log, OpenError};
 use alongside_protocol::chat::AgentEvent;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -42,27 +40,28 @@ pub(super) struct JournalContents {
 }
 
 pub(super) struct Journal {
-    path: PathBuf,
     writer: Arc<Writer>,
-    /// Open after the first rewrite, until a write fails. Locked by the writer's thread only.
-    file: Arc<Mutex<Option<File>>>,
-    /// The length of the file after all queued writes, and after the last rewrite; `None` before the first one.
-    bytes: Option<usize>,
+    /// Locked by the writer's thread only.
+    log: Arc<Mutex<Log>>,
+    /// The length of the log after all queued writes, and after the last rewrite.
+    bytes: usize,
     fresh_bytes: usize,
 }
 
 impl Journal {
     /// Reads the journal. Blocks; everything else is written by `writer`.
-    pub(super) fn open(path: PathBuf, writer: Arc<Writer>) -> (Self, JournalContents) {
-        let kept = read(&path);
+    pub(super) fn open(directory: &Directory, writer: Arc<Writer>) -> Result<(Self, JournalContents), OpenError> {
+        let (log, recovered) = Log::open(directory, "chat")?;
+        if let Some(damage) = &recovered.damage {
+            tracing::error!("the chat: {damage}");
+        }
         let journal = Self {
-            path,
             writer,
-            file: Arc::default(),
-            bytes: None,
+            bytes: recovered.records.iter().map(Vec::len).sum(),
             fresh_bytes: 0,
+            log: Arc::new(Mutex::new(log)),
         };
-        (journal, kept)
+        Ok((journal, read(recovered.records)))
     }
 
     /// Appends an event, with the position in the stream after it.
@@ -82,29 +81,24 @@ impl Journal {
     }
 
     fn append(&mut self, line: &Line) {
-        let Some(bytes) = &mut self.bytes else { return };
         let text = match text_of(line) {
             Ok(text) => text,
             Err(error) => return report(&error),
         };
-        *bytes += text.len();
-        let file = Arc::clone(&self.file);
+        self.bytes += text.len();
+        let log = Arc::clone(&self.log);
         self.writer.append(move || {
-            let mut file = file.lock();
-            let written = file.as_mut().map_or(Ok(()), |file| file.write_all(&text));
-            if let Err(error) = written {
+            if let Err(error) = log.lock().append(&[text]) {
                 report(&error);
-                *file = None;
             }
         });
     }
 
     pub(super) fn is_long(&self) -> bool {
-        self.bytes
-            .is_some_and(|bytes| bytes > self.fresh_bytes * 2 + COMPACT_AFTER_BYTES)
+        self.bytes > self.fresh_bytes * 2 + COMPACT_AFTER_BYTES
     }
 
-    /// Rewrites the file atomically.
+    /// Replaces the log.
     pub(super) fn rewrite<'a>(
         &mut self,
         agent: Option<&str>,
@@ -126,16 +120,17 @@ impl Journal {
             ..Line::default()
         }));
         let lines: io::Result<Vec<_>> = lines.map(|line| text_of(&line)).collect();
-        let text = match lines {
-            Ok(lines) => lines.concat(),
+        let lines = match lines {
+            Ok(lines) => lines,
             Err(error) => return report(&error),
         };
-        self.bytes = Some(text.len());
-        self.fresh_bytes = text.len();
-        let (path, file) = (self.path.clone(), Arc::clone(&self.file));
+        self.bytes = lines.iter().map(Vec::len).sum();
+        self.fresh_bytes = self.bytes;
+        let log = Arc::clone(&self.log);
         self.writer.append(move || {
-            let opened = write_private(&path, &text).and_then(|()| File::options().append(true).open(&path));
-            *file.lock() = opened.inspect_err(report).ok();
+            if let Err(error) = log.lock().compact(&lines) {
+                report(&error);
+            }
         });
     }
 }
@@ -145,20 +140,19 @@ fn report(error: &io::Error) {
 }
 
 fn text_of(line: &Line) -> io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    Ok(text)
+    serde_json::to_vec(line).map_err(Into::into)
 }
 
-/// Reads up to the first incomplete line.
-fn read(path: &Path) -> JournalContents {
+fn read(records: Vec<Vec<u8>>) -> JournalContents {
     let mut kept = JournalContents::default();
-    let text = fs::read(path).unwrap_or_default();
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let whole = line
-            .strip_suffix(b"\n")
-            .and_then(|line| serde_json::from_slice::<Line>(line).ok());
-        let Some(line) = whole else { break };
+    for record in records {
+        let line = match serde_json::from_slice::<Line>(&record) {
+            Ok(line) => line,
+            Err(error) => {
+                tracing::error!(%error, "a record of the chat cannot be read");
+                continue;
+            }
+        };
         kept.agent = line.agent.or(kept.agent);
         kept.position = line.position.or(kept.position);
         kept.events.extend(line.event);
@@ -171,13 +165,16 @@ fn read(path: &Path) -> JournalContents {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use alongside_protocol::chat::NoticeLevel;
     use serde_json::json;
 
     use super::*;
 
     fn open(path: &Path) -> (Journal, JournalContents) {
-        Journal::open(path.to_owned(), Arc::new(Writer::start().unwrap()))
+        let directory = Directory::open(path).unwrap();
+        Journal::open(&directory, Arc::new(Writer::start().unwrap())).unwrap()
     }
 
     fn event(number: u32) -> Arc<AgentEvent> {
@@ -190,10 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn written_events_are_read_back_without_a_truncated_line() {
+    fn written_events_are_read_back() {
         let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("chat/log.jsonl");
-        let (mut journal, kept) = open(&path);
+        let (mut journal, kept) = open(scratch.path());
         assert_eq!(kept, JournalContents::default());
         journal.rewrite(Some("qwen"), None, std::iter::empty(), std::iter::once(&event(1)));
         let position: Position = serde_json::from_value(json!({"sessionId": "s"})).unwrap();
@@ -206,37 +202,13 @@ mod tests {
             events: vec![event(1), event(2), event(3)],
             deliveries: Deliveries::default(),
         };
-        assert_eq!(open(&path).1, whole);
-        let text = fs::read(&path).unwrap();
-        let two_lines = text
-            .split_inclusive(|byte| *byte == b'\n')
-            .take(3)
-            .map(<[u8]>::len)
-            .sum::<usize>();
-        for length in two_lines..text.len() {
-            fs::write(&path, &text[..length]).unwrap();
-            assert_eq!(open(&path).1.events.len(), 2, "cut at {length}");
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn file_is_private() {
-        use std::os::unix::fs::PermissionsExt;
-
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("log.jsonl");
-        let (mut journal, _) = open(&path);
-        journal.rewrite(None, None, std::iter::empty(), std::iter::empty());
-        journal.add(&event(1), None);
-        drop(journal);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(open(scratch.path()).1, whole);
     }
 
     #[test]
     fn grown_file_is_long_until_rewritten() {
         let scratch = tempfile::tempdir().unwrap();
-        let (mut journal, _) = open(&scratch.path().join("log.jsonl"));
+        let (mut journal, _) = open(scratch.path());
         journal.rewrite(None, None, std::iter::empty(), std::iter::empty());
         let large = notice("x".repeat(COMPACT_AFTER_BYTES));
         assert!(!journal.is_long());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alongside_core::{SessionId, SessionKey};
+use alongside_core::{SessionEnd, SessionId, SessionKey};
 use alongside_protocol::ChatWrites;
 use alongside_protocol::chat::{AgentCommand, AgentEvent, ConnectedSession, Modes};
 
@@ -43,14 +43,14 @@ impl Companion {
         }
         self.with_core(|core, now| {
             core.session_started(now, &id, Some(client_of(session)));
-            core.stream_opened(&id);
+            core.stream_opened(now, &id);
         });
     }
 
     fn chat_left(&self) {
         let previous = self.chat.state.lock().local.take();
         if let Some(previous) = previous {
-            self.with_core(|core, _| core.session_ended(&previous.session, Vec::new()));
+            self.with_core(|core, now| core.session_ended(now, &previous.session, &SessionEnd::Lost));
         }
     }
 

@@ -27,10 +27,11 @@ use alongside_protocol::{
     ChatAgent, ChatChanged, ChatState, ChatWrites, ChatWritesChoice, ErrorKind, Notification, RequestError,
     SharedNotification,
 };
+use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
 
-use super::store::key;
+use super::journal::{Slot, key};
 use crate::places::{Places, write_private};
 use crate::writer::Writer;
 use agents::AgentOption;
@@ -65,12 +66,12 @@ pub(crate) struct Chat {
 
 impl Chat {
     /// Restores the chat of the previous companion in this slot, or starts a new one.
-    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &str, writer: Arc<Writer>) -> Self {
+    pub(super) fn new(places: &Places, workspace: &[PathBuf], slot: &Slot) -> anyhow::Result<Self> {
         let (manager, events) = AgentManager::new();
         let choice_file = places.chat().join(format!("{:016x}.json", key("", workspace)));
-        let journal = places.chat().join(format!("{slot}.jsonl"));
-        let state = State::restore(journal, saved_choice(&choice_file), Arc::clone(&writer));
-        Self {
+        let writer = Arc::new(Writer::start().context("cannot start the thread that writes the chat's log")?);
+        let state = State::restore(&slot.directory, saved_choice(&choice_file), Arc::clone(&writer))?;
+        Ok(Self {
             manager,
             events: Mutex::new(Some(events)),
             state: Mutex::new(state),
@@ -80,7 +81,7 @@ impl Chat {
             choice_file,
             writer,
             prompts: tokio::sync::Mutex::default(),
-        }
+        })
     }
 
     pub(super) fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
@@ -199,7 +200,7 @@ impl Chat {
             state.set_delivery(&id, Outcome::Unknown { after });
         }
         // The next companion must know of it if this one is killed.
-        self.writer.log_written().await;
+        self.writer.written().await;
         let sent = self.manager.execute(AgentCommand::Prompt { blocks, id: None }).await;
         let outcome = match &sent {
             Ok(AgentReply::Prompt { prompt_id }) => {

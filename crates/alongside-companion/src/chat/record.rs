@@ -1,10 +1,10 @@
 //! Records what the agent sends and broadcasts it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use alongside_agent::Position;
 use alongside_core::SessionKey;
+use alongside_journal::{Directory, OpenError};
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEnd};
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
@@ -70,15 +70,15 @@ pub(super) struct LocalAgent {
 
 impl State {
     /// Restores the chat from its journal.
-    pub(super) fn restore(path: PathBuf, writes: ChatWrites, thread: Arc<Writer>) -> Self {
-        let (mut journal, kept) = Journal::open(path, thread);
+    pub(super) fn restore(directory: &Directory, writes: ChatWrites, thread: Arc<Writer>) -> Result<Self, OpenError> {
+        let (mut journal, kept) = Journal::open(directory, thread)?;
         let mut log = Log::default();
         for event in kept.events {
             log.push(event);
         }
         let resume = Resume::new(kept.agent.as_deref(), &log, kept.position.as_ref());
         if !log.is_empty() {
-            // Without a truncated line.
+            // As short as it can be.
             let deliveries = kept.deliveries.iter();
             journal.rewrite(kept.agent.as_deref(), kept.position.as_ref(), deliveries, log.events());
         }
@@ -104,7 +104,7 @@ impl State {
         } else {
             state.end();
         }
-        state
+        Ok(state)
     }
 
     pub(super) fn changed(&self) -> ChatChanged {

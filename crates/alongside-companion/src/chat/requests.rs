@@ -25,7 +25,7 @@ impl Companion {
         let choices = agents::choices(&self.settings.lock(), environment);
         for _ in 0..MAX_STATE_ATTEMPTS {
             let version = self.chat.version();
-            self.chat.writer.log_written().await;
+            self.chat.writer.written().await;
             if self.chat.version() == version {
                 break;
             }

@@ -36,6 +36,9 @@ keys!(Key {
     CompanionDisplayName = "companion.display-name", UserOnly;
     PageOpen = "page.open", UserOnly;
     PrivacyHide = "privacy.hide", UserOrWorkspace;
+    SessionsMax = "sessions.max", UserOnly;
+    ResumeAfterStop = "sessions.resume-after-stop", UserOnly;
+    ResumeAfterCrash = "sessions.resume-after-crash", UserOnly;
     ReviewOutsideWorkspace = "review.outside-workspace", UserOrWorkspace;
     DaemonEnabled = "daemon.enabled", UserOnly;
     DaemonUrl = "daemon.url", UserOnly;

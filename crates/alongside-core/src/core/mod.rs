@@ -1,11 +1,13 @@
 //! The companion's state and its inputs. Rules about reviews are in [`reviews`], rules about the context in [`context`].
 
 mod context;
+mod deliveries;
+mod ledger;
 mod reviews;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use crate::session::{Agent, AgentIdentity, SessionKey};
 use crate::text_change::InvalidEdit;
 use crate::time::Now;
 
+pub use ledger::{Change, Delivery, DeliveryId, Ledger, Recipient};
+
 /// What the caller must do after an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -28,7 +32,11 @@ pub enum Effect {
     PublishContext(IdeContext),
     SendDecision {
         session: SessionKey,
+        /// What the session confirms; `None` if it may not be the one that asked, so that its confirmation means nothing.
+        delivery: Option<DeliveryId>,
         decision: Decision,
+        /// Whether the agent may have received it before the companion restarted.
+        repeated: bool,
     },
     ReviewOpened(ReviewId),
     /// A review has a new revision, or its file changed: show it again.
@@ -90,6 +98,15 @@ pub enum DecideError {
     EmptyMeansUnedited { agent: AgentIdentity, path: Arc<str> },
 }
 
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The agent disconnected and did not come back.
+    Lost,
+    /// The agent ended it, so it knows the decisions that were written to its stream. These were not.
+    Deleted { unwritten: Vec<DeliveryId> },
+}
+
 /// Whether to send an emptied draft to an agent that treats it as "not edited".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyDraft {
@@ -98,9 +115,15 @@ pub enum EmptyDraft {
     Allow,
 }
 
+/// Why a proposal was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("this agent already has {0} pending changes; accept or reject some of them first")]
-pub struct TooManyReviews(pub usize);
+pub enum ProposalError {
+    #[error("this agent already has {0} pending changes; accept or reject some of them first")]
+    TooMany(usize),
+    /// All pending reviews together.
+    #[error("the pending changes already hold {0} MiB of text; accept or reject some of them first")]
+    TooLarge(usize),
+}
 
 /// Everything the companion knows.
 pub struct Core {
@@ -111,13 +134,10 @@ pub struct Core {
     context_due: Option<Duration>,
     files_watched: bool,
     agents: BTreeMap<SessionKey, Agent>,
-    reviews: BTreeMap<ReviewId, Review>,
-    last_review: u64,
-    /// Outcomes of the latest reviews, to report the first decision to the second.
-    ended: VecDeque<(ReviewId, ReviewOutcome)>,
-    orphans: VecDeque<reviews::Orphan>,
-    /// Decisions about restored reviews whose agent has not reconnected yet.
-    early: Vec<(SessionKey, Decision)>,
+    ledger: Ledger,
+    /// The deliveries of a ledger that was restored, up to this number, may have arrived before.
+    restored: Option<DeliveryId>,
+    changes: Vec<Change>,
     effects: Vec<Effect>,
 }
 
@@ -131,11 +151,9 @@ impl Core {
             context_due: None,
             files_watched: false,
             agents: BTreeMap::new(),
-            reviews: BTreeMap::new(),
-            last_review: 0,
-            ended: VecDeque::new(),
-            orphans: VecDeque::new(),
-            early: Vec::new(),
+            ledger: Ledger::default(),
+            restored: None,
+            changes: Vec::new(),
             effects: Vec::new(),
         }
     }
@@ -143,6 +161,70 @@ impl Core {
     /// The effects since the last call, in order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
+    }
+
+    /// The changes since the last call, in order. They must be written before any effect is carried out.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    fn change(&mut self, change: Change) {
+        self.ledger.apply(change.clone());
+        self.changes.push(change);
+    }
+
+    /// Starts with the ledger of a previous companion.
+    pub fn restore(&mut self, now: Now, ledger: Ledger) {
+        self.restored = ledger.deliveries.keys().next_back().copied();
+        self.reset(now, ledger);
+        // A child process ended with its companion, so nothing waits for these.
+        let of_chat: Vec<Review> = self
+            .reviews()
+            .filter(|review| review.session.is_chat())
+            .cloned()
+            .collect();
+        for review in of_chat {
+            self.close(&review, ReviewOutcome::Orphaned, None);
+        }
+    }
+
+    /// Goes back to the ledger that was written, because what came after it could not be.
+    pub fn reset(&mut self, now: Now, ledger: Ledger) {
+        self.ledger = ledger;
+        self.changes.clear();
+        self.effects.clear();
+        for review in self.ledger.reviews.values_mut() {
+            review.appeared = now.monotonic;
+            self.effects.push(Effect::ReviewOpened(review.id));
+        }
+        let connected: Vec<SessionKey> = self.agents.keys().cloned().collect();
+        for session in connected {
+            self.rejoin(&session);
+        }
+    }
+
+    /// A connected session of a core that went back: what was about to be written about it or sent to it is lost.
+    fn rejoin(&mut self, session: &SessionKey) {
+        let Some(agent) = self.agents.get_mut(session) else {
+            return;
+        };
+        agent.orphans_reported.clear();
+        let client = agent.client.clone();
+        self.set_client(session, client);
+        self.send_to(session);
+    }
+
+    fn set_client(&mut self, session: &SessionKey, client: Option<ClientInfo>) {
+        if let Some(client) = client
+            && self.ledger.clients.get(session) != Some(&client)
+        {
+            let session = session.clone();
+            self.change(Change::Session { session, client });
+        }
+    }
+
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// When to call [`Core::tick`] next, on the monotonic clock.
@@ -173,21 +255,29 @@ impl Core {
 
     /// An agent connected, or reconnected after a restart of the companion.
     pub fn session_started(&mut self, now: Now, session: &SessionKey, client: Option<ClientInfo>) {
+        self.set_client(session, client.clone());
         let agent = Agent {
             session: session.clone(),
             client,
             listening: false,
+            orphans_reported: BTreeSet::new(),
             since_unix_milliseconds: now.unix_milliseconds,
         };
         self.agents.insert(session.clone(), agent);
         self.effects.push(Effect::AgentsChanged);
-        self.send_early_decisions(session);
+        self.send_to(session);
+    }
+
+    /// The client of a session from before a restart.
+    pub fn known_client(&self, session: &SessionKey) -> Option<&ClientInfo> {
+        self.ledger.clients.get(session)
     }
 
     /// An agent opened its event stream.
-    pub fn stream_opened(&mut self, session: &SessionKey) {
+    pub fn stream_opened(&mut self, now: Now, session: &SessionKey) {
         self.set_listening(session, true);
-        self.rescue_orphans_through(session);
+        self.forget_reported_orphans(now);
+        self.report_orphans_to(session);
     }
 
     /// An agent's event stream closed; it may reconnect.
@@ -195,13 +285,12 @@ impl Core {
         self.set_listening(session, false);
     }
 
-    /// A session ended. `undelivered` are the paths of decisions that the agent never received.
-    pub fn session_ended(&mut self, session: &SessionKey, undelivered: Vec<Arc<str>>) {
-        let Some(agent) = self.agents.remove(session) else {
-            return;
-        };
-        self.effects.push(Effect::AgentsChanged);
-        self.orphan_reviews_of(&agent, undelivered);
+    /// A session ended.
+    pub fn session_ended(&mut self, now: Now, session: &SessionKey, end: &SessionEnd) {
+        if self.agents.remove(session).is_some() {
+            self.effects.push(Effect::AgentsChanged);
+            self.orphan(now, session, end);
+        }
     }
 
     fn set_listening(&mut self, session: &SessionKey, listening: bool) {

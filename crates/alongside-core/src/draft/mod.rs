@@ -114,6 +114,11 @@ impl Draft {
         self.originals.proposal.shared()
     }
 
+    /// Base and proposal together.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.base().len() + self.proposal().len()
+    }
+
     /// The draft: what would be accepted now.
     pub fn text(&self) -> String {
         let parts = || self.segments.iter().map(|segment| segment.text(&self.originals));

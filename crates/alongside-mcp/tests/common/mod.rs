@@ -10,14 +10,14 @@ use std::time::Duration;
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, SessionId};
+use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId};
 use alongside_mcp::client::Client;
-use alongside_mcp::{Companion, Config, Server};
+use alongside_mcp::{Companion, Config, Outgoing, Server};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// Waits for something that should happen immediately.
 pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
@@ -32,7 +32,8 @@ pub(crate) enum Received {
     Started(String, Option<ClientInfo>),
     Opened(String),
     Closed(String),
-    Ended(String, Vec<Decision>),
+    Settled(String, Vec<u64>),
+    Ended(String, SessionEnd),
     OpenDiff(String, String, String),
     CloseDiff(String, String),
 }
@@ -44,6 +45,8 @@ pub(crate) struct TestCompanion {
     pub(crate) final_texts: Mutex<HashMap<String, String>>,
     pub(crate) refusal: Mutex<Option<String>>,
     pub(crate) hangs: Mutex<bool>,
+    /// Sessions start while this has a permit.
+    pub(crate) gate: Arc<Semaphore>,
 }
 
 impl TestCompanion {
@@ -53,8 +56,9 @@ impl TestCompanion {
 }
 
 impl Companion for TestCompanion {
-    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
+    async fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
         self.record(Received::Started(session.to_string(), client.cloned()));
+        let _open = self.gate.acquire().await;
     }
 
     fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
@@ -69,8 +73,13 @@ impl Companion for TestCompanion {
         self.record(Received::Closed(session.to_string()));
     }
 
-    fn session_ended(&self, session: &SessionId, undelivered: Vec<Decision>) {
-        self.record(Received::Ended(session.to_string(), undelivered));
+    fn settled(&self, session: &SessionId, deliveries: &[DeliveryId]) {
+        let numbers = deliveries.iter().map(|delivery| delivery.0).collect();
+        self.record(Received::Settled(session.to_string(), numbers));
+    }
+
+    fn session_ended(&self, session: &SessionId, end: &SessionEnd) {
+        self.record(Received::Ended(session.to_string(), end.clone()));
     }
 
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
@@ -85,9 +94,9 @@ impl Companion for TestCompanion {
         self.refusal.lock().clone().map_or(Ok(()), Err)
     }
 
-    fn close_diff(&self, session: &SessionId, file_path: &str) -> Option<Arc<str>> {
+    async fn close_diff(&self, session: &SessionId, file_path: &str) -> Result<Option<Arc<str>>, String> {
         self.record(Received::CloseDiff(session.to_string(), file_path.to_owned()));
-        self.final_texts.lock().remove(file_path).map(Arc::from)
+        Ok(self.final_texts.lock().remove(file_path).map(Arc::from))
     }
 }
 
@@ -133,6 +142,14 @@ pub(crate) fn accepted(file_path: &str, content: &str) -> Decision {
     }
 }
 
+/// A decision that its session confirms.
+pub(crate) fn numbered(number: u64, decision: Decision) -> Outgoing {
+    Outgoing {
+        delivery: Some(DeliveryId(number)),
+        ..decision.into()
+    }
+}
+
 impl Setup {
     pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
@@ -147,6 +164,7 @@ impl Setup {
             final_texts: Mutex::default(),
             refusal: Mutex::default(),
             hangs: Mutex::default(),
+            gate: Arc::new(Semaphore::new(1)),
         });
         let mut config = Config::new(token());
         // Not repeated, unless a test sets it.

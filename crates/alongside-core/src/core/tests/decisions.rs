@@ -142,7 +142,7 @@ fn pending_reviews_per_agent_are_limited() {
         propose(&mut core, &session, &format!("/{number}"), "text");
     }
     let refused = core.open_review(at(0), &session, Proposal::new("/more", Base::Missing, "text", None));
-    assert_eq!(refused, Err(TooManyReviews(100)));
+    assert_eq!(refused, Err(ProposalError::TooMany(100)));
     propose(&mut core, &session, "/1", "a new revision is always taken");
 }
 

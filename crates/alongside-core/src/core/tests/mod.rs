@@ -4,6 +4,7 @@ mod context;
 mod decisions;
 mod drafts;
 mod orphans;
+mod restarts;
 
 use super::*;
 use crate::draft::{HunkDecision, HunkId};
@@ -31,7 +32,7 @@ fn core() -> Core {
 fn connect(core: &mut Core, session: &str, client: ClientInfo) -> SessionKey {
     let session = SessionKey::from(session);
     core.session_started(at(0), &session, Some(client));
-    core.stream_opened(&session);
+    core.stream_opened(at(0), &session);
     core.take_effects();
     session
 }
@@ -45,7 +46,7 @@ fn decisions(core: &mut Core) -> Vec<(String, Decision)> {
     core.take_effects()
         .into_iter()
         .filter_map(|effect| match effect {
-            Effect::SendDecision { session, decision } => Some((session.to_string(), decision)),
+            Effect::SendDecision { session, decision, .. } => Some((session.to_string(), decision)),
             _ => None,
         })
         .collect()

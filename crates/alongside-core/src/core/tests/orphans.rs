@@ -8,7 +8,7 @@ fn reopened_stream_keeps_review() {
     let session = connect(&mut core, "one", gemini());
     let review = propose(&mut core, &session, "/a", "text");
     core.stream_closed(&session);
-    core.stream_opened(&session);
+    core.stream_opened(at(0), &session);
     assert!(core.review(review).is_ok());
     assert!(decisions(&mut core).is_empty());
 }
@@ -18,7 +18,7 @@ fn new_session_of_same_client_receives_orphan_rejections() {
     let mut core = core();
     let old = connect(&mut core, "old", gemini());
     let review = propose(&mut core, &old, "/a", "text");
-    core.session_ended(&old, Vec::new());
+    core.session_ended(at(0), &old, &SessionEnd::Lost);
     assert_eq!(
         core.reject(review),
         Err(DecideError::Closed {
@@ -29,11 +29,11 @@ fn new_session_of_same_client_receives_orphan_rejections() {
     core.take_effects();
     let new = SessionKey::from("new");
     core.session_started(at(0), &new, Some(gemini()));
-    core.stream_opened(&new);
+    core.stream_opened(at(0), &new);
     assert_eq!(decisions(&mut core), [("new".into(), rejected("/a"))]);
     propose(&mut core, &new, "/a", "again");
     core.stream_closed(&new);
-    core.stream_opened(&new);
+    core.stream_opened(at(0), &new);
     assert!(
         decisions(&mut core).is_empty(),
         "the orphan is forgotten once its file is proposed again"
@@ -46,7 +46,7 @@ fn orphan_is_rejected_through_a_connected_session() {
     let old = connect(&mut core, "old", gemini());
     propose(&mut core, &old, "/a", "text");
     connect(&mut core, "new", gemini());
-    core.session_ended(&old, Vec::new());
+    core.session_ended(at(0), &old, &SessionEnd::Lost);
     assert_eq!(decisions(&mut core), [("new".into(), rejected("/a"))]);
 }
 
@@ -66,91 +66,89 @@ fn orphan_leaves_reviews_of_other_sessions_alone() {
     propose(&mut core, &gone, "/a", "text");
     propose(&mut core, &gone, "/b", "text");
     propose(&mut core, &alive, "/a", "text");
-    core.session_ended(&gone, Vec::new());
+    core.session_ended(at(0), &gone, &SessionEnd::Lost);
     core.stream_closed(&other);
-    core.stream_opened(&other);
+    core.stream_opened(at(0), &other);
     assert_eq!(decisions(&mut core), [("alive".into(), rejected("/b"))]);
 }
 
 #[test]
-fn undelivered_decision_becomes_a_rejection() {
+fn decision_of_an_ended_session_stays_the_same_decision() {
     let mut core = core();
     let old = connect(&mut core, "old", gemini());
     let review = propose(&mut core, &old, "/a", "text");
     core.stream_closed(&old);
     core.accept(review, None, EmptyDraft::Refuse).unwrap();
-    core.session_ended(&old, vec!["/a".into()]);
+    core.session_ended(at(0), &old, &SessionEnd::Lost);
     core.take_effects();
     core.session_started(at(0), &old, Some(gemini()));
-    core.stream_opened(&old);
-    assert_eq!(decisions(&mut core), [("old".into(), rejected("/a"))]);
+    core.stream_opened(at(0), &old);
+    assert_eq!(decisions(&mut core), [("old".into(), accepted("/a", "text"))]);
 }
 
 #[test]
-fn restored_review_belongs_to_the_reconnected_session() {
-    let mut before = core();
-    let session = connect(&mut before, "one", gemini());
-    let id = propose(&mut before, &session, "/a", "text");
-    let saved = before.review(id).unwrap().clone();
-
-    let mut after = core();
-    after.restore_review(at(0), saved);
-    let session = connect(&mut after, "one", gemini());
-    after.orphan_absent();
-    after.accept(id, None, EmptyDraft::Refuse).unwrap();
-    assert_eq!(decisions(&mut after), [("one".into(), accepted("/a", "text"))]);
-    assert_eq!(
-        propose(&mut after, &session, "/b", "text"),
-        ReviewId(2),
-        "ids are not reused"
-    );
+fn deleted_session_has_the_decisions_that_were_written() {
+    let mut core = core();
+    let old = connect(&mut core, "old", gemini());
+    for path in ["/written", "/unwritten"] {
+        let review = propose(&mut core, &old, path, "text");
+        core.accept(review, None, EmptyDraft::Refuse).unwrap();
+    }
+    let unwritten = vec![DeliveryId(2)];
+    core.session_ended(at(0), &old, &SessionEnd::Deleted { unwritten });
+    core.take_effects();
+    let new = SessionKey::from("new");
+    core.session_started(at(0), &new, Some(gemini()));
+    core.stream_opened(at(0), &new);
+    assert_eq!(decisions(&mut core), [("new".into(), accepted("/unwritten", "text"))]);
 }
 
 #[test]
-fn restored_review_without_agent_is_closed() {
-    let mut before = core();
-    let session = connect(&mut before, "one", gemini());
-    let id = propose(&mut before, &session, "/a", "text");
-    let saved = before.review(id).unwrap().clone();
-
-    let mut after = core();
-    after.restore_review(at(0), saved);
-    after.orphan_absent();
-    assert_eq!(after.reviews().count(), 0);
-    connect(&mut after, "other", gemini());
+fn orphan_is_reported_once_to_each_session_for_an_hour() {
+    let mut core = core();
+    let old = connect(&mut core, "old", gemini());
+    propose(&mut core, &old, "/a", "text");
+    core.session_ended(at(0), &old, &SessionEnd::Lost);
+    let hour = 60 * 60 * 1000;
+    core.take_effects();
+    for (name, time) in [("one", 0), ("two", hour)] {
+        let session = SessionKey::from(name);
+        core.session_started(at(time), &session, Some(gemini()));
+        core.stream_opened(at(time), &session);
+        core.stream_closed(&session);
+        core.stream_opened(at(time), &session);
+        assert_eq!(decisions(&mut core), [(name.into(), rejected("/a"))]);
+    }
+    let late = SessionKey::from("late");
+    core.session_started(at(hour + 1), &late, Some(gemini()));
+    core.stream_opened(at(hour + 1), &late);
+    assert!(decisions(&mut core).is_empty());
+    assert_eq!(core.ledger().deliveries().count(), 0);
 }
 
 #[test]
-fn decision_about_restored_review_waits_for_its_agent() {
-    let mut before = core();
-    let session = connect(&mut before, "one", gemini());
-    let id = propose(&mut before, &session, "/a", "text");
-    let saved = before.review(id).unwrap().clone();
-
-    let mut after = core();
-    after.restore_review(at(0), saved.clone());
-    after.accept(id, None, EmptyDraft::Refuse).unwrap();
-    assert!(decisions(&mut after).is_empty(), "its agent is not connected");
-    after.session_started(at(0), &session, Some(gemini()));
-    assert_eq!(decisions(&mut after), [("one".into(), accepted("/a", "text"))]);
-
-    let mut never = core();
-    never.restore_review(at(0), saved);
-    never.accept(id, None, EmptyDraft::Refuse).unwrap();
-    never.orphan_absent();
-    let other = SessionKey::from("other");
-    never.session_started(at(0), &other, Some(gemini()));
-    never.stream_opened(&other);
-    assert_eq!(decisions(&mut never), [("other".into(), rejected("/a"))]);
+fn orphan_that_nobody_was_told_of_does_not_age() {
+    let mut core = core();
+    let old = connect(&mut core, "old", gemini());
+    propose(&mut core, &old, "/a", "text");
+    core.session_ended(at(0), &old, &SessionEnd::Lost);
+    core.take_effects();
+    let late = SessionKey::from("late");
+    let days = 50 * 60 * 60 * 1000;
+    core.session_started(at(days), &late, Some(gemini()));
+    core.stream_opened(at(days), &late);
+    assert_eq!(decisions(&mut core), [("late".into(), rejected("/a"))]);
 }
 
 #[test]
 fn orphans_are_limited() {
     let mut core = core();
-    for number in 0..200 {
+    for number in 0..1030 {
         let session = connect(&mut core, &format!("s{number}"), gemini());
         propose(&mut core, &session, &format!("/{number}"), "text");
-        core.session_ended(&session, Vec::new());
+        core.session_ended(at(0), &session, &SessionEnd::Lost);
     }
-    assert_eq!(core.orphans.len(), 64);
+    let orphans: Vec<u64> = core.ledger().deliveries().map(|delivery| delivery.id.0).collect();
+    assert_eq!(orphans.len(), 1024);
+    assert_eq!(orphans.first(), Some(&7), "the oldest are dropped");
 }

@@ -1,0 +1,89 @@
+//! Writes a new generation of a log: aside, synced, and renamed only when it is complete. Whatever fails before the
+//! rename leaves the generation before it as it was.
+
+use std::io;
+
+use crate::disk::{Disk, DiskFile};
+use crate::format::{FRAMES_START, Header, Kind, push_frame};
+
+/// Kept in reserve behind the end of each log, for decisions on a full disk.
+// Less in unit tests: the simulated disk keeps every version of every sector.
+pub(crate) const RESERVE_BYTES: u64 = if cfg!(test) { 8 * 1024 } else { 1 << 20 };
+/// The reserve is extended by this much at a time.
+pub(crate) const RESERVE_STEP_BYTES: u64 = RESERVE_BYTES / 4;
+const CHUNK_BYTES: usize = 1 << 20;
+
+pub(crate) struct NewGeneration {
+    pub(crate) file: Box<dyn DiskFile>,
+    pub(crate) header: Header,
+    pub(crate) next_seq: u64,
+    pub(crate) end: u64,
+    /// The length of the file, with the reserve.
+    pub(crate) allocated: u64,
+}
+
+/// `state-3`
+pub(crate) fn file_name(log: &str, generation: u64) -> String {
+    format!("{log}-{generation}")
+}
+
+/// The number and the rest of `state-3` or `state-3.damaged`.
+pub(crate) fn parse_name<'a>(log: &str, name: &'a str) -> Option<(u64, &'a str)> {
+    let rest = name.strip_prefix(log)?.strip_prefix('-')?;
+    let digits = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
+    let (number, extension) = rest.split_at(digits);
+    (extension.is_empty() || extension.starts_with('.')).then_some((number.parse().ok()?, extension))
+}
+
+/// Creates a generation whose snapshot consists of these payloads. Its name is durable with the next sync.
+pub(crate) fn create(disk: &dyn Disk, log: &str, header: Header, payloads: &[Vec<u8>]) -> io::Result<NewGeneration> {
+    let name = file_name(log, header.generation);
+    let aside = format!("{name}.new");
+    let created = write(disk, &aside, header, payloads).and_then(|new| {
+        new.file.sync()?;
+        disk.rename(&aside, &name)?;
+        Ok(new)
+    });
+    created.inspect_err(|_| {
+        let _ = disk.remove(&aside);
+    })
+}
+
+fn write(disk: &dyn Disk, aside: &str, header: Header, payloads: &[Vec<u8>]) -> io::Result<NewGeneration> {
+    let file = disk.create(aside)?;
+    let mut next_seq = header.first_seq;
+    let mut end = FRAMES_START as u64;
+    let mut chunk = Vec::new();
+    let frames = payloads.iter().map(|payload| (Kind::Record, payload.as_slice()));
+    for (kind, payload) in frames.chain([(Kind::Whole, &[][..])]) {
+        push_frame(&mut chunk, header.salt, kind, next_seq, payload)?;
+        next_seq += 1;
+        if chunk.len() >= CHUNK_BYTES || kind == Kind::Whole {
+            file.write_at(end, &chunk)?;
+            end += chunk.len() as u64;
+            chunk.clear();
+        }
+    }
+    let allocated = end + RESERVE_BYTES + RESERVE_STEP_BYTES;
+    write_zeros(&*file, end, allocated)?;
+    file.write_at(0, &header.encode_head(end))?;
+    Ok(NewGeneration {
+        file,
+        header,
+        next_seq,
+        end,
+        allocated,
+    })
+}
+
+pub(crate) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
+    static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+    let mut offset = from;
+    while offset < to {
+        let length = (to - offset).min(ZEROS.len() as u64);
+        #[allow(clippy::cast_possible_truncation, reason = "at most the length of a slice")]
+        file.write_at(offset, &ZEROS[..length as usize])?;
+        offset += length;
+    }
+    Ok(())
+}
