@@ -13,4 +13,5 @@
 )]
 
 pub mod faults;
+pub mod load;
 pub mod program;

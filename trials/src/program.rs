@@ -53,7 +53,7 @@ pub struct Process {
 #[derive(Debug)]
 pub struct NotStarted {
     pub status: ExitStatus,
-    /// What it printed on stderr.
+    /// What it printed. With `--json`, the error is on stdout.
     pub errors: String,
 }
 
@@ -92,6 +92,7 @@ impl Process {
             if let Some(status) = child.try_wait().unwrap() {
                 let mut errors = String::new();
                 let _ = child.stderr.take().unwrap().read_to_string(&mut errors);
+                let _ = child.stdout.take().unwrap().read_to_string(&mut errors);
                 return Err(NotStarted { status, errors });
             }
             if start.elapsed() > TIMEOUT {

@@ -81,6 +81,7 @@ impl Agent {
             let mut session = self.session.write().await;
             return self.start_session(endpoints, &mut session).await;
         }
+        self.ledger.note(|| format!("agent {} comes back: {how:?}", self.index));
         self.wire.resume(endpoints, how != Return::Forgetful).await
     }
 
@@ -104,6 +105,7 @@ impl Agent {
         else {
             return;
         };
+        self.ledger.note(|| format!("agent {} proposes {path}", self.index));
         let arguments = json!({"filePath": path, "newContent": &*text});
         let answer = self.call("openDiff", arguments).await;
         self.ledger.proposed(id, answer);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -149,6 +149,7 @@ pub(super) struct Ledger {
     books: Mutex<Books>,
     changed: Notify,
     verbose: bool,
+    started: Instant,
 }
 
 impl Books {
@@ -177,6 +178,7 @@ impl Ledger {
             books: Mutex::new(books),
             changed: Notify::new(),
             verbose,
+            started: Instant::now(),
         }
     }
 
@@ -203,7 +205,11 @@ impl Ledger {
     pub(super) fn note(&self, what: impl FnOnce() -> String) {
         if self.verbose {
             let round = self.books.lock().round;
-            eprintln!("  round {round}: {}", what());
+            eprintln!(
+                "  {:>8.3} round {round}: {}",
+                self.started.elapsed().as_secs_f64(),
+                what()
+            );
         }
     }
 

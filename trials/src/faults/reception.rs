@@ -38,11 +38,11 @@ impl Books {
             .filter(|id| self.proposals[*id].agent == agent && self.proposals[*id].path == path)
             .collect();
         let Some(last) = own.last().copied() else {
+            // A program's sessions are not told apart: what one of them left behind is reported to all, and ignored by the others.
             let client = self.clients[agent];
-            let owner = self.newest(|proposal| proposal.path == path);
-            let same_program = owner.is_some_and(|id| self.clients[self.proposals[id].agent] == client);
-            if *decision != Decision::Rejected || !same_program {
-                let what = format!("agent {agent} received a decision about {path}, which it never proposed");
+            let owner = self.newest(|proposal| proposal.path == path && self.clients[proposal.agent] == client);
+            if owner.is_none() {
+                let what = format!("agent {agent} received a decision about {path}, which is not its program's");
                 self.violated(Invariant::Addressed, what);
             }
             return;
