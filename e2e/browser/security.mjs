@@ -1,4 +1,4 @@
-// Which requests are allowed and which are refused.
+// Which requests and which tabs are allowed, and what a login leaves behind.
 import { createServer, request } from "node:http";
 import { play } from "./driver.mjs";
 
@@ -22,46 +22,63 @@ function ask(url, headers = {}) {
 
 await play(async (stage) => {
   const { url } = stage.details;
-  const { origin, host, port } = new URL(url);
+  const { origin, host, port, hash } = new URL(url);
+  const key = new URLSearchParams(hash.slice(1)).get("key");
   const status = {};
-  const bodies = {};
   const expect = async (name, path, headers) => {
     const answer = await ask(origin + path, headers);
     status[name] = answer.status;
-    bodies[name] = answer.body;
     return answer;
   };
-  await expect("page without cookie", "/");
-  await expect("script without cookie", "/main.js");
-  await expect("unknown key", "/login?key=0000");
 
+  const requested = [];
+  stage.context.on("request", (asked) => requested.push(`${asked.url()} ${JSON.stringify(asked.headers())}`));
   const page = await stage.open(url);
   await page.connected();
   const address = page.page.url();
-  const cookies = await stage.context.cookies();
-  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
-  await expect("used link", new URL(url).pathname + new URL(url).search);
-  const again = await stage.open(url);
-  const usedLink = await again.page.locator("h1").textContent();
-  await again.page.close();
+  const session = await page.page.evaluate(() => sessionStorage.getItem("alongside:session"));
+  const title = async (tab) => {
+    await tab.at("login").waitFor();
+    return { title: await tab.page.locator("#login-title").textContent(), text: await tab.at("login").textContent() };
+  };
 
-  const { headers } = await expect("page", "/", { cookie });
-  await expect("foreign host", "/", { cookie, host: `evil.example:${port}` });
-  await expect("foreign origin", "/", { cookie, origin: "http://evil.example" });
+  // Other tabs of the same browser.
+  const usedLink = await title(await stage.open(url));
+  const sockets = [];
+  stage.context.on("page", (tab) => tab.on("websocket", (socket) => sockets.push(socket.url())));
+  const bareUrl = { ...(await title(await stage.open(`${origin}/`))), sockets: [...sockets] };
+  const [copy] = await Promise.all([
+    stage.context.waitForEvent("page"),
+    // What "Duplicate tab" does: a new tab with a copy of this one's session storage.
+    page.page.evaluate(() => void window.open("/", "_blank")),
+  ]);
+  await copy.locator("body[data-connection=open]").waitFor();
+  await copy.close();
+  await page.page.reload();
+  await page.connected();
+
+  const { headers } = await expect("page", "/");
+  await expect("script", "/main.js");
+  await expect("login", `/login?key=${key}`);
+  await expect("foreign host", "/", { host: `evil.example:${port}` });
+  await expect("foreign origin", "/", { origin: "http://evil.example" });
   const socket = {
     connection: "upgrade",
     upgrade: "websocket",
     "sec-websocket-version": "13",
     "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
   };
-  await expect("socket", "/front", { ...socket, cookie, origin });
-  await expect("socket without cookie", "/front", { ...socket, origin });
-  await expect("socket without origin", "/front", { ...socket, cookie });
-  await expect("socket of a foreign origin", "/front", { ...socket, cookie, origin: "http://evil.example" });
-  await expect("socket of the null origin", "/front", { ...socket, cookie, origin: "null" });
+  await expect("socket", "/front", { ...socket, origin });
+  await expect("socket without origin", "/front", socket);
+  await expect("socket of a foreign origin", "/front", { ...socket, origin: "http://evil.example" });
+  await expect("socket of the null origin", "/front", { ...socket, origin: "null" });
 
-  // Requests from a page on another port of this machine include the cookie: cookies ignore ports.
-  const foreign = createServer((_request, response) => response.setHeader("content-type", "text/html").end("<title>foreign</title>"));
+  // A page on another port of this machine.
+  const sent = [];
+  const foreign = createServer((asked, response) => {
+    sent.push(asked.headers.cookie ?? "");
+    response.setHeader("content-type", "text/html").end("<title>foreign</title>");
+  });
   await new Promise((listening) => foreign.listen(0, "127.0.0.1", listening));
   const stranger = await stage.context.newPage();
   await stranger.goto(`http://127.0.0.1:${foreign.address().port}/`);
@@ -79,20 +96,22 @@ await play(async (stage) => {
     frame.src = `http://${host}/`;
     document.body.append(frame);
     await new Promise((loaded) => frame.addEventListener("load", loaded));
-    return { socket, read };
+    return { socket, read, session: sessionStorage.getItem("alongside:session") };
   }, host);
   // A refused frame shows a page of the browser.
   const framed = stranger.frames().some((frame) => frame.url().startsWith(origin));
   foreign.close();
   return {
     address,
-    cookies,
-    status,
-    bodies,
+    cookies: await stage.context.cookies(),
+    cookiesSent: sent.filter((cookie) => cookie !== ""),
+    requestsWithSecrets: requested.filter((asked) => asked.includes(key) || asked.includes(session)),
+    hasSession: session?.length === 64,
     usedLink,
+    bareUrl,
+    status,
     headers,
     fromForeignPage,
     framed,
-    readable: await page.page.evaluate(() => document.cookie),
   };
 });

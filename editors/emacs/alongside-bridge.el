@@ -459,5 +459,11 @@ see M-x alongside-doctor" code)
    (setq alongside-bridge-agents (plist-get parameters :agents))
    (alongside-bridge--changed)))
 
+(alongside-bridge-on
+ "problems/changed"
+ (lambda (parameters)
+   (seq-doseq (problem (plist-get parameters :problems))
+     (alongside-message "%s" problem))))
+
 (provide 'alongside-bridge)
 ;;; alongside-bridge.el ends here

@@ -1,5 +1,6 @@
-// The WebSocket to the companion: requests, notifications and automatic reconnects.
+// The WebSocket to the companion: login, requests, notifications and automatic reconnects.
 
+import { type Login, NOT_LOGGED_IN } from "./login";
 import type { Message, Notifications, Requests } from "./protocol";
 
 export type ConnectionState = "connecting" | "open" | "lost" | "loggedOut";
@@ -40,6 +41,7 @@ export class Connection {
    * @param changed is called when `state` has changed.
    */
   constructor(
+    private readonly login: Login,
     private readonly greet: () => Promise<void>,
     private readonly changed: (state: ConnectionState) => void,
   ) {}
@@ -52,12 +54,45 @@ export class Connection {
   connect(): void {
     window.clearTimeout(this.timer);
     if (this.socket) return;
+    if (!this.login.isPossible) {
+      this.enter("loggedOut");
+      return;
+    }
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/front`);
     this.socket = socket;
-    socket.onopen = () => void this.onOpen(socket);
+    socket.onmessage = (event: MessageEvent<string>) => void this.respond(socket, event.data);
+    socket.onclose = (event) => this.onClose(socket, event.code);
+  }
+
+  /** Responds to the companion's challenge. Nothing else is sent before the companion has proved that it is the same one. */
+  private async respond(socket: WebSocket, challenge: string): Promise<void> {
+    socket.onmessage = (event: MessageEvent<string>) => this.accept(socket, event.data);
+    try {
+      socket.send(await this.login.respond(challenge));
+    } catch (error) {
+      console.warn("Unexpected response from the companion.", error);
+      socket.close();
+      this.onClose(socket, 0);
+    }
+  }
+
+  private accept(socket: WebSocket, welcome: string): void {
+    let isAccepted = false;
+    try {
+      isAccepted = this.login.accept(welcome);
+    } catch {
+      // Not even JSON.
+    }
+    if (!isAccepted) {
+      console.warn("Another program is listening on the companion's port.");
+      socket.close();
+      // Such a program may keep the WebSocket from closing.
+      this.onClose(socket, NOT_LOGGED_IN);
+      return;
+    }
     socket.onmessage = (event: MessageEvent<string>) => this.onMessage(event.data);
-    socket.onclose = () => void this.onClose(socket);
+    void this.onOpen(socket);
   }
 
   /** Rejects with a `RequestError`; its kind is `offline` if the connection is or gets lost. */
@@ -104,32 +139,27 @@ export class Connection {
     else pending.resolve(message.result as never);
   }
 
-  private async onClose(socket: WebSocket): Promise<void> {
+  private onClose(socket: WebSocket, code: number): void {
     if (this.socket !== socket) return;
     this.socket = null;
     for (const pending of this.pending.values()) {
       pending.reject(new RequestError("offline", "Lost the connection to the companion."));
     }
     this.pending.clear();
+    const isRefused = code === NOT_LOGGED_IN;
+    if (isRefused && this.login.refused()) {
+      this.connect();
+      return;
+    }
     // Jitter, so that many pages do not reconnect at the same moment.
     const delay = this.delay * (0.8 + Math.random() * 0.4);
     this.delay = Math.min(this.delay * 2, MAX_DELAY);
     this.timer = window.setTimeout(() => this.connect(), delay);
-    this.enter((await isLoggedOut()) ? "loggedOut" : "lost");
+    this.enter(isRefused ? "loggedOut" : "lost");
   }
 
   private enter(state: ConnectionState): void {
     this.state = state;
     this.changed(state);
-  }
-}
-
-/** A WebSocket does not report why it was refused; a plain request does. */
-async function isLoggedOut(): Promise<boolean> {
-  try {
-    const response = await fetch("/", { method: "HEAD", cache: "no-store" });
-    return response.status === 401;
-  } catch {
-    return false;
   }
 }

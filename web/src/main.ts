@@ -8,6 +8,7 @@ import type { Layout } from "./editor/hunks";
 import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
+import { Login, parseLink } from "./login";
 import { Panels } from "./panels";
 import type { ReviewSummary, ReviewTexts } from "./protocol";
 import { ReviewView } from "./review-view";
@@ -23,13 +24,16 @@ class Page {
   private opening: number | null = null;
   private layout: Layout = storedLayout();
   private readonly area = byId("review-area");
+  private readonly login = new Login(location.host, tabStorage());
   private readonly connection = new Connection(
+    this.login,
     () => this.catchUp(),
     (state) => this.connectionChanged(state),
   );
   private readonly panels = new Panels(this.connection);
   private readonly views = new Views((view) => this.entered(view));
   private approvals = 0;
+  private wasOpen = false;
   private readonly chat = new Chat(this.connection, this.panels, {
     folders: () => this.folders,
     isShown: () => this.views.current === "chat",
@@ -48,7 +52,12 @@ class Page {
 
   start(): void {
     this.listen();
+    this.takeLink();
     this.connection.connect();
+    // A login link that is pasted into this tab changes only the fragment.
+    window.addEventListener("hashchange", () => {
+      if (this.takeLink()) this.connection.connect();
+    });
     byId("reconnect").addEventListener("click", () => this.connection.connect());
     byId("open-keys").addEventListener("click", showKeys);
     NARROW.addEventListener("change", () => this.view?.showLayout(this.shownLayout()));
@@ -76,6 +85,16 @@ class Page {
       attach: () => void this.chat.attach(),
       answer: (option) => this.chat.choose(option),
     });
+  }
+
+  /** Takes the key of a login link out of the address, where it would be shown and saved. */
+  private takeLink(): boolean {
+    const link = parseLink(location.hash);
+    if (!link) return false;
+    this.login.useLink(link.key);
+    if (link.view) location.replace(`#${link.view}`);
+    else history.replaceState(null, "", location.pathname);
+    return true;
   }
 
   /** The user switched to another view. */
@@ -124,6 +143,7 @@ class Page {
       if (this.view?.id === review) void this.open(review, true).then(() => this.view?.rebased(conflicts));
     });
     connection.on("agents/changed", ({ agents }) => this.panels.setAgents(agents));
+    connection.on("problems/changed", ({ problems }) => showProblems(problems));
     connection.on("context/changed", (context) => this.panels.contextChanged(context));
     connection.on("resync", () => void this.catchUp().catch((error: unknown) => console.warn(error)));
   }
@@ -135,6 +155,7 @@ class Page {
     this.reviews.clear();
     for (const review of reviews) this.reviews.set(review.id, review);
     this.panels.setAgents(status.agents);
+    showProblems(status.problems);
     byId("companion").textContent =
       `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
     const { view } = this;
@@ -271,10 +292,28 @@ class Page {
     this.view?.showLayout(this.shownLayout());
   }
 
+  private showLogin(): void {
+    const [title, reason] =
+      this.login.obstacle === "noLink"
+        ? ["This tab is not logged in", "Each tab logs in with a one-time link."]
+        : this.login.obstacle === "invalidLink"
+          ? ["This link is no longer valid", "Login links work once and expire after ten minutes."]
+          : ["You have been logged out", "The companion does not know this login."];
+    byId("login-title").textContent = title ?? "";
+    byId("login-reason").textContent = reason ?? "";
+  }
+
   private connectionChanged(state: ConnectionState): void {
     document.body.dataset["connection"] = state;
+    if (state === "open") this.wasOpen = true;
+    // A page that has shown something stays as it is: there may be unsent edits.
+    const isLoginShown = state === "loggedOut" && !this.wasOpen;
+    byId("login").hidden = !isLoginShown;
+    byId("body").hidden = isLoginShown;
+    document.body.toggleAttribute("data-login", isLoginShown);
+    if (isLoginShown) this.showLogin();
     const banner = byId("connection");
-    banner.hidden = state === "open" || state === "connecting";
+    banner.hidden = state === "open" || state === "connecting" || isLoginShown;
     byId("reconnect").hidden = state === "loggedOut";
     const text = byId("connection-text");
     if (state === "loggedOut") {
@@ -286,6 +325,23 @@ class Page {
       announce("Connected.");
     }
   }
+}
+
+/** `null` if the browser refuses to keep anything; then a reload has to log in again. */
+function tabStorage(): Storage | null {
+  try {
+    return sessionStorage;
+  } catch {
+    return null;
+  }
+}
+
+/** Says what is wrong with the companion, such as a full disk. */
+function showProblems(problems: readonly string[]): void {
+  const banner = byId("problems");
+  banner.hidden = problems.length === 0;
+  const sentences = problems.map((problem) => `${problem.charAt(0).toUpperCase()}${plain(problem.slice(1))}.`);
+  replaceChildren(banner, element("span", {}, sentences.join(" ")));
 }
 
 function storedLayout(): Layout {

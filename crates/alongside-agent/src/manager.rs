@@ -146,7 +146,7 @@ impl AgentManager {
         let command = match command {
             AgentCommand::NewSession => return self.open_session(OpenSession::New).await,
             AgentCommand::LoadSession { session_id } => {
-                return self.open_session(OpenSession::Load(SessionId::new(session_id))).await;
+                return self.open_session(OpenSession::Load(session_id)).await;
             }
             AgentCommand::Prompt { blocks, .. } if blocks.is_empty() => return Err(AgentError::EmptyPrompt),
             command => command,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use alongside_core::Secret;
 use alongside_core::dialect::DIALECTS;
-use alongside_discovery::process::{Alive, Processes, SystemProcesses};
+use alongside_core::printable::printable_line;
+use alongside_discovery::process::{Alive, Processes, StartStamp, SystemProcesses};
 use alongside_discovery::{Announcement, Environment, LastUse};
 use alongside_front::client::{Client, ClientError};
 use alongside_protocol::Hello;
@@ -19,6 +20,9 @@ use crate::places::{Places, write_private};
 #[serde(rename_all = "camelCase")]
 pub struct CompanionRecord {
     pub pid: u32,
+    /// When that process started, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started: Option<StartStamp>,
     /// The agents' port.
     pub port: u16,
     /// The agents' token.
@@ -45,6 +49,7 @@ impl CompanionRecord {
         let pid = std::process::id();
         let record = Self {
             pid,
+            started: StartStamp::of(pid),
             port: announcement.port,
             token: announcement.token.clone(),
             front_port,
@@ -117,6 +122,15 @@ impl CompanionRecord {
         self.workspace.iter().any(|folder| directory.starts_with(folder))
     }
 
+    /// Whether the companion that wrote it is running: its PID may belong to another program now.
+    fn is_current(&self) -> bool {
+        let is_reused = || {
+            let now = StartStamp::of(self.pid);
+            self.started.is_some() && now.is_some() && now != self.started
+        };
+        SystemProcesses::default().is_alive(self.pid) != Alive::No && !is_reused()
+    }
+
     fn save(&self) -> Result<()> {
         let text = serde_json::to_vec(self)?;
         write_private(&self.path, &text).with_context(|| format!("cannot write {}", self.path.display()))
@@ -140,7 +154,7 @@ pub fn all(places: &Places) -> Vec<CompanionRecord> {
                     return None;
                 }
             };
-            if SystemProcesses::default().is_alive(record.pid) == Alive::No {
+            if !record.is_current() {
                 let _ = fs::remove_file(&path);
                 return None;
             }
@@ -179,9 +193,14 @@ pub async fn connect_nearest(directory: &Path) -> Result<Client> {
 fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {
     let others: Vec<String> = all(places)
         .iter()
-        .flat_map(|record| record.workspace.iter().map(|folder| folder.display().to_string()))
+        .flat_map(|record| {
+            record
+                .workspace
+                .iter()
+                .map(|folder| printable_line(&folder.to_string_lossy()))
+        })
         .collect();
-    let directory = directory.display();
+    let directory = printable_line(&directory.to_string_lossy());
     if others.is_empty() {
         anyhow!("no companion is running for {directory}; run `alongside` there to start one")
     } else {
@@ -198,6 +217,7 @@ impl CompanionRecord {
     pub fn sample(pid: u32, folder: &str, last_use: LastUse) -> Self {
         Self {
             pid,
+            started: StartStamp::of(pid),
             port: 1,
             token: Secret::from_bytes([1; 32]),
             front_port: 2,
@@ -215,6 +235,25 @@ impl CompanionRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn record_of_a_reused_pid_is_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let places = Places {
+            configuration: scratch.path().join("configuration"),
+            state: scratch.path().join("state"),
+        };
+        let mut record = CompanionRecord::sample(std::process::id(), "/a", LastUse::default());
+        record.path = places.companions().join("1.json");
+        record.save().unwrap();
+        assert_eq!(all(&places).len(), 1);
+        // As if this PID had belonged to a companion that started when the first process did.
+        record.started = StartStamp::of(1);
+        record.save().unwrap();
+        assert!(all(&places).is_empty());
+        assert!(!record.path.exists());
+    }
 
     #[test]
     fn record_with_an_invalid_token_is_ignored() {

@@ -1,4 +1,4 @@
-//! Nothing slow runs under the core's lock.
+//! Nothing slow runs under the core's lock, and nothing that blocks on an async worker.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,6 +175,48 @@ async fn hung_file_system_blocks_no_other_client() {
     control.has_entered.recv().await.unwrap();
     other_clients_get_through(&companion, &scratch, "a.txt").await;
     control.release.send(()).unwrap();
+}
+
+#[test]
+fn hung_folder_blocks_no_async_worker() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).enable_all().build().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let (blocker, mut control) = blocker();
+    let host = Host {
+        resolve_folder: Box::new({
+            let blocker = blocker.clone();
+            move |path| {
+                blocker.block_if_armed();
+                files::real_folder(path)
+            }
+        }),
+        ..Host::default()
+    };
+    let companion = runtime.block_on(async { companion(&scratch, host) });
+    blocker.arm();
+    let folder = scratch.path().canonicalize().unwrap().join("inside");
+    std::fs::create_dir(&folder).unwrap();
+    let request = Request::WorkspaceSet(serde_json::from_value(json!({ "folders": [folder] })).unwrap());
+    let setting = runtime.spawn({
+        let companion = companion.clone();
+        async move { call(&companion, request).await }
+    });
+    control.has_entered.blocking_recv().unwrap();
+
+    let (done, is_done) = mpsc::channel();
+    runtime.spawn({
+        let (companion, file) = (companion.clone(), scratch.path().join("a.txt"));
+        async move {
+            focus(&companion, &file).await;
+            let _ = done.send(());
+        }
+    });
+    let other = is_done.recv_timeout(TIMEOUT);
+    control.release.send(()).unwrap();
+    other.expect("the only worker must not be blocked");
+    runtime.block_on(setting).unwrap();
+    assert_eq!(companion.workspace(), [folder]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

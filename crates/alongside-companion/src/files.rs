@@ -31,6 +31,12 @@ pub(super) fn real_file(path: &Path) -> Option<PathBuf> {
     real.is_file().then_some(real)
 }
 
+/// The directory that a path leads to, if there is one.
+pub(super) fn real_folder(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    real.is_dir().then_some(real)
+}
+
 /// Lookups in progress.
 #[derive(Default)]
 pub(super) struct Lookups {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
-    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageLink, Request, RequestError, Response, ReviewDecided,
-    ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status, Undecided, VERSION,
-    Version, Welcome,
+    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageFile, PageLink, Request, RequestError, Response,
+    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status,
+    Undecided, VERSION, Version, Welcome,
 };
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -100,17 +100,19 @@ impl Backend for Companion {
                 Response::ContextBuffer(Empty {})
             }
             Request::WorkspaceSet(params) => {
-                let folders = check_folders(params.folders)?;
+                let folders = self.check_folders(params.folders).await?;
                 self.with_core(|core, _| core.set_workspace(folders));
                 Response::WorkspaceSet(Empty {})
             }
             Request::Status(_) => Response::Status(self.status()),
             Request::Doctor(_) => Response::Doctor(self.examine().await?),
-            Request::PageLink(_) => {
-                let url = self
-                    .page_link()
-                    .map_err(|error| RequestError::new(ErrorKind::NoPage, format!("{error:#}")))?;
+            Request::PageLink(target) => {
+                let url = self.page_link(target).map_err(|error| no_page(&error))?;
                 Response::PageLink(PageLink { url })
+            }
+            Request::PageFile(target) => {
+                let path = self.page_file(target).await.map_err(|error| no_page(&error))?;
+                Response::PageFile(PageFile { path })
             }
             // They contain the agents' token, which only the editor may have: the bridge handles this request.
             Request::TerminalEnvironment(_) => {
@@ -198,6 +200,23 @@ impl Companion {
             .map_err(|error| RequestError::new(ErrorKind::Failed, format!("{error:#}")))
     }
 
+    /// The folders with symlinks resolved, as agents compare them. A hung file system must not block an async worker.
+    async fn check_folders(&self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
+        let host = self.host.clone();
+        let check = move |folder: PathBuf| {
+            let real = folder.is_absolute().then(|| (host.resolve_folder)(&folder)).flatten();
+            real.ok_or_else(|| {
+                let message = format!(
+                    "`{}` is not an absolute path to an existing directory",
+                    folder.display()
+                );
+                RequestError::new(ErrorKind::NotADirectory, message)
+            })
+        };
+        let checked = tokio::task::spawn_blocking(move || folders.into_iter().map(check).collect()).await;
+        checked.unwrap_or_else(|error| Err(RequestError::new(ErrorKind::Failed, error.to_string())))
+    }
+
     /// Decides a review, unless the decision comes from a key that was pressed just as the review appeared.
     async fn decide_armed(
         &self,
@@ -261,22 +280,6 @@ fn request_error(error: &DecideError) -> RequestError {
     RequestError::new(kind, error.to_string())
 }
 
-/// The folders with symlinks resolved, as agents compare them.
-fn check_folders(folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
-    folders
-        .into_iter()
-        .map(|folder| {
-            let real = folder
-                .canonicalize()
-                .ok()
-                .filter(|real| folder.is_absolute() && real.is_dir());
-            real.ok_or_else(|| {
-                let message = format!(
-                    "`{}` is not an absolute path to an existing directory",
-                    folder.display()
-                );
-                RequestError::new(ErrorKind::NotADirectory, message)
-            })
-        })
-        .collect()
+fn no_page(error: &anyhow::Error) -> RequestError {
+    RequestError::new(ErrorKind::NoPage, format!("{error:#}"))
 }

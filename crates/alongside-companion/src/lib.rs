@@ -39,7 +39,7 @@ use alongside_core::draft::Deadline;
 use alongside_core::{Core, ReviewId};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
-use alongside_protocol::{AgentSummary, Notification, ProblemsChanged, SharedNotification};
+use alongside_protocol::{AgentSummary, Notification, PageTarget, PageView, ProblemsChanged, SharedNotification};
 use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
@@ -140,10 +140,12 @@ struct WakeSignals {
     stop: Notify,
 }
 
-/// What the companion needs from the machine and must not do under the core's lock. Tests replace it.
+/// What the companion needs from the machine and must not do under the core's lock or on an async worker. Tests replace it.
 struct Host {
     /// The file that a path leads to, links followed; `None` if there is none.
     resolve: Box<Resolve>,
+    /// The same for a directory.
+    resolve_folder: Box<Resolve>,
     /// Called right before a diff.
     diff_deadline: Box<dyn Fn() -> Deadline + Send + Sync>,
 }
@@ -154,6 +156,7 @@ impl Default for Host {
     fn default() -> Self {
         Self {
             resolve: Box::new(files::real_file),
+            resolve_folder: Box::new(files::real_folder),
             diff_deadline: Box::new(|| Some(clock::diff_deadline())),
         }
     }
@@ -221,9 +224,26 @@ impl Companion {
     }
 
     /// A link that opens the page in a browser, once.
-    pub fn page_link(&self) -> anyhow::Result<String> {
-        let links = self.page_links.get().context("this companion does not serve a page")?;
-        links.create().context("cannot create a link to the page")
+    pub fn page_link(&self, target: PageTarget) -> anyhow::Result<String> {
+        let link = self.page_links()?.create(view(target));
+        link.context("cannot create a link to the page")
+    }
+
+    /// A private file that redirects to such a link.
+    pub async fn page_file(&self, target: PageTarget) -> anyhow::Result<PathBuf> {
+        let (links, directory) = (self.page_links()?, self.places.links());
+        let create = async {
+            let private = directory.clone();
+            tokio::task::spawn_blocking(move || places::private_directory(&private)).await??;
+            anyhow::Ok(links.create_file(directory.clone(), view(target)).await?)
+        };
+        create
+            .await
+            .with_context(|| format!("cannot create a file in {}", directory.display()))
+    }
+
+    fn page_links(&self) -> anyhow::Result<&LoginLinks> {
+        self.page_links.get().context("this companion does not serve a page")
     }
 
     pub fn announce_report(&self) -> AnnounceReport {
@@ -263,6 +283,13 @@ impl Companion {
             Err(error) => return tracing::error!(%error, "invalid settings; keeping the previous ones"),
         }
         *self.settings.lock() = settings;
+    }
+}
+
+fn view(target: PageTarget) -> alongside_page::View {
+    match target.view {
+        PageView::Reviews => alongside_page::View::Reviews,
+        PageView::Chat => alongside_page::View::Chat,
     }
 }
 

@@ -41,6 +41,11 @@ impl Places {
         self.state.join("drafts")
     }
 
+    /// Files that redirect a browser to a login link.
+    pub fn links(&self) -> PathBuf {
+        self.state.join("links")
+    }
+
     pub fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")
     }

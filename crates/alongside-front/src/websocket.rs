@@ -1,10 +1,9 @@
 //! The WebSocket transport: the commands' port, on loopback.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use alongside_core::Secret;
-use alongside_loopback::{Guard, OriginPolicy, Policy};
+use alongside_loopback::{ConnectionLimits, Guard, OriginPolicy, Policy, Seat};
 use futures_util::{SinkExt, StreamExt, future};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -19,8 +18,7 @@ use alongside_protocol::Backend;
 pub const PATH: &str = "/front";
 /// A proposal may have 32 MiB, and JSON escapes make it longer.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 96 * 1024 * 1024;
-const MAX_CONNECTIONS: usize = 64;
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const LIMITS: ConnectionLimits = ConnectionLimits::with_authenticated(64);
 
 /// The commands' port.
 #[derive(Debug)]
@@ -44,22 +42,24 @@ impl Listener {
             token: Some(token),
         };
         let guard = Arc::new(Guard::new(policy, self.port()));
-        let serve = |stream| serve(stream, backend.clone(), guard.clone());
-        self.0.serve(MAX_CONNECTIONS, future::pending(), serve).await;
+        let serve = |stream, seat| serve(stream, seat, backend.clone(), guard.clone());
+        self.0.serve(LIMITS, future::pending(), serve).await;
     }
 }
 
-async fn serve<B: Backend>(stream: TcpStream, backend: Arc<B>, guard: Arc<Guard>) {
+async fn serve<B: Backend>(stream: TcpStream, seat: Seat, backend: Arc<B>, guard: Arc<Guard>) {
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let check = |request: &Request, response: Response| {
-        check(request, &guard).map(|()| response).map_err(|(status, message)| {
-            let mut refusal = ErrorResponse::new(Some(format!("{message}\n")));
-            *refusal.status_mut() = status;
-            refusal
-        })
+        check(request, &seat, &guard)
+            .map(|()| response)
+            .map_err(|(status, message)| {
+                let mut refusal = ErrorResponse::new(Some(format!("{message}\n")));
+                *refusal.status_mut() = status;
+                refusal
+            })
     };
     let handshake = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config()));
-    let Ok(Ok(socket)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await else {
+    let Ok(socket) = handshake.await else {
         return;
     };
     let (outgoing, incoming) = socket.split();
@@ -78,9 +78,9 @@ pub(crate) fn config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_MESSAGE_BYTES))
 }
 
-fn check(request: &Request, guard: &Guard) -> Result<(), (StatusCode, &'static str)> {
+fn check(request: &Request, seat: &Seat, guard: &Guard) -> Result<(), (StatusCode, &'static str)> {
     guard
-        .check(request.headers(), request.uri())
+        .admit(seat, request.headers(), request.uri())
         .map_err(|error| (error.status(), error.message()))?;
     if request.uri().path() == PATH {
         Ok(())

@@ -225,3 +225,17 @@ async fn stdio_has_one_message_per_line_and_starts_with_hello() {
     drop((answers, questions));
     tokio::time::timeout(TIMEOUT, serving).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn clients_without_a_token_lock_nobody_out() {
+    let (port, token) = listen(Recording::new()).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        // The oldest have been disconnected.
+        let _ = stream.write_all(b"GET /front HTTP/1.1\r\nhost: ").await;
+        idle.push(stream);
+    }
+    Client::connect(port, &token, "test", true).await.unwrap();
+    drop(idle);
+}

@@ -8,6 +8,8 @@ use alongside_core::Secret;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::{HeaderMap, StatusCode, Uri};
 
+use crate::{Seat, TooManyConnections};
+
 /// Who may use a port.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -40,6 +42,13 @@ pub enum GuardError {
     MissingOrigin,
     Host,
     Token,
+    TooManyConnections,
+}
+
+impl From<TooManyConnections> for GuardError {
+    fn from(_: TooManyConnections) -> Self {
+        Self::TooManyConnections
+    }
 }
 
 impl GuardError {
@@ -47,6 +56,7 @@ impl GuardError {
         match self {
             Self::Origin | Self::MissingOrigin | Self::Host => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
+            Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -56,6 +66,7 @@ impl GuardError {
             Self::MissingOrigin => "The Origin header is missing.",
             Self::Host => "The Host header does not name this port on this machine.",
             Self::Token => "The bearer token is missing or wrong.",
+            Self::TooManyConnections => "Too many connections; close one and try again.",
         }
     }
 }
@@ -72,6 +83,15 @@ impl Guard {
     /// The values of `Host` that are let in.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
+    }
+
+    /// For ports with a token: a client that presents it has authenticated.
+    pub fn admit(&self, seat: &Seat, headers: &HeaderMap, target: &Uri) -> Result<(), GuardError> {
+        self.check(headers, target)?;
+        if self.token.is_none() {
+            return Err(GuardError::Token);
+        }
+        Ok(seat.authenticate()?)
     }
 
     pub fn check(&self, headers: &HeaderMap, target: &Uri) -> Result<(), GuardError> {

@@ -1,4 +1,4 @@
-//! Accepting connections: each is served in its own task, and there is a limit on how many.
+//! Accepting connections: each is served in its own task, other users are refused, and there is a limit on how many.
 
 use std::fmt;
 use std::io;
@@ -8,6 +8,9 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+
+use crate::peer;
+use crate::seats::{ConnectionLimits, Seat, Seats};
 
 /// How long to wait after a failed accept, most likely for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -31,18 +34,21 @@ impl Listener {
         self.port
     }
 
-    /// Serves each connection in its own task until `closing` completes, then waits for the open connections. Clients
-    /// beyond `max_connections` get a 503 response. Dropping the future drops all connections.
+    /// Serves each connection in its own task until `closing` completes, then waits for the open connections. A connection is
+    /// dropped unless its client authenticates in time, with [`Seat::authenticate`]. Dropping the future drops all
+    /// connections.
     pub async fn serve<F>(
         self,
-        max_connections: usize,
+        limits: ConnectionLimits,
         closing: impl Future<Output = ()>,
-        serve: impl Fn(TcpStream) -> F,
+        serve: impl Fn(TcpStream, Seat) -> F,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
         tokio::pin!(closing);
         let mut connections = JoinSet::new();
+        let seats = Seats::new(limits);
+        let mut number = 0;
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
@@ -50,13 +56,21 @@ impl Listener {
                 () = closing.as_mut() => break,
             };
             match accepted {
-                Ok((stream, _)) if connections.len() >= max_connections => {
-                    // The send buffer of a new connection is empty. If writing fails, closing says enough.
-                    let _ = stream.try_write(too_many_connections().as_bytes());
+                Ok((stream, _)) if peer::is_of_another_user(&stream) => {
+                    tracing::debug!("refusing a client of another user");
                 }
                 Ok((stream, _)) => {
                     send_immediately(&stream);
-                    connections.spawn(serve(stream));
+                    number += 1;
+                    seats.take(number, |seat| {
+                        let connection = serve(stream, seat.clone());
+                        connections.spawn(async move {
+                            tokio::select! {
+                                () = connection => {}
+                                () = seat.timed_out() => {}
+                            }
+                        })
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -67,14 +81,6 @@ impl Listener {
         drop(self.listener);
         while connections.join_next().await.is_some() {}
     }
-}
-
-fn too_many_connections() -> String {
-    let body = "Too many connections; close one and try again.\n";
-    let length = body.len();
-    format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )
 }
 
 /// Without this, a small message may wait 40 ms for the client to acknowledge the previous one.
@@ -105,9 +111,9 @@ impl Closing {
 
 impl Server {
     /// Starts serving. `service` gets the closing signal and returns the function that serves a connection.
-    pub fn start<S, F>(listener: Listener, max_connections: usize, service: impl FnOnce(Closing) -> S) -> Self
+    pub fn start<S, F>(listener: Listener, limits: ConnectionLimits, service: impl FnOnce(Closing) -> S) -> Self
     where
-        S: Fn(TcpStream) -> F + Send + 'static,
+        S: Fn(TcpStream, Seat) -> F + Send + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
         let (closing, signal) = watch::channel(false);
@@ -115,7 +121,7 @@ impl Server {
         let serve = service(Closing(signal.clone()));
         let task = tokio::spawn(async move {
             let closing = Closing(signal);
-            listener.serve(max_connections, closing.wait(), serve).await;
+            listener.serve(limits, closing.wait(), serve).await;
         });
         Self { port, closing, task }
     }
@@ -154,16 +160,85 @@ impl fmt::Debug for Server {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        authenticated: 2,
+        unauthenticated: 2,
+        authentication_timeout: Duration::from_mins(1),
+    };
+
+    /// Sends a byte once a client has sent one, which authenticates it.
+    async fn authenticate(mut stream: TcpStream, seat: Seat) {
+        if stream.read_u8().await.is_err() {
+            return;
+        }
+        let answer = if seat.authenticate().is_ok() { b"+" } else { b"-" };
+        let _ = stream.write_all(answer).await;
+        let _ = stream.read_u8().await;
+    }
+
+    async fn authenticated(port: u16) -> (TcpStream, u8) {
+        let mut client = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        client.write_all(b"?").await.unwrap();
+        let answer = client.read_u8().await.unwrap();
+        (client, answer)
+    }
+
+    #[tokio::test]
+    async fn new_client_takes_the_place_of_the_oldest_unauthenticated_one() {
+        let listener = Listener::bind(None).await.unwrap();
+        let server = Server::start(listener, LIMITS, |_| authenticate);
+        let (mut first, answer) = authenticated(server.port()).await;
+        assert_eq!(answer, b'+');
+        let mut idle = Vec::new();
+        for _ in 0..50 {
+            idle.push(TcpStream::connect(("127.0.0.1", server.port())).await.unwrap());
+        }
+        let (_second, answer) = authenticated(server.port()).await;
+        assert_eq!(answer, b'+');
+        let closed = idle[0].read(&mut [0]).await;
+        assert!(matches!(closed, Ok(0) | Err(_)), "the oldest: {closed:?}");
+        // The youngest still has its place, and there are no more for authenticated clients.
+        let last = idle.last_mut().unwrap();
+        last.write_all(b"?").await.unwrap();
+        assert_eq!(last.read_u8().await.unwrap(), b'-');
+        first.write_all(b"!").await.unwrap();
+        assert_eq!(first.read(&mut [0]).await.unwrap(), 0, "it was served until the end");
+    }
+
+    #[tokio::test]
+    async fn place_of_a_disconnected_client_is_free_again() {
+        let listener = Listener::bind(None).await.unwrap();
+        let server = Server::start(listener, LIMITS, |_| authenticate);
+        for _ in 0..9 {
+            let (mut client, answer) = authenticated(server.port()).await;
+            assert_eq!(answer, b'+');
+            client.write_all(b"!").await.unwrap();
+            assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_that_does_not_authenticate_in_time_is_disconnected() {
+        let listener = Listener::bind(None).await.unwrap();
+        let server = Server::start(listener, LIMITS, |_| authenticate);
+        let (mut client, _) = authenticated(server.port()).await;
+        let mut idle = TcpStream::connect(("127.0.0.1", server.port())).await.unwrap();
+        assert_eq!(idle.read(&mut [0]).await.unwrap(), 0);
+        tokio::time::sleep(2 * LIMITS.authentication_timeout).await;
+        client.write_all(b"!").await.unwrap();
+        assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "it was served until the end");
+    }
 
     #[tokio::test]
     async fn accepted_connections_send_immediately() {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let listener = Listener::bind(None).await.unwrap();
-        let server = Server::start(listener, 1, |_| {
-            move |stream: TcpStream| {
+        let server = Server::start(listener, LIMITS, |_| {
+            move |stream: TcpStream, _| {
                 let _ = sender.send(stream.nodelay().unwrap());
                 std::future::ready(())
             }
@@ -173,24 +248,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connection_over_the_limit_gets_a_complete_503() {
-        let listener = Listener::bind(None).await.unwrap();
-        let server = Server::start(listener, 0, |_| |_| std::future::pending());
-        let mut client = TcpStream::connect(("127.0.0.1", server.port())).await.unwrap();
-        let mut response = String::new();
-        client.read_to_string(&mut response).await.unwrap();
-        let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
-        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
-    }
-
-    #[tokio::test]
     async fn shutdown_waits_for_connections_then_drops_them() {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let start = |listener| {
-            Server::start(listener, 9, |closing| {
+            Server::start(listener, LIMITS, |closing| {
                 let sender = sender.clone();
-                move |_: TcpStream| {
+                move |_: TcpStream, _| {
                     let (closing, sender) = (closing.clone(), sender.clone());
                     async move {
                         let _ = sender.send(());
@@ -207,8 +270,8 @@ mod tests {
         assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
 
         let listener = Listener::bind(None).await.unwrap();
-        let hanging = Server::start(listener, 9, |_| {
-            move |_| {
+        let hanging = Server::start(listener, LIMITS, |_| {
+            move |_, _| {
                 let _ = sender.send(());
                 std::future::pending()
             }

@@ -9,7 +9,8 @@ use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
 use alongside_protocol::{
-    Accept, Backend, DecideHunkParams, Empty, ErrorKind, HunkAction, RequestError, ReviewRef, ReviewTexts, requests,
+    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, PageTarget, RequestError, ReviewRef, ReviewTexts,
+    requests,
 };
 use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::{Deserialize, Serialize};
@@ -346,13 +347,13 @@ impl<B: Backend> LspFrontEnd<B> {
     }
 
     async fn open_page(&mut self) -> Result<(), RequestError> {
-        let link = self.call::<requests::PageLink>(Empty {}).await?;
+        // Not the link itself, which is a credential: the editor may start a browser with what it is sent.
+        let file = self.call::<requests::PageFile>(PageTarget::default()).await?;
         let params = ShowDocumentParams {
-            uri: link.url,
+            uri: uri::of_path(&file.path.to_string_lossy()),
             external: Some(true),
             ..ShowDocumentParams::default()
         };
-        // Without the link: editors keep messages, and the link is a credential.
         let otherwise = "Run `alongside page --open` to review in the browser.".to_owned();
         self.request(
             "window/showDocument",
@@ -425,7 +426,7 @@ pub(crate) fn not_written(error: &std::io::Error) -> RequestError {
     RequestError::new(ErrorKind::Failed, format!("cannot write its file: {error}"))
 }
 
-fn capitalized(sentence: &str) -> String {
+pub(crate) fn capitalized(sentence: &str) -> String {
     let mut characters = sentence.chars();
     let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", characters.as_str().trim_end_matches('.'))

@@ -25,8 +25,10 @@ use std::time::Duration;
 use alongside_protocol::{Backend, Empty, Notification};
 use alongside_wire::rpc::{INVALID_REQUEST, InvalidMessage, Message, RequestId, RpcError};
 use alongside_wire::sender::RpcSender;
-use tokio::sync::Notify;
+use tokio::runtime::Handle;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
 
 use connection::log_unsent;
 use front_end::LspFrontEnd;
@@ -37,6 +39,9 @@ pub use scratch::Scratch;
 
 /// How long to wait for `exit` after `shutdown`.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a stopped session may take to remove its files.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The specification's `ServerNotInitialized` and `RequestFailed`.
 const SERVER_NOT_INITIALIZED: i64 = -32_002;
@@ -112,13 +117,59 @@ pub async fn refuse(connection: Connection, initialize: PendingInitialize, reaso
     connection.close().await;
 }
 
-/// Serves an editor until it closes the connection. Drafts are written as files into `scratch`; `changes` is notified when one was saved.
-pub async fn serve<B: Backend>(
+/// An editor being served, on a thread of its own.
+///
+/// A session reads and writes files in the order of the editor's messages, and a file system may be slow. On its own thread that delays
+/// only this editor.
+pub struct Session {
+    ended: JoinHandle<SessionEnd>,
+    /// Dropping it stops the session.
+    stop: oneshot::Sender<()>,
+}
+
+impl Session {
+    /// Starts serving an editor. Drafts are written as files into `scratch`; `changes` is notified when one was saved.
+    pub fn start<B: Backend>(
+        backend: Arc<B>,
+        connection: Connection,
+        initialize: PendingInitialize,
+        scratch: Scratch,
+        changes: Arc<Notify>,
+    ) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let runtime = Handle::current();
+        let ended = tokio::task::spawn_blocking(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    end = serve(backend, connection, initialize, scratch, &changes) => end,
+                    _ = stopped => SessionEnd::Abrupt,
+                }
+            })
+        });
+        Self { ended, stop }
+    }
+
+    /// Waits until the editor ends the session.
+    pub async fn end(&mut self) -> SessionEnd {
+        (&mut self.ended).await.unwrap_or(SessionEnd::Abrupt)
+    }
+
+    /// Stops the session, and waits until it has removed its draft files.
+    pub async fn stop(self) {
+        drop(self.stop);
+        if tokio::time::timeout(STOP_TIMEOUT, self.ended).await.is_err() {
+            tracing::warn!("the file system does not respond; draft files are removed by the next language server");
+        }
+    }
+}
+
+/// Serves an editor until it closes the connection. It blocks its thread while it uses files.
+async fn serve<B: Backend>(
     backend: Arc<B>,
     mut connection: Connection,
     initialize: PendingInitialize,
     scratch: Scratch,
-    changes: Arc<Notify>,
+    changes: &Notify,
 ) -> SessionEnd {
     // Subscribe before fetching, so that nothing in between is missed.
     let mut notifications = backend.subscribe();

@@ -8,6 +8,7 @@ use alongside_core::printable::{printable, printable_line};
 use alongside_core::{ReviewId, ReviewOutcome};
 use alongside_protocol::{Backend, Empty, Notification, ReviewRef, ReviewSummary, ReviewTexts, requests};
 
+use crate::actions::capitalized;
 use crate::front_end::{LspFrontEnd, PendingRequest};
 use crate::text::{Encoding, Lines};
 use crate::types::{
@@ -51,6 +52,11 @@ impl<B: Backend> LspFrontEnd<B> {
             Notification::ReviewRebased(rebased) => self.fetch_review(rebased.review).await,
             Notification::ReviewClosed(closed) => self.review_closed(closed.review, &closed.path, closed.outcome),
             Notification::Resync(_) => self.fetch_reviews().await,
+            Notification::ProblemsChanged(now) => {
+                for problem in &now.problems {
+                    self.show_message(MessageType::Error, &capitalized(problem));
+                }
+            }
             Notification::AgentsChanged(_)
             | Notification::ContextChanged(_)
             | Notification::ChatEvent(_)

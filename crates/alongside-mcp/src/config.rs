@@ -38,7 +38,7 @@ pub struct Limits {
     /// Sessions. At the limit, the session that was idle longest is dropped: one that never had a stream if there is one, else one
     /// between two streams.
     pub sessions: usize,
-    /// Connections; further clients get a 503 response.
+    /// Connections of clients with the token; further ones get a 503 response.
     pub connections: usize,
     /// Size of a request's head; at least 8 KiB.
     pub header_bytes: usize,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::SessionId;
-use alongside_loopback::{Closing, Guard, GuardError};
+use alongside_loopback::{Closing, Guard, GuardError, Seat};
 use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
@@ -43,9 +43,9 @@ pub(crate) struct Endpoint<C> {
 }
 
 impl<C: Companion> Endpoint<C> {
-    pub(crate) async fn respond(&self, request: Request<Incoming>) -> Reply {
+    pub(crate) async fn respond(&self, seat: &Seat, request: Request<Incoming>) -> Reply {
         let (head, body) = request.into_parts();
-        let reply = match self.guard.check(&head.headers, &head.uri) {
+        let reply = match self.guard.admit(seat, &head.headers, &head.uri) {
             Err(error) => Err(refused(error)),
             Ok(()) if head.uri.path() != "/mcp" => {
                 Err(failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))
@@ -132,7 +132,7 @@ impl<C: Companion> Endpoint<C> {
         let version = params.version;
         let session = self
             .registry
-            .start(params.client, version)
+            .start(params.client)
             .map_err(|error| unavailable(&error))?;
         // Before the agent can be answered, it must be known to a companion that is restarted.
         self.registry.caught_up().await;
@@ -160,7 +160,7 @@ impl<C: Companion> Endpoint<C> {
     }
 
     fn delete(&self, head: &Parts) -> Result<Reply, Box<Reply>> {
-        let (session, _) = session_headers(&head.headers)?;
+        let session = session_headers(&head.headers)?;
         if self.registry.delete(&session) {
             Ok(empty(StatusCode::NO_CONTENT))
         } else {
@@ -171,12 +171,12 @@ impl<C: Companion> Endpoint<C> {
     /// The session of a request. An unknown one is from before a restart and is resumed: refusing it would disconnect the
     /// agent.
     fn session(&self, head: &Parts) -> Result<SessionId, Box<Reply>> {
-        let (session, version) = session_headers(&head.headers)?;
+        let session = session_headers(&head.headers)?;
         let known = self.registry.touch(&session);
         if !known.map_err(|error| unavailable(&StartError::Session(error)))? {
             let client = self.companion.known_client(&session);
             self.registry
-                .resume(&session, client, version)
+                .resume(&session, client)
                 .map_err(|error| unavailable(&error))?;
             tracing::debug!(%session, "session resumed");
         }
@@ -184,8 +184,8 @@ impl<C: Companion> Endpoint<C> {
     }
 }
 
-/// The session and version headers of a request after `initialize`.
-fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static str>), Box<Reply>> {
+/// The session of a request after `initialize`. A version header must name a supported version.
+fn session_headers(headers: &HeaderMap) -> Result<SessionId, Box<Reply>> {
     let bad = |sentence: &str| failure(StatusCode::BAD_REQUEST, sentence);
     let session = headers
         .get(SESSION_ID)
@@ -195,15 +195,13 @@ fn session_headers(headers: &HeaderMap) -> Result<(SessionId, Option<&'static st
         .ok()
         .and_then(parse_session)
         .ok_or_else(|| bad("The mcp-session-id header is not a session id."))?;
-    let Some(version) = headers.get(PROTOCOL_VERSION) else {
-        return Ok((session, None));
-    };
-    let version = version
-        .to_str()
-        .ok()
-        .and_then(protocol::supported_version)
-        .ok_or_else(|| bad("The mcp-protocol-version header names a version that is not supported."))?;
-    Ok((session, Some(version)))
+    let is_supported = |version: &HeaderValue| version.to_str().ok().and_then(protocol::supported_version).is_some();
+    if !headers.get(PROTOCOL_VERSION).is_none_or(is_supported) {
+        return Err(bad(
+            "The mcp-protocol-version header names a version that is not supported.",
+        ));
+    }
+    Ok(session)
 }
 
 fn check_accept(headers: &HeaderMap, wanted: &str, lenient: bool) -> Result<(), Box<Reply>> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use alongside_core::SessionId;
 use alongside_core::context::IdeContext;
-use alongside_core::dialect::ClientInfo;
 
 use crate::companion::Outgoing;
 use crate::registry::Registry;
@@ -15,21 +14,9 @@ use crate::registry::Registry;
 #[derive(Clone)]
 pub struct AgentHub(pub(crate) Arc<Registry>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionStatus {
-    pub session: SessionId,
-    /// `None` for a session from before a restart whose agent is unknown.
-    pub client: Option<ClientInfo>,
-    /// The MCP version in use, if known.
-    pub protocol_version: Option<&'static str>,
-    pub stream_open: bool,
-    /// Pending decisions.
-    pub undelivered: usize,
-}
-
 impl fmt::Debug for AgentHub {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("AgentHub").field(&self.sessions()).finish()
+        formatter.debug_struct("AgentHub").finish_non_exhaustive()
     }
 }
 
@@ -47,10 +34,5 @@ impl AgentHub {
     /// previous review, which the agent has closed on its own, and would decide the new one unseen.
     pub fn notify(&self, session: &SessionId, decision: impl Into<Outgoing>) -> bool {
         self.0.notify(session, decision.into())
-    }
-
-    /// All sessions, by id.
-    pub fn sessions(&self) -> Vec<SessionStatus> {
-        self.0.statuses()
     }
 }

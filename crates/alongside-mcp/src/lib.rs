@@ -63,6 +63,6 @@ mod tools;
 
 pub use companion::{Companion, Outgoing};
 pub use config::{Config, Limits, Timing};
-pub use hub::{AgentHub, SessionStatus};
+pub use hub::AgentHub;
 pub use protocol::PROTOCOL_VERSIONS;
 pub use server::Server;

@@ -17,7 +17,6 @@ use tokio::time::Instant;
 use crate::callbacks::Callbacks;
 use crate::companion::{Outgoing, random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
-use crate::hub::SessionStatus;
 use crate::outbox::Event;
 use crate::session::{EndedBy, SessionError, SessionTable};
 
@@ -72,10 +71,10 @@ impl Registry {
     }
 
     /// Starts a session for an agent that sent `initialize`.
-    pub(crate) fn start(&self, client: ClientInfo, protocol: &'static str) -> Result<SessionId, StartError> {
+    pub(crate) fn start(&self, client: ClientInfo) -> Result<SessionId, StartError> {
         let id = random_session()?;
         let outbox = random_hexadecimal::<4>()?;
-        self.table.lock().add(&id, Some(client), Some(protocol), &outbox)?;
+        self.table.lock().add(&id, Some(client), &outbox)?;
         self.deadlines.notify_one();
         Ok(id)
     }
@@ -86,17 +85,12 @@ impl Registry {
     }
 
     /// Resumes a session from before a restart, unless another request just did.
-    pub(crate) fn resume(
-        &self,
-        id: &SessionId,
-        client: Option<ClientInfo>,
-        protocol: Option<&'static str>,
-    ) -> Result<(), StartError> {
+    pub(crate) fn resume(&self, id: &SessionId, client: Option<ClientInfo>) -> Result<(), StartError> {
         let outbox = random_hexadecimal::<4>()?;
         {
             let mut table = self.table.lock();
             if !table.touch(id)? {
-                table.add(id, client, protocol, &outbox)?;
+                table.add(id, client, &outbox)?;
             }
         }
         self.deadlines.notify_one();
@@ -197,24 +191,6 @@ impl Registry {
         true
     }
 
-    pub(crate) fn statuses(&self) -> Vec<SessionStatus> {
-        let table = self.table.lock();
-        let mut statuses: Vec<_> = table
-            .sessions
-            .iter()
-            .map(|(id, session)| SessionStatus {
-                session: id.clone(),
-                client: session.client.clone(),
-                protocol_version: session.protocol,
-                stream_open: session.is_listening(),
-                undelivered: session.outbox.undelivered(),
-            })
-            .collect();
-        drop(table);
-        statuses.sort_by(|left, right| left.session.cmp(&right.session));
-        statuses
-    }
-
     /// Lets every stream end as soon as it has nothing to write.
     pub(crate) fn close(&self) {
         let wakers = self.table.lock().close();
@@ -293,7 +269,7 @@ mod tests {
         };
         let streams: Vec<_> = (0..3)
             .map(|_| {
-                let session = registry.start(client(), "2025-06-18").unwrap();
+                let session = registry.start(client()).unwrap();
                 let stream = registry.open_stream(&session, None).unwrap();
                 (session, stream)
             })

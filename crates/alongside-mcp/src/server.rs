@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::SessionId;
-use alongside_loopback::{Guard, HttpLimits, Listener, OriginPolicy, Policy, serve_http};
+use alongside_loopback::{ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, serve_http};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
@@ -66,7 +66,8 @@ impl Server {
             async move { registry.expire().await }
         });
         tasks.spawn(queue.deliver(companion.clone()));
-        let listener = alongside_loopback::Server::start(listener, limits.connections, |closing| {
+        let connections = ConnectionLimits::with_authenticated(limits.connections);
+        let listener = alongside_loopback::Server::start(listener, connections, |closing| {
             let endpoint = Arc::new(Endpoint {
                 companion,
                 registry: registry.clone(),
@@ -75,7 +76,7 @@ impl Server {
                 timing,
                 closing,
             });
-            move |stream| serve(stream, endpoint.clone())
+            move |stream, seat| serve(stream, seat, endpoint.clone())
         });
         Ok(Self {
             listener,
@@ -118,10 +119,13 @@ impl Server {
     }
 }
 
-async fn serve<C: Companion>(stream: TcpStream, endpoint: Arc<Endpoint<C>>) {
+async fn serve<C: Companion>(stream: TcpStream, seat: Seat, endpoint: Arc<Endpoint<C>>) {
     let limits = HttpLimits {
         header_bytes: endpoint.limits.header_bytes,
         header_timeout: endpoint.timing.header_read,
     };
-    serve_http(stream, limits, &endpoint.closing, |request| endpoint.respond(request)).await;
+    serve_http(stream, limits, &endpoint.closing, |request| {
+        endpoint.respond(&seat, request)
+    })
+    .await;
 }

@@ -22,7 +22,6 @@ const MAX_DELETED_SESSIONS: usize = 64;
 
 pub(crate) struct Session {
     pub(crate) client: Option<ClientInfo>,
-    pub(crate) protocol: Option<&'static str>,
     pub(crate) outbox: Outbox,
     stream: Stream,
     last_used: Instant,
@@ -68,10 +67,9 @@ pub(crate) enum EndedBy {
 }
 
 impl Session {
-    fn new(client: Option<ClientInfo>, protocol: Option<&'static str>, outbox: Outbox) -> Self {
+    fn new(client: Option<ClientInfo>, outbox: Outbox) -> Self {
         Self {
             client,
-            protocol,
             outbox,
             stream: Stream::Never,
             last_used: Instant::now(),
@@ -120,13 +118,7 @@ impl SessionTable {
 
     /// Adds a session. At the limit, the session without a stream that was idle longest is dropped, and one that never had a stream
     /// before one that is between two.
-    pub(crate) fn add(
-        &mut self,
-        id: &SessionId,
-        client: Option<ClientInfo>,
-        protocol: Option<&'static str>,
-        outbox: &str,
-    ) -> Result<(), SessionError> {
+    pub(crate) fn add(&mut self, id: &SessionId, client: Option<ClientInfo>, outbox: &str) -> Result<(), SessionError> {
         if self.sessions.len() >= self.limits.sessions {
             let idle = self.sessions.iter().filter(|(_, session)| !session.is_listening());
             let (longest, _) = idle
@@ -141,7 +133,7 @@ impl SessionTable {
             client: client.clone(),
         });
         let outbox = Outbox::new(self.epoch.clone(), outbox);
-        self.sessions.insert(id.clone(), Session::new(client, protocol, outbox));
+        self.sessions.insert(id.clone(), Session::new(client, outbox));
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a test that cannot go on should panic"
 )]
 
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use alongside_core::SessionEnd;
 use alongside_core::dialect::ClientInfo;
+use alongside_core::{SessionEnd, SessionId};
 use alongside_mcp::client::{Client, ClientError, stdio};
 use common::{Received, Setup, gemini, initialize, rejected, request, soon, token, trusted};
 use serde_json::{Value, json};
@@ -249,7 +250,10 @@ async fn relay_carries_requests_and_events() {
     relay.send(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#).await;
     relay.send("nonsense").await;
     assert_eq!(relay.receive().await["error"]["code"], -32_700);
-    let session = setup.server.agents().sessions()[0].session.clone();
+    let Received::Started(session, _) = setup.next_call().await else {
+        panic!("a session starts first");
+    };
+    let session = SessionId::new(session);
     setup.server.agents().notify(&session, rejected("/a"));
     assert_eq!(relay.receive().await["params"], json!({"filePath": "/a"}));
     relay.close().await;
@@ -305,15 +309,25 @@ async fn relay_reopens_its_stream_after_a_restart() {
     assert_eq!(relay.receive().await["method"], "ide/contextUpdate");
     soon(before.server.shutdown()).await;
 
-    let after = Setup::with(|config| {
+    let mut after = Setup::with(|config| {
         config.port = Some(port);
         config.initial_context = Some(trusted(false));
     })
     .await;
     let context = relay.receive().await;
     assert_eq!(context["params"]["workspaceState"]["isTrusted"], false);
+    let Received::Started(session, _) = after.next_call().await else {
+        panic!("the session is resumed first");
+    };
     relay.close().await;
-    assert!(after.server.agents().sessions().is_empty());
+    let ended = after
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(
+        ended,
+        Received::Ended(session, SessionEnd::Deleted { unwritten: Vec::new() })
+    );
+    assert!(after.has_no_more_calls(), "there was no other session");
 }
 
 #[tokio::test]

@@ -297,8 +297,29 @@ async fn connection_over_the_limit_gets_503() {
             break stream;
         }
     };
-    let mut third = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let mut third = other.open(port).await;
     assert_eq!(soon(read_response(&mut third)).await.status, 503);
     second.write_all(&other.bytes()).await.unwrap();
     assert_eq!(soon(read_response(&mut second)).await.status, 200, "the others go on");
+}
+
+#[tokio::test]
+async fn clients_without_a_token_lock_nobody_out() {
+    let setup = Setup::with(|config| config.limits.connections = 8).await;
+    let port = setup.port();
+    let mut idle = Vec::new();
+    for number in 0..100 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        // Some send nothing, some a request that never ends, some a complete one with a wrong token.
+        let sent = match number % 3 {
+            0 => String::new(),
+            1 => "POST /mcp HTTP/1.1\r\nhost: ".to_owned(),
+            _ => format!("GET /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer no\r\n\r\n"),
+        };
+        // The oldest have been disconnected.
+        let _ = stream.write_all(sent.as_bytes()).await;
+        idle.push(stream);
+    }
+    start_session(port).await;
+    drop(idle);
 }

@@ -34,7 +34,6 @@ impl Locked {
         if let Some(agents) = self.agents.get() {
             agents.publish_context(&IdeContext::default());
             agents.notify(session, rejected("/a"));
-            agents.sessions();
         }
     }
 }

@@ -10,9 +10,9 @@ mod common;
 
 use std::time::Duration;
 
-use alongside_core::{DeliveryId, SessionEnd};
+use alongside_core::{DeliveryId, SessionEnd, SessionId};
 use alongside_mcp::client::ClientError;
-use common::{Call, Received, Setup, initialize, numbered, rejected, request, soon, start_session};
+use common::{Call, Received, Setup, gemini, initialize, numbered, rejected, request, soon, start_session};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -20,6 +20,7 @@ async fn delete_ends_the_session() {
     let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = client.session_id().unwrap();
+    let id = Setup::session(&client);
     let mut events = soon(client.events(None)).await.unwrap();
     soon(events.next()).await.unwrap();
     soon(client.end()).await.unwrap();
@@ -31,7 +32,7 @@ async fn delete_ends_the_session() {
         setup.next_call().await,
         Received::Ended(session.clone(), SessionEnd::Deleted { unwritten: Vec::new() })
     );
-    assert!(setup.server.agents().sessions().is_empty());
+    assert!(!setup.server.agents().notify(&id, rejected("/a")), "unknown now");
 
     let delete = Call::new("DELETE", setup.port()).header("mcp-session-id", &session);
     assert_eq!(delete.send(setup.port()).await.status, 404);
@@ -74,7 +75,8 @@ async fn session_that_reconnects_in_time_is_kept() {
     let mut second = soon(client.events(None)).await.unwrap();
     soon(second.next()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!(setup.server.agents().sessions().len(), 1);
+    assert!(setup.server.agents().notify(&Setup::session(&client), rejected("/a")));
+    assert_eq!(soon(second.next()).await.unwrap().unwrap()["params"]["filePath"], "/a");
     setup
         .call_eventually(|received| matches!(received, Received::Opened(_)))
         .await;
@@ -101,12 +103,14 @@ async fn excess_session_replaces_the_one_idle_longest() {
     // The oldest was used most recently.
     let ping = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &oldest);
     assert_eq!(ping.send(port).await.status, 200);
-    start_session(port).await;
+    let newest = start_session(port).await;
     let ended = setup
         .call_eventually(|received| matches!(received, Received::Ended(..)))
         .await;
     assert_eq!(ended, Received::Ended(idle, SessionEnd::Lost));
-    assert_eq!(setup.server.agents().sessions().len(), 3);
+    for kept in [oldest, listening.session_id().unwrap(), newest] {
+        assert!(setup.server.agents().notify(&SessionId::new(kept), rejected("/a")));
+    }
 }
 
 #[tokio::test]
@@ -181,16 +185,19 @@ async fn too_many_pending_decisions_end_the_session() {
 }
 
 #[tokio::test]
-async fn all_sessions_are_listed() {
-    let setup = Setup::start().await;
-    let client = setup.client().await;
+async fn session_is_reported_with_its_client_and_stream() {
+    let mut setup = Setup::start().await;
+    let client = setup.stranger();
+    let initialized = soon(client.initialize(&gemini())).await.unwrap();
+    assert_eq!(initialized.protocol_version, "2025-11-25");
     let _events = soon(client.events(None)).await.unwrap();
-    let sessions = setup.server.agents().sessions();
-    assert_eq!(sessions.len(), 1);
-    assert_eq!(sessions[0].session, Setup::session(&client));
-    assert_eq!(sessions[0].client, Some(common::gemini()));
-    assert_eq!(sessions[0].protocol_version, Some("2025-11-25"));
-    assert!(sessions[0].stream_open);
+    let session = client.session_id().unwrap();
+    assert_eq!(
+        setup.next_call().await,
+        Received::Started(session.clone(), Some(gemini()))
+    );
+    assert_eq!(setup.next_call().await, Received::Opened(session));
+    assert!(setup.has_no_more_calls());
 }
 
 #[tokio::test]

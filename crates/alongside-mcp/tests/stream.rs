@@ -10,6 +10,7 @@ mod common;
 
 use std::time::Duration;
 
+use alongside_core::SessionEnd;
 use alongside_core::context::IdeContext;
 use alongside_mcp::client::Events;
 use alongside_mcp::{Config, Outgoing};
@@ -149,14 +150,21 @@ async fn decisions_arrive_once_and_in_order() {
 
 #[tokio::test]
 async fn decision_waits_for_a_stream() {
-    let setup = Setup::start().await;
+    let mut setup = Setup::start().await;
     let client = setup.client().await;
     let session = Setup::session(&client);
-    assert!(setup.server.agents().notify(&session, rejected("/a")));
-    assert_eq!(setup.server.agents().sessions()[0].undelivered, 1);
+    assert!(setup.server.agents().notify(&session, numbered(1, rejected("/a"))));
     let mut events = soon(client.events(None)).await.unwrap();
     assert_eq!(next(&mut events).await["params"], json!({"filePath": "/a"}));
-    assert_eq!(setup.server.agents().sessions()[0].undelivered, 0);
+    soon(client.end()).await.unwrap();
+    let ended = setup
+        .call_eventually(|received| matches!(received, Received::Ended(..)))
+        .await;
+    assert_eq!(
+        ended,
+        Received::Ended(session.to_string(), SessionEnd::Deleted { unwritten: Vec::new() }),
+        "it was delivered"
+    );
 }
 
 #[tokio::test]
@@ -307,8 +315,9 @@ async fn second_stream_replaces_the_first() {
     ] {
         assert_eq!(setup.next_call().await, received);
     }
-    assert!(setup.has_no_more_calls());
-    assert!(setup.server.agents().sessions()[0].stream_open);
+    assert!(setup.has_no_more_calls(), "the second stream is still open");
+    setup.server.agents().notify(&Setup::session(&client), rejected("/b"));
+    assert_eq!(next(&mut second).await["params"]["filePath"], "/b");
 }
 
 #[tokio::test]

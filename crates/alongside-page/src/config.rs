@@ -8,8 +8,8 @@ use alongside_core::Secret;
 pub struct Config {
     /// `None` lets the system choose a port.
     pub port: Option<u16>,
-    /// The secret in the cookie of every logged-in browser; `None` generates one. With the port and the secret of a previous
-    /// server, open pages reconnect without a login.
+    /// The secret that every logged-in page knows; `None` generates one. With the port and the secret of a previous server,
+    /// open pages reconnect without a login.
     pub session: Option<Secret>,
     pub limits: Limits,
     pub timing: Timing,
@@ -17,10 +17,10 @@ pub struct Config {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections, including those of pages; further clients get a 503 response.
-    pub connections: usize,
-    /// Pages with a WebSocket; one more gets a 503 response.
+    /// Logged-in pages; one more is told to close another.
     pub pages: usize,
+    /// Connections that are not logged in, such as those that load the page's files; one more closes the oldest.
+    pub unauthenticated: usize,
     /// Unused login links; one more invalidates the oldest.
     pub login_links: usize,
     /// Size of a request's head; at least 8 KiB.
@@ -34,8 +34,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 128,
             pages: 32,
+            // A browser loads the files of one page over up to six connections, and keeps them.
+            unauthenticated: 64,
             login_links: 16,
             header_bytes: 16 * 1024,
             // A proposal may have 32 MiB, and JSON escapes make it longer.
@@ -49,6 +50,8 @@ impl Default for Limits {
 pub struct Timing {
     /// How long a login link is valid.
     pub login_link: Duration,
+    /// How long a connection may last without a login: long enough to load the page's files over a slow tunnel.
+    pub login: Duration,
     /// How long a client may take to send a request's head, including the idle time before it.
     pub header_read: Duration,
     /// Interval of WebSocket pings.
@@ -65,6 +68,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             login_link: Duration::from_mins(10),
+            login: Duration::from_secs(30),
             header_read: Duration::from_mins(1),
             ping: Duration::from_secs(20),
             idle: Duration::from_secs(65),

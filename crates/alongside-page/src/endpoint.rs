@@ -1,21 +1,20 @@
-//! Responses: the login, the page, its files and the WebSocket handshake.
+//! Responses: the page, its files and the WebSocket handshake. None of them has a secret, so no login is needed for them.
 
 use std::sync::Arc;
 
 use alongside_loopback::{Closing, Guard, GuardError, random_secret, single_value};
 use hyper::body::Incoming as Body;
 use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderValue,
-    IF_NONE_MATCH, LOCATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, SET_COOKIE, UPGRADE,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HOST,
+    HeaderValue, IF_NONE_MATCH, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use tokio::sync::Semaphore;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::assets::{self, Asset, NONCE_PLACEHOLDER};
 use crate::config::Config;
-use crate::keys::Keys;
+use crate::login::Logins;
 use crate::pages;
 use crate::responses::{PageResponse, html, page_policy, response, text};
 use crate::socket::Upgrade;
@@ -27,20 +26,8 @@ const FRONT: &str = "/front";
 pub(crate) struct Endpoint {
     pub(crate) config: Config,
     pub(crate) guard: Guard,
-    pub(crate) keys: Arc<Keys>,
-    pub(crate) page_slots: Arc<Semaphore>,
+    pub(crate) logins: Arc<Logins>,
     pub(crate) closing: Closing,
-}
-
-enum RequestError {
-    Guard(GuardError),
-    NotLoggedIn,
-}
-
-impl From<GuardError> for RequestError {
-    fn from(error: GuardError) -> Self {
-        Self::Guard(error)
-    }
 }
 
 impl Endpoint {
@@ -49,8 +36,7 @@ impl Endpoint {
         let (head, body) = request.into_parts();
         let is_head = head.method == Method::HEAD;
         let mut response = match self.check(&head) {
-            Err(RequestError::Guard(error)) => text(error.status(), format!("{}\n", error.message())),
-            Err(RequestError::NotLoggedIn) => html(StatusCode::UNAUTHORIZED, pages::NOT_LOGGED_IN),
+            Err(error) => text(error.status(), format!("{}\n", error.message())),
             Ok(()) if head.uri.path() == FRONT => self.open_socket(Request::from_parts(head, body), upgrade),
             Ok(()) => self.find(&head),
         };
@@ -60,11 +46,8 @@ impl Endpoint {
         response
     }
 
-    fn check(&self, head: &Parts) -> Result<(), RequestError> {
+    fn check(&self, head: &Parts) -> Result<(), GuardError> {
         self.guard.check(&head.headers, &head.uri)?;
-        if head.uri.path() != "/login" && !self.keys.is_logged_in(&head.headers) {
-            return Err(RequestError::NotLoggedIn);
-        }
         if head.uri.path() == FRONT {
             self.guard.require_origin(&head.headers)?;
         }
@@ -80,33 +63,12 @@ impl Endpoint {
             return response;
         }
         match head.uri.path() {
-            "/login" => self.log_in(head),
             "/" => self.page(),
             path => match path.strip_prefix('/').and_then(assets::find) {
                 Some(asset) => file(&asset, &head.headers),
                 None => text(StatusCode::NOT_FOUND, pages::NOT_FOUND),
             },
         }
-    }
-
-    /// Exchanges a one-time key for the session cookie. `HEAD` does not use up the key.
-    fn log_in(&self, head: &Parts) -> PageResponse {
-        let query = head.uri.query().unwrap_or_default();
-        let key = query.split('&').find_map(|pair| pair.strip_prefix("key="));
-        let Some(key) = key.filter(|_| head.method == Method::GET) else {
-            return html(StatusCode::FORBIDDEN, pages::USED_LINK);
-        };
-        let Some(cookie) = self.keys.log_in(key) else {
-            return html(StatusCode::FORBIDDEN, pages::USED_LINK);
-        };
-        let cookie = format!("{cookie}; HttpOnly; SameSite=Strict; Path=/");
-        let mut response = text(StatusCode::SEE_OTHER, "");
-        response.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
-        if let Ok(mut cookie) = HeaderValue::from_str(&cookie) {
-            cookie.set_sensitive(true);
-            response.headers_mut().insert(SET_COOKIE, cookie);
-        }
-        response
     }
 
     fn page(&self) -> PageResponse {
@@ -140,12 +102,10 @@ impl Endpoint {
             headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
             return response;
         };
-        let Ok(slot) = self.page_slots.clone().try_acquire_owned() else {
-            return text(StatusCode::SERVICE_UNAVAILABLE, pages::TOO_MANY_PAGES);
-        };
+        let host = single_value(headers, &HOST).unwrap_or_default().to_owned();
         *upgrade = Some(Upgrade {
             upgrading: hyper::upgrade::on(&mut request),
-            slot,
+            host,
         });
         let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
         let headers = response.headers_mut();

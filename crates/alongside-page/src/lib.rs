@@ -1,15 +1,17 @@
 //! The built-in web page: its files and the loopback server for them.
 //!
-//! [`PageServer`] listens on 127.0.0.1, logs in browsers with one-time links, serves the page, and carries messages of the
+//! [`PageServer`] listens on 127.0.0.1, serves the page, logs it in with one-time links, and carries messages of the
 //! front-end protocol over a WebSocket. It knows nothing about reviews: a conversation is a stream of incoming messages and
 //! a sink for outgoing ones.
 //!
-//! Every request is checked, in this order: an `Origin` is the page's own (no other web page), the `Host` is this port on
-//! this machine (no DNS rebinding), and the session cookie from a login link is present. A WebSocket must also have an
-//! `Origin`, which every browser sends. A content security policy without inline scripts limits what the page may do.
+//! Every request is checked, in this order: an `Origin` is the page's own (no other web page), and the `Host` is this port on
+//! this machine (no DNS rebinding). A WebSocket must also have an `Origin`, which every browser sends. The page's files have
+//! no secrets. Both sides authenticate with the first messages on the WebSocket, and neither sends a secret to prove that it
+//! knows it. There is no cookie: browsers would send it to every port of this machine. A content security policy
+//! without inline scripts limits what the page may do.
 //!
 //! ```no_run
-//! use alongside_page::{Config, PageServer};
+//! use alongside_page::{Config, PageServer, View};
 //! use futures_util::{SinkExt, StreamExt};
 //!
 //! # async fn example() -> std::io::Result<()> {
@@ -21,7 +23,7 @@
 //!     }
 //! })
 //! .await?;
-//! eprintln!("Review changes at {}", server.login_links().create()?);
+//! eprintln!("Review changes at {}", server.login_links().create(View::Reviews)?);
 //! server.shutdown().await;
 //! # Ok(())
 //! # }
@@ -30,12 +32,15 @@
 mod assets;
 mod config;
 mod endpoint;
-mod keys;
+mod handshake;
+mod link_file;
+mod login;
 mod pages;
+mod proof;
 mod responses;
 mod server;
 mod socket;
 
 pub use crate::config::{Config, Limits, Timing};
-pub use crate::server::{LoginLinks, PageServer};
+pub use crate::server::{LoginLinks, PageServer, View};
 pub use crate::socket::{Disconnected, Incoming, Outgoing};

@@ -14,7 +14,7 @@ const COMMON_HEADERS: [(&str, &str); 7] = [
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
-    ("vary", "accept-encoding, cookie"),
+    ("vary", "accept-encoding"),
 ];
 
 /// For everything except the page itself: nothing may be loaded, and no page may frame it.

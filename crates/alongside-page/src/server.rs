@@ -3,17 +3,21 @@
 use std::fmt;
 use std::future::ready;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_loopback::{Guard, HttpLimits, Listener, OriginPolicy, Policy, random_secret, serve_http};
+use alongside_core::Secret;
+use alongside_loopback::{
+    ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, random_secret, serve_http,
+};
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
 use crate::config::Config;
 use crate::endpoint::Endpoint;
-use crate::keys::Keys;
+use crate::link_file;
+use crate::login::Logins;
 use crate::socket::{Converse, Incoming, Outgoing, run};
 
 /// The page's port. Dropping it drops all connections; [`shutdown`](Self::shutdown) closes them cleanly.
@@ -21,13 +25,31 @@ pub struct PageServer {
     listener: alongside_loopback::Server,
     links: LoginLinks,
     shutdown_timeout: Duration,
+    _expiry: DropLinks,
+}
+
+/// Links are useless without the server, and so are their files.
+struct DropLinks(Arc<Logins>);
+
+impl Drop for DropLinks {
+    fn drop(&mut self) {
+        self.0.drop_all();
+    }
+}
+
+/// What a page shows first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    #[default]
+    Reviews,
+    Chat,
 }
 
 /// Creates login links.
 #[derive(Clone)]
 pub struct LoginLinks {
     port: u16,
-    keys: Arc<Keys>,
+    logins: Arc<Logins>,
 }
 
 impl fmt::Debug for PageServer {
@@ -45,12 +67,44 @@ impl fmt::Debug for LoginLinks {
 }
 
 impl LoginLinks {
-    /// A link that logs in one browser, once, within [`Timing::login_link`](crate::Timing::login_link).
+    /// A link that logs in one page, once, within [`Timing::login_link`](crate::Timing::login_link).
     ///
-    /// It is a secret: print it for the user, and never log it. Fails if the system has no random bytes.
-    pub fn create(&self) -> io::Result<String> {
-        let key = self.keys.new_link()?;
-        Ok(format!("http://127.0.0.1:{}/login?key={}", self.port, key.reveal()))
+    /// It is a secret: print it for the user, and never log it or pass it to another program as an argument. Fails if the
+    /// system has no random bytes.
+    pub fn create(&self, view: View) -> io::Result<String> {
+        Ok(self.url(&self.logins.new_link()?, view))
+    }
+
+    /// A file that redirects to such a link and that only this user can read; a browser may be started with its path.
+    ///
+    /// `directory` must be one that only this user can enter. The file is removed when the link is used or expires.
+    pub async fn create_file(&self, directory: PathBuf, view: View) -> io::Result<PathBuf> {
+        let (key, lifetime) = (self.logins.new_link()?, self.logins.link_lifetime());
+        let url = self.url(&key, view);
+        let write = move || {
+            link_file::sweep(&directory, lifetime);
+            link_file::write(&directory, &url)
+        };
+        let file = tokio::task::spawn_blocking(write).await.map_err(io::Error::other)??;
+        let path = file.to_path_buf();
+        self.logins.attach(&key, file);
+        let logins = Arc::downgrade(&self.logins);
+        tokio::spawn(async move {
+            tokio::time::sleep(lifetime).await;
+            if let Some(logins) = logins.upgrade() {
+                logins.drop_expired();
+            }
+        });
+        Ok(path)
+    }
+
+    /// The key is in the fragment, which browsers do not send.
+    fn url(&self, key: &Secret, view: View) -> String {
+        let view = match view {
+            View::Reviews => "",
+            View::Chat => "&view=chat",
+        };
+        format!("http://127.0.0.1:{}/#key={}{view}", self.port, key.reveal())
     }
 }
 
@@ -69,31 +123,37 @@ impl PageServer {
         let policy = Policy {
             hosts: &["127.0.0.1", "localhost"],
             origin: OriginPolicy::SameOrigin,
-            // Browsers authenticate with a cookie.
+            // Pages authenticate on their WebSocket.
             token: None,
         };
         let (limits, timing) = (config.limits, config.timing);
         let session = config.session.clone().map_or_else(random_secret, Ok)?;
-        let keys = Arc::new(Keys::new(limits.login_links, timing.login_link, port, session));
+        let logins = Arc::new(Logins::new(limits.login_links, timing.login_link, session));
         let links = LoginLinks {
             port,
-            keys: keys.clone(),
+            logins: logins.clone(),
+        };
+        let expiry = DropLinks(logins.clone());
+        let connections = ConnectionLimits {
+            authenticated: limits.pages,
+            unauthenticated: limits.unauthenticated,
+            authentication_timeout: timing.login,
         };
         let converse: Arc<Converse> = Arc::new(move |incoming, outgoing| Box::pin(converse(incoming, outgoing)));
-        let listener = alongside_loopback::Server::start(listener, limits.connections, |closing| {
+        let listener = alongside_loopback::Server::start(listener, connections, |closing| {
             let endpoint = Arc::new(Endpoint {
                 config,
                 guard: Guard::new(policy, port),
-                keys,
-                page_slots: Arc::new(Semaphore::new(limits.pages)),
+                logins,
                 closing,
             });
-            move |stream| serve(stream, endpoint.clone(), converse.clone())
+            move |stream, seat| serve(stream, seat, endpoint.clone(), converse.clone())
         });
         Ok(Self {
             listener,
             links,
             shutdown_timeout: timing.shutdown,
+            _expiry: expiry,
         })
     }
 
@@ -115,7 +175,7 @@ impl PageServer {
 }
 
 /// Serves HTTP until the connection ends or becomes a WebSocket, then the WebSocket.
-async fn serve(stream: TcpStream, endpoint: Arc<Endpoint>, converse: Arc<Converse>) {
+async fn serve(stream: TcpStream, seat: Seat, endpoint: Arc<Endpoint>, converse: Arc<Converse>) {
     let limits = HttpLimits {
         header_bytes: endpoint.config.limits.header_bytes,
         header_timeout: endpoint.config.timing.header_read,
@@ -126,6 +186,6 @@ async fn serve(stream: TcpStream, endpoint: Arc<Endpoint>, converse: Arc<Convers
     })
     .await;
     if let Some(upgrade) = upgrade.into_inner() {
-        run(upgrade, &*converse, &endpoint.config, &endpoint.closing).await;
+        run(upgrade, &seat, &*converse, &endpoint).await;
     }
 }

@@ -1,14 +1,14 @@
-//! The WebSocket of one page: a stream and a sink of messages.
+//! The WebSocket of one page: a login, then a stream and a sink of messages.
 
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
-use alongside_loopback::Closing;
+use alongside_loopback::{Closing, Seat};
 use futures_util::{Sink, SinkExt, Stream, StreamExt, sink, stream};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -16,6 +16,13 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use crate::config::Config;
+use crate::endpoint::Endpoint;
+use crate::handshake::{Refusal, authenticate};
+
+/// A page that is not logged in has only one short message to send.
+const MAX_LOGIN_BYTES: usize = 1024;
+/// Sent to a page that has to log in again; `web/src/login.ts` has it too.
+const NOT_LOGGED_IN: u16 = 4401;
 
 /// The messages of a page. Ends when the page disconnects.
 pub type Incoming = Pin<Box<dyn Stream<Item = String> + Send>>;
@@ -38,22 +45,64 @@ pub(crate) type Converse = dyn Fn(Incoming, Outgoing) -> Pin<Box<dyn Future<Outp
 /// A connection that becomes a WebSocket after the current response.
 pub(crate) struct Upgrade {
     pub(crate) upgrading: OnUpgrade,
-    pub(crate) slot: OwnedSemaphorePermit,
+    /// The `Host` of the request.
+    pub(crate) host: String,
 }
 
-/// Runs the conversation with a page until either side ends it.
-pub(crate) async fn run(upgrade: Upgrade, converse: &Converse, config: &Config, closing: &Closing) {
+/// Logs in a page and runs the conversation with it until either side ends it.
+pub(crate) async fn run(upgrade: Upgrade, seat: &Seat, converse: &Converse, endpoint: &Endpoint) {
+    let (config, closing) = (&endpoint.config, &endpoint.closing);
     let upgraded = match timeout(config.timing.write, upgrade.upgrading).await {
         Ok(Ok(upgraded)) => upgraded,
         Ok(Err(error)) => return tracing::debug!(%error, "a page disconnected before the handshake"),
         Err(_) => return tracing::debug!("a page took too long to open its WebSocket"),
     };
-    let limits = WebSocketConfig::default()
-        .max_message_size(Some(config.limits.message_bytes))
-        .max_frame_size(Some(config.limits.message_bytes));
-    let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(limits)).await;
+    let mut socket = open(TokioIo::new(upgraded), MAX_LOGIN_BYTES).await;
+    let refusal = tokio::select! {
+        login = authenticate(&mut socket, &upgrade.host, &endpoint.logins, || seat.authenticate()) => login.err(),
+        () = closing.wait() => return,
+    };
+    if let Some(refusal) = refusal {
+        tracing::debug!(?refusal, "a page was not let in");
+        return refuse(socket, refusal, config.timing.shutdown).await;
+    }
+    // Nothing is lost: a page sends nothing more before it has received the last message of the login.
+    let socket = open(socket.into_inner(), config.limits.message_bytes).await;
     forward(socket, converse, config, closing).await;
-    drop(upgrade.slot);
+}
+
+async fn open<S>(stream: S, max_bytes: usize) -> WebSocketStream<S>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let limits = WebSocketConfig::default()
+        .max_message_size(Some(max_bytes))
+        .max_frame_size(Some(max_bytes));
+    WebSocketStream::from_raw_socket(stream, Role::Server, Some(limits)).await
+}
+
+/// Closes the WebSocket with a reason, and waits briefly for the page to receive it.
+async fn refuse<S>(mut socket: WebSocketStream<S>, refusal: Refusal, patience: Duration)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let (code, reason) = match refusal {
+        Refusal::NotLoggedIn => (CloseCode::from(NOT_LOGGED_IN), "Not logged in; run `alongside page`."),
+        Refusal::NoLogin => (CloseCode::Policy, "The first message must be a login."),
+        Refusal::TooManyPages => (CloseCode::Again, "Too many pages are open; close one of them."),
+        Refusal::NoRandomness => (CloseCode::Again, "The system has no random bytes; try again."),
+    };
+    let frame = CloseFrame {
+        code,
+        reason: reason.into(),
+    };
+    let close = async {
+        if socket.close(Some(frame)).await.is_ok() {
+            while socket.next().await.is_some_and(|message| message.is_ok()) {}
+        }
+    };
+    // The page may have disconnected already.
+    let _ = timeout(patience, close).await;
 }
 
 async fn forward<S>(socket: WebSocketStream<S>, converse: &Converse, config: &Config, closing: &Closing)

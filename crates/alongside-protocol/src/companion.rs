@@ -104,10 +104,32 @@ pub struct AgentSummary {
     pub since: u64,
 }
 
+/// What the page shows first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PageView {
+    #[default]
+    Reviews,
+    Chat,
+}
+
+/// Where a link to the page leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageTarget {
+    #[serde(default)]
+    pub view: PageView,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageLink {
-    /// Works once.
+    /// Works once. It is a secret: show it to the user, but do not pass it to a program as an argument.
     pub url: String,
+}
+
+/// A private file that redirects to a one-time link. It is removed when the link is used or expires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageFile {
+    pub path: PathBuf,
 }
 
 /// Environment variables.

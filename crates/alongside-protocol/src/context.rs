@@ -7,6 +7,8 @@ use alongside_core::context::{Cursor, Hidden, HiddenReason, IdeContext};
 use alongside_core::privacy::Rule;
 use serde::{Deserialize, Serialize};
 
+use crate::long_text;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePath {
     /// Absolute.
@@ -33,7 +35,11 @@ pub struct Buffer {
     /// Absolute.
     pub path: String,
     /// What the editor holds; absent once it equals the file on disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "long_text::optional"
+    )]
     pub text: Option<Arc<str>>,
 }
 

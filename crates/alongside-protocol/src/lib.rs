@@ -15,6 +15,7 @@ pub mod chat;
 mod companion;
 mod context;
 mod error;
+mod long_text;
 mod notification;
 mod request;
 mod review;
@@ -25,7 +26,8 @@ pub use chat::{
     ChatWritesChoice,
 };
 pub use companion::{
-    AgentSummary, AgentsChanged, Hello, PageLink, ProblemsChanged, Status, VERSION, Variables, Welcome,
+    AgentSummary, AgentsChanged, Hello, PageFile, PageLink, PageTarget, PageView, ProblemsChanged, Status, VERSION,
+    Variables, Welcome,
 };
 pub use context::{Buffer, FilePath, Focus, Folders, HiddenFile, ShownContext};
 pub use error::{ErrorKind, RequestError};

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
-    Accept, Buffer, BulkDecision, Change, DecideHunkParams, Edit, FilePath, Focus, Folders, Hello, Hunks, PageLink,
-    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version,
-    Welcome,
+    Accept, Buffer, BulkDecision, Change, DecideHunkParams, Edit, FilePath, Focus, Folders, Hello, Hunks, PageFile,
+    PageLink, PageTarget, ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status,
+    Texts, Variables, Version, Welcome,
 };
 
 /// A method of the protocol; the types in [`requests`] implement it.
@@ -105,7 +105,9 @@ requests! {
     /// What `alongside doctor --json` prints.
     Doctor = "doctor", Empty => Value;
     /// A one-time link to the built-in page.
-    PageLink = "page/link", Empty => PageLink;
+    PageLink = "page/link", PageTarget => PageLink;
+    /// A file to start a browser with: a link among its arguments could be read by other users.
+    PageFile = "page/file", PageTarget => PageFile;
     /// The variables for the editor's own terminals; only over a bridge.
     TerminalEnvironment = "terminal/environment", Empty => Variables;
     /// Everything about the chat.

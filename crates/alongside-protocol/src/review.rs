@@ -7,6 +7,8 @@ use alongside_core::draft::{Hunk, HunkChange, HunkDecision, HunkId};
 use alongside_core::{AgentIdentity, BaseKind, Review, ReviewId, ReviewOutcome, SessionKey, TextChange};
 use serde::{Deserialize, Serialize};
 
+use crate::long_text;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRef {
     pub review: ReviewId,
@@ -17,6 +19,7 @@ pub struct ReviewRef {
 pub struct Edit {
     pub review: ReviewId,
     /// The whole text.
+    #[serde(deserialize_with = "long_text::required")]
     pub content: Arc<str>,
 }
 
@@ -69,7 +72,11 @@ impl From<HunkAction> for HunkDecision {
 pub struct Accept {
     pub review: ReviewId,
     /// The whole final text; absent accepts the draft.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "long_text::optional"
+    )]
     pub content: Option<Arc<str>>,
     /// Accept an empty text although the agent treats it as "not edited".
     #[serde(default)]

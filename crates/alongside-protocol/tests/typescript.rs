@@ -96,6 +96,8 @@ impl Serde {
                     "tag" => serde.tag = Some(value()?),
                     "skip_serializing_if" => serde.skipped_if_none = value()? == "Option::is_none",
                     "alias" => drop(value()?),
+                    // The JSON is that of a string.
+                    "deserialize_with" => assert!(value()?.starts_with("long_text::")),
                     "transparent" => serde.transparent = true,
                     "flatten" => serde.flatten = true,
                     "default" => serde.default = true,

@@ -176,7 +176,8 @@ impl Agent {
             }
             "read" => {
                 let answer = self.ask("fs/read_text_file", json!({"path": rest}));
-                self.say(answer["result"]["content"].as_str().unwrap());
+                let text = answer["result"]["content"].as_str();
+                self.say(text.or(answer["error"]["message"].as_str()).unwrap());
             }
             "ask-often" => {
                 let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);

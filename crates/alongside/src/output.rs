@@ -1,4 +1,6 @@
 //! Output: text for users, or one JSON value for scripts.
+//!
+//! Text is made printable here, because it contains names that others choose: folders, files, agents.
 
 #![expect(
     clippy::print_stdout,
@@ -12,6 +14,8 @@ use alongside_front::client::ClientError;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::printable::printable;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     pub(crate) json: bool,
@@ -20,6 +24,11 @@ pub(crate) struct Output {
 impl Output {
     /// Prints the result of a command.
     pub(crate) fn answer(self, value: &impl Serialize, text: impl FnOnce() -> String) {
+        self.answer_in_colors(value, || printable(&text()));
+    }
+
+    /// Prints text that may have colors: the caller makes names from elsewhere printable.
+    pub(crate) fn answer_in_colors(self, value: &impl Serialize, text: impl FnOnce() -> String) {
         if self.json {
             println!("{}", serde_json::to_string(value).unwrap_or_default());
         } else {
@@ -32,14 +41,14 @@ impl Output {
     /// Prints an event, in text mode only.
     pub(crate) fn news(self, text: &str) {
         if !self.json {
-            println!("{text}");
+            println!("{}", printable(text));
         }
     }
 
     /// Prints a note to stderr in JSON mode, where stdout has no place for it.
     pub(crate) fn remark(self, text: &str) {
         if self.json {
-            eprintln!("alongside: {text}");
+            eprintln!("alongside: {}", printable(text));
         }
     }
 
@@ -54,7 +63,7 @@ impl Output {
                 json!({ "error": { "kind": kind, "message": format!("{error:#}") } })
             );
         } else {
-            eprintln!("alongside: {error:#}");
+            eprintln!("alongside: {}", printable(&format!("{error:#}")));
         }
     }
 

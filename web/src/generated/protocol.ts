@@ -27,7 +27,7 @@ export type AgentCommand =
   | { readonly type: "setMode"; readonly modeId: string }
   | { readonly type: "listSessions"; readonly cursor?: string }
   | { readonly type: "newSession" }
-  | { readonly type: "loadSession"; readonly sessionId: string }
+  | { readonly type: "loadSession"; readonly sessionId: SessionId }
   | { readonly type: "rename"; readonly title: string }
   | { readonly type: "findFiles"; readonly pattern: string };
 
@@ -62,7 +62,7 @@ export type AgentEvent =
   | { readonly type: "notice"; readonly level: NoticeLevel; readonly message: string }
   | { readonly type: "interrupted"; readonly reason: string; readonly retryInMilliseconds: number }
   | { readonly type: "reconnected" }
-  | { readonly type: "disconnected"; readonly kind: DisconnectKind; readonly reason: string; readonly reopen: string | null };
+  | { readonly type: "disconnected"; readonly kind: DisconnectKind; readonly reason: string; readonly reopen: SessionId | null };
 
 export interface AgentIdentity {
   readonly name: string;
@@ -154,7 +154,7 @@ export interface ChatWritesChoice {
 }
 
 export interface ConnectedSession {
-  readonly sessionId: string;
+  readonly sessionId: SessionId;
   readonly agent: string;
   readonly agentVersion?: string;
   readonly attached: boolean;
@@ -301,9 +301,19 @@ export type NoticeLevel = "information" | "warning" | "unsupported";
 
 export type OptionKind = string;
 
+export interface PageFile {
+  readonly path: string;
+}
+
 export interface PageLink {
   readonly url: string;
 }
+
+export interface PageTarget {
+  readonly view?: PageView;
+}
+
+export type PageView = "reviews" | "chat";
 
 export type PermissionDecision =
   | { readonly decision: "select"; readonly optionId: string; readonly answers?: Answers }
@@ -335,6 +345,10 @@ export interface PreflightCell {
   readonly locality: string | null;
   readonly error: string | null;
   readonly detail: unknown;
+}
+
+export interface ProblemsChanged {
+  readonly problems: readonly string[];
 }
 
 export interface Question {
@@ -409,6 +423,8 @@ export interface Rule {
   readonly origin: string;
 }
 
+export type SessionId = string;
+
 export type SessionKey = string;
 
 export interface SessionRef {
@@ -416,7 +432,7 @@ export interface SessionRef {
 }
 
 export interface SessionSummary {
-  readonly sessionId: string;
+  readonly sessionId: SessionId;
   readonly workspaceCwd: string;
   readonly displayName: string | null;
   readonly createdAt: string | null;
@@ -536,7 +552,8 @@ export interface Requests {
   "workspace/set": { readonly params: Folders; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };
-  "page/link": { readonly params: Empty; readonly response: PageLink };
+  "page/link": { readonly params: PageTarget; readonly response: PageLink };
+  "page/file": { readonly params: PageTarget; readonly response: PageFile };
   "terminal/environment": { readonly params: Empty; readonly response: Variables };
   "chat/state": { readonly params: Empty; readonly response: ChatState };
   "chat/connect": { readonly params: ChatConnect; readonly response: Empty };
@@ -556,6 +573,7 @@ export interface Notifications {
   "review/closed": ReviewClosed;
   "agents/changed": AgentsChanged;
   "context/changed": IdeContext;
+  "problems/changed": ProblemsChanged;
   "chat/event": ChatEvent;
   "chat/changed": ChatChanged;
   resync: Empty;

@@ -1,10 +1,11 @@
 //! Files that are read and written for a local agent.
 //!
-//! The agent requests files of the workspace from us. Reading returns what the user sees, with unsaved changes, and writing goes through a
-//! [`ReviewGate`]. All file access runs on blocking threads, on [`MAX_CONCURRENT_IO`] of them at most; further requests wait.
+//! The agent requests files of the workspace from us. Reading returns what the user sees, with unsaved changes, unless the file is
+//! hidden from agents, and writing goes through a [`ReviewGate`]. All file access runs on blocking threads, on [`MAX_CONCURRENT_IO`] of them at most; further requests wait.
 
-use std::path::{Component, Path, PathBuf};
-use std::{fs, io};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use alongside_core::SessionId;
 use alongside_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
@@ -12,6 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::workspace_file::{Content, WorkspaceFile, has_changed};
 use crate::conversation::text_of;
 
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -49,6 +51,12 @@ pub trait ReviewGate: Send + Sync {
     /// The text of a file as the user sees it, if it differs from the disk.
     fn unsaved_text(&self, path: &Path) -> Option<String> {
         let _ = path;
+        None
+    }
+
+    /// Why an agent may not read a file, if so: the end of a sentence that begins with the path. `real` has symlinks resolved.
+    fn hidden(&self, path: &Path, real: &Path) -> Option<String> {
+        let _ = (path, real);
         None
     }
 
@@ -95,6 +103,14 @@ impl FileError {
     fn from_system(path: &Path, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::missing(path),
+            _ if has_changed(error) => Self::new(
+                INTERNAL_ERROR,
+                &format!(
+                    "{} changed after it was checked: part of it is now a symlink or not a directory",
+                    path.display()
+                ),
+                "path_changed",
+            ),
             _ => Self::new(INTERNAL_ERROR, &format!("{}: {error}", path.display()), "io_error"),
         }
     }
@@ -112,15 +128,19 @@ async fn blocking<T: Send + 'static>(
 
 /// `fs/read_text_file`.
 pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
-    let path = requested_path(workspace, params).await?;
-    let text = if let Some(text) = gate.unsaved_text(&path) {
+    let file = requested_file(workspace, params).await?;
+    if let Some(reason) = gate.hidden(&file.path, &file.real) {
+        let message = format!("{} {reason}", file.path.display());
+        return Err(FileError::new(INVALID_PARAMS, &message, "hidden"));
+    }
+    let text = if let Some(text) = gate.unsaved_text(&file.path) {
         text
     } else {
         let text = {
-            let path = path.clone();
-            blocking(move || text_on_disk(&path)).await?
+            let file = Arc::clone(&file);
+            blocking(move || text_on_disk(&file)).await?
         };
-        text.ok_or_else(|| FileError::missing(&path))?
+        text.ok_or_else(|| FileError::missing(&file.path))?
     };
     let number = |name: &str| {
         let number = params.get(name).and_then(Value::as_u64)?;
@@ -138,17 +158,17 @@ pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value
 
 /// `fs/write_text_file`.
 pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
-    let path = requested_path(workspace, params).await?;
+    let file = requested_file(workspace, params).await?;
     let text = text_of(params, "content");
     let text = text.ok_or_else(|| FileError::new(INVALID_PARAMS, "missing content", "parse_error"))?;
     let base = {
-        let path = path.clone();
-        blocking(move || text_on_disk(&path)).await?
+        let file = Arc::clone(&file);
+        blocking(move || text_on_disk(&file)).await?
     };
     let proposed = ProposedWrite {
         session_id: SessionId::new(text_of(params, "sessionId").unwrap_or_default()),
         base,
-        path: path.clone(),
+        path: file.path.clone(),
         text: text.to_owned(),
     };
     let text = match gate.review(proposed).await {
@@ -156,67 +176,44 @@ pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Valu
         WriteDecision::Refuse { reason } => return Err(FileError::new(-32000, &reason, "refused")),
     };
     blocking(move || {
-        let write = || {
-            if let Some(directory) = path.parent() {
-                fs::create_dir_all(directory)?;
-            }
-            // In place, so that permissions, symlinks and watchers stay as they are.
-            fs::write(&path, text)
-        };
-        write().map_err(|error| FileError::from_system(&path, &error))
+        file.write(&text)
+            .map_err(|error| FileError::from_system(&file.path, &error))
     })
     .await?;
     Ok(json!({}))
 }
 
-fn text_on_disk(path: &Path) -> Result<Option<String>, FileError> {
-    let failed = |error: io::Error| FileError::from_system(path, &error);
+fn text_on_disk(file: &WorkspaceFile) -> Result<Option<String>, FileError> {
+    let path = &file.path;
     let refused = |what: &str, kind: &str| {
         let message = format!("{} is {what}", path.display());
-        FileError::new(INTERNAL_ERROR, &message, kind)
+        Err(FileError::new(INTERNAL_ERROR, &message, kind))
     };
-    match fs::metadata(path) {
-        // Opening a pipe waits for its other end.
-        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Err(refused("not a file", "not_a_file")),
-        Ok(metadata) if metadata.len() > MAX_FILE_BYTES => Err(refused("too large", "file_too_large")),
-        Ok(_) => {
-            let text = String::from_utf8(fs::read(path).map_err(failed)?);
-            text.map(Some).map_err(|_| refused("not a text file", "binary_file"))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(error)),
+    match file.read(MAX_FILE_BYTES) {
+        Ok(Content::Missing) => Ok(None),
+        Ok(Content::NotAFile) => refused("not a file", "not_a_file"),
+        Ok(Content::TooLarge) => refused("too large", "file_too_large"),
+        Ok(Content::Bytes(bytes)) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => refused("not a text file", "binary_file"),
+        },
+        Err(error) => Err(FileError::from_system(path, &error)),
     }
 }
 
 /// The requested file, if it is in the workspace. An agent accesses other files itself, by its own rules.
-async fn requested_path(workspace: &Path, params: &Value) -> Result<PathBuf, FileError> {
+async fn requested_file(workspace: &Path, params: &Value) -> Result<Arc<WorkspaceFile>, FileError> {
     let path = PathBuf::from(text_of(params, "path").unwrap_or_default());
     let workspace = workspace.to_owned();
     blocking(move || {
-        if is_in_workspace(&workspace, &path) {
-            return Ok(path);
-        }
-        let message = format!("{} is not in the workspace", path.display());
-        Err(FileError::new(INVALID_PARAMS, &message, "path_outside_workspace"))
+        let found = WorkspaceFile::find(&workspace, path.clone());
+        let found = found.map_err(|error| FileError::from_system(&path, &error))?;
+        found.map(Arc::new).ok_or_else(|| {
+            let message = format!("{} is not in the workspace", path.display());
+            FileError::new(INVALID_PARAMS, &message, "path_outside_workspace")
+        })
     })
     .await
-}
-
-fn is_in_workspace(workspace: &Path, path: &Path) -> bool {
-    if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
-        return false;
-    }
-    let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
-    // The file may not exist yet: the existing part of its path decides.
-    let mut existing = path;
-    loop {
-        match (existing.canonicalize(), existing.parent()) {
-            (Ok(real), _) => return real.starts_with(&root),
-            // Writing through a dangling symlink would create its target, wherever that is.
-            (Err(_), Some(parent)) if existing.symlink_metadata().is_err() => existing = parent,
-            (Err(_), _) => return false,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -333,6 +330,91 @@ mod tests {
             assert_eq!(kind(error), "path_outside_workspace", "{name}");
         }
     }
+
+    /// Accepts a write after replacing something by a symlink.
+    #[cfg(unix)]
+    struct Swap {
+        swapped: PathBuf,
+        target: PathBuf,
+    }
+
+    #[cfg(unix)]
+    impl ReviewGate for Swap {
+        fn review(&self, write: ProposedWrite) -> BoxFuture<'static, WriteDecision> {
+            let moved = self.swapped.with_extension("moved");
+            if self.swapped.exists() {
+                std::fs::rename(&self.swapped, moved).unwrap();
+            }
+            std::os::unix::fs::symlink(&self.target, &self.swapped).unwrap();
+            Box::pin(std::future::ready(WriteDecision::Write(write.text)))
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn symlink_swapped_in_during_the_review_is_not_followed() {
+        // What the agent writes, and what it replaces by a symlink while the user reviews.
+        for (written, swapped) in [
+            ("file", "file"),
+            ("new", "new"),
+            ("directory/file", "directory"),
+            ("directory/new", "directory"),
+            ("not/yet/there", "not"),
+            ("directory/sub/new", "directory/sub"),
+        ] {
+            let scratch = tempfile::tempdir().unwrap();
+            let (workspace, outside) = (scratch.path().join("workspace"), scratch.path().join("outside"));
+            std::fs::create_dir_all(workspace.join("directory/sub")).unwrap();
+            std::fs::create_dir(&outside).unwrap();
+            std::fs::write(workspace.join("file"), "before").unwrap();
+            std::fs::write(workspace.join("directory/file"), "before").unwrap();
+            let is_directory = written != swapped;
+            let target = if is_directory {
+                outside.clone()
+            } else {
+                outside.join("written")
+            };
+            let gate = Swap {
+                swapped: workspace.join(swapped),
+                target,
+            };
+            let params = json!({"path": workspace.join(written), "content": "x"});
+            let refused = write(&workspace, &gate, &params).await;
+            assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "{written}");
+            assert_eq!(kind(refused.unwrap_err()), "path_changed", "{written}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn swapped_workspace_is_not_written_to() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (workspace, outside) = (scratch.path().join("workspace"), scratch.path().join("outside"));
+        std::fs::create_dir(&workspace).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        let gate = Swap {
+            swapped: workspace.clone(),
+            target: outside.clone(),
+        };
+        let params = json!({"path": workspace.join("new"), "content": "x"});
+        write(&workspace, &gate, &params).await.unwrap();
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+        assert_eq!(std::fs::read(scratch.path().join("workspace.moved/new")).unwrap(), b"x");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn write_through_a_symlink_in_the_workspace_keeps_the_symlink() {
+        let workspace = tempfile::tempdir().unwrap();
+        let (file, link) = (workspace.path().join("file"), workspace.path().join("link"));
+        std::fs::write(&file, "long text before").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let params = json!({"path": link, "content": "after"});
+        write(workspace.path(), &AllowWrites, &params).await.unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "after");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+    }
+
     #[cfg(unix)]
     #[tokio::test]
     async fn pipe_is_refused_instead_of_waited_for() {

@@ -14,6 +14,7 @@ mod messages;
 mod session;
 mod session_state;
 mod turns;
+mod workspace_file;
 
 use std::fmt;
 use std::path::PathBuf;

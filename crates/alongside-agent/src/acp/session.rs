@@ -146,7 +146,7 @@ impl AcpConnection {
             .unwrap_or_default()
             .to_string_lossy();
         ConnectedSession {
-            session_id: session_id.to_string(),
+            session_id: session_id.clone(),
             agent: name.unwrap_or(&program).to_owned(),
             agent_version: text_of(info, "version").map(str::to_owned),
             attached,

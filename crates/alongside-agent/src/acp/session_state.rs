@@ -142,7 +142,7 @@ impl SessionState {
         self.send([AgentEvent::Disconnected {
             kind,
             reason: reason.to_owned(),
-            reopen: reopen.map(|id| id.to_string()),
+            reopen,
         }]);
         self.phase = Phase::Over;
     }

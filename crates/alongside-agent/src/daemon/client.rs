@@ -17,7 +17,7 @@ use super::responses::{
 };
 use super::transport::{Call, Transport, encoded};
 use crate::conversation::{ContentBlock, Vote};
-use alongside_core::Secret;
+use alongside_core::{Secret, SessionId};
 use alongside_protocol::chat::PreflightCell;
 
 /// Generous: a starting daemon holds requests instead of refusing them, and a session created for a request that timed out remains.
@@ -136,7 +136,7 @@ impl DaemonClient {
     /// Opens a live or stored session, with its history.
     pub async fn load(
         &self,
-        session: &str,
+        session: &SessionId,
         cwd: Option<&str>,
         client: Option<&str>,
     ) -> Result<SessionHandle, DaemonError> {
@@ -146,7 +146,7 @@ impl DaemonClient {
     /// Opens a session without its history. The daemon replaces a client id that it has forgotten.
     pub async fn resume(
         &self,
-        session: &str,
+        session: &SessionId,
         cwd: Option<&str>,
         client: Option<&str>,
     ) -> Result<SessionHandle, DaemonError> {
@@ -155,7 +155,7 @@ impl DaemonClient {
 
     async fn restore(
         &self,
-        session: &str,
+        session: &SessionId,
         how: &str,
         cwd: Option<&str>,
         client: Option<&str>,
@@ -176,13 +176,13 @@ impl DaemonClient {
     }
 
     /// Closes a session for all clients. Succeeds if it is not live.
-    pub async fn close(&self, session: &str, client: Option<&str>) -> Result<(), DaemonError> {
-        let call = Call::new(Method::DELETE, format!("/session/{}", encoded(session)));
+    pub async fn close(&self, session: &SessionId, client: Option<&str>) -> Result<(), DaemonError> {
+        let call = Call::new(Method::DELETE, format!("/session/{}", encoded(session.as_str())));
         forgive_gone(self.transport.json::<Value>(call.client(client)).await)
     }
 
     /// Leaves a session; it stays live.
-    pub async fn detach(&self, session: &str, client: &str) -> Result<(), DaemonError> {
+    pub async fn detach(&self, session: &SessionId, client: &str) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "detach"), json!({}));
         forgive_gone(self.transport.json::<Value>(call.client(Some(client))).await)
     }
@@ -190,7 +190,7 @@ impl DaemonClient {
     /// Sends a prompt. The answer arrives as events.
     pub async fn prompt(
         &self,
-        session: &str,
+        session: &SessionId,
         blocks: &[ContentBlock],
         client: Option<&str>,
     ) -> Result<PromptReceipt, DaemonError> {
@@ -200,7 +200,7 @@ impl DaemonClient {
     }
 
     /// Cancels the running turn, if any. Its end arrives as an event.
-    pub async fn cancel(&self, session: &str, client: Option<&str>) -> Result<(), DaemonError> {
+    pub async fn cancel(&self, session: &SessionId, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "cancel"), json!({}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
@@ -210,7 +210,7 @@ impl DaemonClient {
     /// Uses the session's route: the older one without a session finds only requests of the first workspace.
     pub async fn respond_to_permission(
         &self,
-        session: &str,
+        session: &SessionId,
         request: &str,
         vote: &Vote,
         client: Option<&str>,
@@ -229,36 +229,41 @@ impl DaemonClient {
     }
 
     /// Switches the model. The response contains parts of a key, so it is dropped.
-    pub async fn set_model(&self, session: &str, model: &str, client: Option<&str>) -> Result<(), DaemonError> {
+    pub async fn set_model(&self, session: &SessionId, model: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "model"), json!({"modelId": model}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
     /// Switches the approval mode: `plan`, `default`, `auto-edit`, `auto` or `yolo`.
-    pub async fn set_approval_mode(&self, session: &str, mode: &str, client: Option<&str>) -> Result<(), DaemonError> {
+    pub async fn set_approval_mode(
+        &self,
+        session: &SessionId,
+        mode: &str,
+        client: Option<&str>,
+    ) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "approval-mode"), json!({"mode": mode}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
     /// The status of a session, with its open permission requests.
-    pub async fn status(&self, session: &str) -> Result<SessionStatus, DaemonError> {
+    pub async fn status(&self, session: &SessionId) -> Result<SessionStatus, DaemonError> {
         self.transport.json(Call::get(of_session(session, "status"))).await
     }
 
     /// The modes and models of a session: see [`crate::conversation::read_models`].
-    pub async fn context(&self, session: &str) -> Result<Value, DaemonError> {
+    pub async fn context(&self, session: &SessionId) -> Result<Value, DaemonError> {
         let mut context: Value = self.transport.json(Call::get(of_session(session, "context"))).await?;
         Ok(context.get_mut("state").map(Value::take).unwrap_or_default())
     }
 
     /// Tells the daemon that this client is still there.
-    pub async fn heartbeat(&self, session: &str, client: Option<&str>) -> Result<(), DaemonError> {
+    pub async fn heartbeat(&self, session: &SessionId, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "heartbeat"), json!({}));
         self.transport.json::<Value>(call.client(client)).await.map(drop)
     }
 
     /// The running and the queued prompts.
-    pub async fn pending_prompts(&self, session: &str) -> Result<Vec<PendingPrompt>, DaemonError> {
+    pub async fn pending_prompts(&self, session: &SessionId) -> Result<Vec<PendingPrompt>, DaemonError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Answer {
@@ -275,7 +280,7 @@ impl DaemonClient {
     /// Removes a prompt from the queue. `false` if it is not queued.
     pub async fn remove_pending_prompt(
         &self,
-        session: &str,
+        session: &SessionId,
         prompt: &str,
         client: Option<&str>,
     ) -> Result<bool, DaemonError> {
@@ -292,7 +297,7 @@ impl DaemonClient {
     }
 
     /// The result of a turn: its `state`, `stopReason`, `resultText` or `error`.
-    pub async fn turn(&self, session: &str, prompt: &str) -> Result<Value, DaemonError> {
+    pub async fn turn(&self, session: &SessionId, prompt: &str) -> Result<Value, DaemonError> {
         self.transport
             .json(Call::get(of_session(session, &format!("turns/{}", encoded(prompt)))))
             .await
@@ -301,7 +306,7 @@ impl DaemonClient {
     /// A page of the recorded conversation. `cursor` is [`TranscriptPage::next_cursor`] of the previous page.
     pub async fn transcript(
         &self,
-        session: &str,
+        session: &SessionId,
         cursor: Option<&str>,
         limit: u32,
     ) -> Result<TranscriptPage, DaemonError> {
@@ -320,7 +325,7 @@ impl DaemonClient {
         })
     }
 
-    pub async fn rename(&self, session: &str, name: &str, client: Option<&str>) -> Result<(), DaemonError> {
+    pub async fn rename(&self, session: &SessionId, name: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call {
             body: Some(json!({"displayName": name})),
             ..Call::new(Method::PATCH, of_session(session, "metadata"))
@@ -389,8 +394,8 @@ impl DaemonClient {
     }
 }
 
-pub(super) fn of_session(session: &str, rest: &str) -> String {
-    format!("/session/{}/{rest}", encoded(session))
+pub(super) fn of_session(session: &SessionId, rest: &str) -> String {
+    format!("/session/{}/{rest}", encoded(session.as_str()))
 }
 
 fn of_workspace(workspace: Option<&str>) -> String {

@@ -116,7 +116,7 @@ impl AgentConnection for DaemonConnection {
         let ended = self.state.lock().end(AgentEvent::Disconnected {
             kind: DisconnectKind::Requested,
             reason: reason.to_owned(),
-            reopen: Some(self.session.session_id().to_string()),
+            reopen: Some(self.session.session_id().clone()),
         });
         if !ended {
             return;

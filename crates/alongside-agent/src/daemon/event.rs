@@ -3,6 +3,7 @@
 //! Everything is read from the JSON in an event's data, as the daemon's own clients do. An invalid envelope is an error. An event with
 //! an unknown name or with missing fields is kept as [`EventKind::Unknown`] with its name.
 
+use alongside_core::SessionId;
 use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
@@ -100,12 +101,12 @@ pub enum EventKind {
     },
     /// The agent exited. Nothing follows.
     SessionDied {
-        session_id: Option<String>,
+        session_id: Option<SessionId>,
         reason: String,
     },
     /// A client closed the session. Nothing follows.
     SessionClosed {
-        session_id: Option<String>,
+        session_id: Option<SessionId>,
         reason: String,
         closed_by: Option<String>,
     },
@@ -280,6 +281,7 @@ impl EventKind {
     /// Events about the session as a whole and about the stream.
     fn read_about_stream(name: &str, data: &Value) -> Option<Self> {
         let text = |name: &str| text_of(data, name).map(str::to_owned);
+        let session = || text_of(data, "sessionId").map(SessionId::new);
         let number = |name: &str| data.get(name).and_then(Value::as_u64);
         Some(match name {
             "session_snapshot" => Self::SessionSnapshot {
@@ -291,11 +293,11 @@ impl EventKind {
                     .unwrap_or_default(),
             },
             "session_died" => Self::SessionDied {
-                session_id: text("sessionId"),
+                session_id: session(),
                 reason: text("reason").unwrap_or_else(|| "session_died".to_owned()),
             },
             "session_closed" => Self::SessionClosed {
-                session_id: text("sessionId"),
+                session_id: session(),
                 reason: text("reason").unwrap_or_else(|| "session_closed".to_owned()),
                 closed_by: text("closedBy"),
             },

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use alongside_core::SessionId;
 use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -155,7 +156,7 @@ impl EventLoop {
     }
 
     fn event(&mut self, event: DaemonEvent, cursor: Cursor) -> Option<(DisconnectKind, String)> {
-        let own = |session: &Option<String>| session.as_deref() == Some(self.session.session_id().as_str());
+        let own = |session: &Option<SessionId>| session.as_ref() == Some(self.session.session_id());
         let end = match &event.kind {
             EventKind::SessionDied { session_id, reason } if own(session_id) => {
                 Some((DisconnectKind::Died, reason.clone()))
@@ -197,7 +198,7 @@ impl EventLoop {
         self.state.lock().end(AgentEvent::Disconnected {
             kind,
             reason,
-            reopen: Some(self.session.session_id().to_string()),
+            reopen: Some(self.session.session_id().clone()),
         });
     }
 }

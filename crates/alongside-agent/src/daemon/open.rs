@@ -108,7 +108,7 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<OpenedSession, Daemo
         ),
     }));
     let connected = ConnectedSession {
-        session_id: session.session_id().to_string(),
+        session_id: session.session_id().clone(),
         agent: "Qwen Code".to_owned(),
         agent_version: capabilities.qwen_code_version.clone(),
         attached: handle.attached,
@@ -190,7 +190,7 @@ async fn enter(
 ) -> Result<Entered, DaemonError> {
     match &options.open {
         OpenSession::Load(id) => {
-            let (session, mut handle) = DaemonSessionClient::load(client, id.as_str(), workspace).await?;
+            let (session, mut handle) = DaemonSessionClient::load(client, id, workspace).await?;
             let history = handle.take_history();
             return Ok((session, handle, History::Full(history)));
         }
@@ -212,7 +212,7 @@ async fn enter(
     }
     // Other clients were here before: their conversation is the history.
     let mut loaded = client
-        .load(handle.session_id.as_str(), None, handle.client_id.as_deref())
+        .load(&handle.session_id, None, handle.client_id.as_deref())
         .await?;
     loaded.last_event_id.get_or_insert(0);
     loaded.attached = true;
@@ -225,11 +225,11 @@ async fn enter(
 /// originator may respond to permission requests.
 async fn resume(client: &DaemonClient, position: &Position, workspace: Option<&str>) -> Result<Entered, DaemonError> {
     let known_as = position.clients.last().map(String::as_str);
-    let mut loaded = client.load(position.session_id.as_str(), workspace, known_as).await;
+    let mut loaded = client.load(&position.session_id, workspace, known_as).await;
     if let Err(error) = &loaded
         && error.has_code("invalid_client_id")
     {
-        loaded = client.load(position.session_id.as_str(), workspace, None).await;
+        loaded = client.load(&position.session_id, workspace, None).await;
     }
     let mut handle = loaded?;
     handle.last_event_id.get_or_insert(0);

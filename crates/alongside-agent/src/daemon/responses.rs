@@ -68,7 +68,7 @@ pub struct NewSession {
     pub session_scope: Option<SessionScope>,
     /// Must be a new UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// The model to start with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_service_id: Option<String>,
@@ -199,7 +199,7 @@ pub struct SessionPage {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
-    pub session_id: String,
+    pub session_id: SessionId,
     /// Whether a turn is running.
     #[serde(default)]
     pub has_active_prompt: bool,

@@ -86,7 +86,7 @@ impl DaemonSessionClient {
         } else if handle.last_event_id.is_none() {
             // Resuming after a lost connection needs an id, so ask for the current one.
             let resumed = client
-                .resume(handle.session_id.as_str(), None, handle.client_id.as_deref())
+                .resume(&handle.session_id, None, handle.client_id.as_deref())
                 .await;
             match resumed {
                 Ok(resumed) => {
@@ -102,7 +102,7 @@ impl DaemonSessionClient {
 
     pub async fn load(
         client: &DaemonClient,
-        session: &str,
+        session: &SessionId,
         cwd: Option<&str>,
     ) -> Result<(Self, SessionHandle), DaemonError> {
         let mut handle = client.load(session, cwd, None).await?;
@@ -112,7 +112,7 @@ impl DaemonSessionClient {
         Ok((this, handle))
     }
 
-    pub async fn resume(client: &DaemonClient, session: &str, cwd: Option<&str>) -> Result<Self, DaemonError> {
+    pub async fn resume(client: &DaemonClient, session: &SessionId, cwd: Option<&str>) -> Result<Self, DaemonError> {
         let mut handle = client.resume(session, cwd, None).await?;
         handle.last_event_id.get_or_insert(0);
         Ok(Self::from_handle(client, &handle))
@@ -150,10 +150,6 @@ impl DaemonSessionClient {
         &self.shared.session_id
     }
 
-    fn id(&self) -> &str {
-        self.shared.session_id.as_str()
-    }
-
     /// The working directory, on the daemon's machine.
     pub fn workspace(&self) -> &str {
         &self.shared.workspace
@@ -184,8 +180,10 @@ impl DaemonSessionClient {
 
     /// Sends a prompt. Wait for [`DaemonSessionClient::turn_end`].
     pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<PromptReceipt, DaemonError> {
-        self.with_identity(|client| async move { self.client.prompt(self.id(), blocks, client.as_deref()).await })
-            .await
+        self.with_identity(
+            |client| async move { self.client.prompt(self.session_id(), blocks, client.as_deref()).await },
+        )
+        .await
     }
 
     /// Waits until a turn has ended. The event stream must be read in the meantime.
@@ -209,19 +207,23 @@ impl DaemonSessionClient {
 
     /// Cancels the running turn, if any.
     pub async fn cancel(&self) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.cancel(self.id(), client.as_deref()).await })
+        self.with_identity(|client| async move { self.client.cancel(self.session_id(), client.as_deref()).await })
             .await
     }
 
     pub async fn set_model(&self, model: &str) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.set_model(self.id(), model, client.as_deref()).await })
-            .await
+        self.with_identity(
+            |client| async move { self.client.set_model(self.session_id(), model, client.as_deref()).await },
+        )
+        .await
     }
 
     pub async fn set_approval_mode(&self, mode: &str) -> Result<(), DaemonError> {
-        self.with_identity(
-            |client| async move { self.client.set_approval_mode(self.id(), mode, client.as_deref()).await },
-        )
+        self.with_identity(|client| async move {
+            self.client
+                .set_approval_mode(self.session_id(), mode, client.as_deref())
+                .await
+        })
         .await
     }
 
@@ -229,42 +231,42 @@ impl DaemonSessionClient {
     pub async fn respond_to_permission(&self, request: &str, vote: &Vote) -> Result<bool, DaemonError> {
         self.with_identity(|client| async move {
             self.client
-                .respond_to_permission(self.id(), request, vote, client.as_deref())
+                .respond_to_permission(self.session_id(), request, vote, client.as_deref())
                 .await
         })
         .await
     }
 
     pub async fn heartbeat(&self) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.heartbeat(self.id(), client.as_deref()).await })
+        self.with_identity(|client| async move { self.client.heartbeat(self.session_id(), client.as_deref()).await })
             .await
     }
 
     /// The running and the queued prompts.
     pub async fn pending_prompts(&self) -> Result<Vec<PendingPrompt>, DaemonError> {
-        self.client.pending_prompts(self.id()).await
+        self.client.pending_prompts(self.session_id()).await
     }
 
     /// `false` if the prompt is not queued.
     pub async fn remove_pending_prompt(&self, prompt: &str) -> Result<bool, DaemonError> {
         self.with_identity(|client| async move {
             self.client
-                .remove_pending_prompt(self.id(), prompt, client.as_deref())
+                .remove_pending_prompt(self.session_id(), prompt, client.as_deref())
                 .await
         })
         .await
     }
 
     pub async fn status(&self) -> Result<SessionStatus, DaemonError> {
-        self.client.status(self.id()).await
+        self.client.status(self.session_id()).await
     }
 
     pub async fn context(&self) -> Result<Value, DaemonError> {
-        self.client.context(self.id()).await
+        self.client.context(self.session_id()).await
     }
 
     pub async fn transcript(&self, cursor: Option<&str>, limit: u32) -> Result<TranscriptPage, DaemonError> {
-        self.client.transcript(self.id(), cursor, limit).await
+        self.client.transcript(self.session_id(), cursor, limit).await
     }
 
     /// See [`DaemonClient::find_files`].
@@ -288,21 +290,21 @@ impl DaemonSessionClient {
     }
 
     pub async fn rename(&self, name: &str) -> Result<(), DaemonError> {
-        self.with_identity(|client| async move { self.client.rename(self.id(), name, client.as_deref()).await })
+        self.with_identity(|client| async move { self.client.rename(self.session_id(), name, client.as_deref()).await })
             .await
     }
 
     /// Leaves the session; it stays live.
     pub async fn detach(&self) -> Result<(), DaemonError> {
         match self.client_id() {
-            Some(client_id) => self.client.detach(self.id(), &client_id).await,
+            Some(client_id) => self.client.detach(self.session_id(), &client_id).await,
             None => Ok(()),
         }
     }
 
     /// Closes the session for all clients.
     pub async fn close(&self) -> Result<(), DaemonError> {
-        self.client.close(self.id(), self.client_id().as_deref()).await
+        self.client.close(self.session_id(), self.client_id().as_deref()).await
     }
 
     /// Sends a request with our client id. If the daemon has forgotten it, gets another one and tries again: the daemon checks the id
@@ -325,7 +327,7 @@ impl DaemonSessionClient {
     pub(super) async fn renew_identity(&self, forgotten: Option<&str>) -> Result<(), DaemonError> {
         let _alone = self.shared.renewal.lock().await;
         if self.client_id().as_deref() == forgotten {
-            let resumed = self.client.resume(self.id(), None, None).await?;
+            let resumed = self.client.resume(self.session_id(), None, None).await?;
             self.take_identity(&resumed);
         }
         Ok(())

@@ -303,7 +303,7 @@ impl EventStream {
         }
         let step = match &event.kind {
             EventKind::SessionDied { session_id, reason } | EventKind::SessionClosed { session_id, reason, .. }
-                if session_id.as_deref() == Some(self.session.session_id().as_str()) =>
+                if session_id.as_ref() == Some(self.session.session_id()) =>
             {
                 Step::End(reason.clone())
             }

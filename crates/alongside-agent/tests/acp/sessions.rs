@@ -6,6 +6,7 @@ use std::time::Duration;
 use alongside_agent::acp::{AcpError, AcpOptions, AgentProcess};
 use alongside_agent::conversation::TurnEnd;
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentManager, AgentReply, AgentTarget, DisconnectKind};
+use alongside_core::SessionId;
 
 use super::{connect, is_end, options, prompt, said, until};
 
@@ -41,7 +42,7 @@ async fn session_is_loaded_with_its_history() {
     let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
     manager
         .execute(AgentCommand::LoadSession {
-            session_id: "old".to_owned(),
+            session_id: SessionId::new("old"),
         })
         .await
         .unwrap();
@@ -54,7 +55,7 @@ async fn session_is_loaded_with_its_history() {
     assert_eq!(session_id(&manager).as_deref(), Some("old"));
     let missing = manager
         .execute(AgentCommand::LoadSession {
-            session_id: "missing".to_owned(),
+            session_id: SessionId::new("missing"),
         })
         .await;
     assert!(missing.is_err());

@@ -6,7 +6,12 @@ use crate::fake::{FakeDaemon, Reply, SESSION};
 use alongside_agent::Secret;
 use alongside_agent::conversation::{TurnEnd, Vote};
 use alongside_agent::daemon::{ClientSettings, DaemonAddress, DaemonClient, DaemonError, ErrorCode, NewSession};
+use alongside_core::SessionId;
 use serde_json::json;
+
+fn session() -> SessionId {
+    SessionId::new(SESSION)
+}
 
 #[tokio::test]
 async fn refusals_are_told_apart() {
@@ -14,7 +19,7 @@ async fn refusals_are_told_apart() {
     let client = daemon.client();
     let refused = async |reply: Reply| {
         daemon.reply("/model", reply);
-        client.set_model(SESSION, "x", None).await.unwrap_err()
+        client.set_model(&session(), "x", None).await.unwrap_err()
     };
     let error = refused(Reply::json(401, &json!({"error": "Unauthorized"}))).await;
     assert!(error.is_unauthorized() && !error.is_transient() && error.hint().is_some());
@@ -108,7 +113,11 @@ async fn token_is_sent_only_in_its_header() {
 #[tokio::test]
 async fn ids_are_percent_encoded_in_paths() {
     let daemon = FakeDaemon::start().await;
-    daemon.client().heartbeat("../a b", None).await.unwrap();
+    daemon
+        .client()
+        .heartbeat(&SessionId::new("../a b"), None)
+        .await
+        .unwrap();
     assert_eq!(daemon.requests("/heartbeat")[0].path, "/session/..%2Fa%20b/heartbeat");
 }
 
@@ -118,7 +127,7 @@ async fn vote_result_depends_on_request_and_session() {
     let client = daemon.client();
     assert!(
         client
-            .respond_to_permission(SESSION, "r", &Vote::Cancelled, None)
+            .respond_to_permission(&session(), "r", &Vote::Cancelled, None)
             .await
             .unwrap()
     );
@@ -128,7 +137,7 @@ async fn vote_result_depends_on_request_and_session() {
     );
     assert!(
         !client
-            .respond_to_permission(SESSION, "r", &Vote::Cancelled, None)
+            .respond_to_permission(&session(), "r", &Vote::Cancelled, None)
             .await
             .unwrap()
     );
@@ -138,7 +147,7 @@ async fn vote_result_depends_on_request_and_session() {
     );
     assert!(
         client
-            .respond_to_permission(SESSION, "r", &Vote::Cancelled, None)
+            .respond_to_permission(&session(), "r", &Vote::Cancelled, None)
             .await
             .unwrap_err()
             .is_session_gone()
@@ -148,7 +157,7 @@ async fn vote_result_depends_on_request_and_session() {
         Reply::json(403, &json!({"error": "no", "code": "permission_forbidden"})),
     );
     let forbidden = client
-        .respond_to_permission(SESSION, "r", &Vote::Cancelled, None)
+        .respond_to_permission(&session(), "r", &Vote::Cancelled, None)
         .await
         .unwrap_err();
     assert!(forbidden.has_code("permission_forbidden"));
@@ -158,9 +167,9 @@ async fn vote_result_depends_on_request_and_session() {
 async fn closing_a_closed_session_succeeds() {
     let daemon = FakeDaemon::start().await;
     daemon.reply("DELETE", Reply::json(404, &json!({"code": "session_not_found"})));
-    daemon.client().close(SESSION, None).await.unwrap();
+    daemon.client().close(&session(), None).await.unwrap();
     daemon.reply("DELETE", Reply::json(500, &json!({"error": "x"})));
-    daemon.client().close(SESSION, None).await.unwrap_err();
+    daemon.client().close(&session(), None).await.unwrap_err();
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alongside_agent::OpenSession;
 use alongside_agent::acp::{AcpError, AcpOptions, AgentProcess, AllowWrites, ProposedWrite, ReviewGate, WriteDecision};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, AgentTarget};
+use alongside_core::SessionId;
 use alongside_testing::{FakeModel, Prompt};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -64,7 +65,7 @@ async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
     assert_eq!(found, AgentReply::Files { paths });
     let session_id = chat.manager.session_id().unwrap();
     if reopening == Reopening::Works {
-        name(&mut chat, session_id.as_str()).await;
+        name(&mut chat, &session_id).await;
     }
     chat.manager.disconnect().await;
     let options = AcpOptions {
@@ -84,7 +85,7 @@ async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
     let told = chat
         .until(|event| matches!(event, AgentEvent::AssistantChunk { .. }))
         .await;
-    assert!(matches!(&told[0], AgentEvent::Connected(session) if session.session_id == session_id.as_str()));
+    assert!(matches!(&told[0], AgentEvent::Connected(session) if session.session_id == session_id));
     assert!(said(&told).contains("word0"), "{told:#?}");
     // Gemini CLI goes on telling the history after it has said that the session is open.
     let told = chat.ask(&Prompt::Count(20).to_string()).await;
@@ -92,7 +93,7 @@ async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
 }
 
 /// Gives the session a name, and finds it in the list.
-async fn name(chat: &mut Chat, session_id: &str) {
+async fn name(chat: &mut Chat, session_id: &SessionId) {
     let title = "A name".to_owned();
     chat.execute(AgentCommand::Rename { title }).await;
     chat.until(|event| matches!(event, AgentEvent::Title { title } if title == "A name"))
@@ -100,7 +101,7 @@ async fn name(chat: &mut Chat, session_id: &str) {
     let AgentReply::Sessions { sessions, .. } = chat.execute(AgentCommand::ListSessions { cursor: None }).await else {
         panic!()
     };
-    let own = sessions.iter().find(|session| session.session_id == session_id);
+    let own = sessions.iter().find(|session| session.session_id == *session_id);
     assert_eq!(
         own.and_then(|session| session.display_name.as_deref()),
         Some("A name"),

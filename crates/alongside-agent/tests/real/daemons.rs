@@ -395,7 +395,7 @@ async fn files_are_found_and_sessions_listed_in_pages() {
         // A closed session makes room for the next one; a session without a prompt is not stored.
         let session = client.create_or_attach(&session, None).await.unwrap();
         client
-            .close(session.session_id.as_str(), session.client_id.as_deref())
+            .close(&session.session_id, session.client_id.as_deref())
             .await
             .unwrap();
     }
@@ -409,10 +409,7 @@ async fn files_are_found_and_sessions_listed_in_pages() {
             break;
         }
     }
-    assert!(
-        seen.contains(&chat.manager.session_id().unwrap().to_string()),
-        "{seen:?}"
-    );
+    assert!(seen.contains(&chat.manager.session_id().unwrap()), "{seen:?}");
     let all = seen.len();
     seen.sort();
     seen.dedup();

@@ -61,6 +61,15 @@ impl ReviewGate for WriteReviewer {
         companion.buffers.get(path).map(|text| text.as_ref().to_owned())
     }
 
+    fn hidden(&self, path: &Path, real: &Path) -> Option<String> {
+        let companion = self.0.upgrade()?;
+        let rule = companion.core.lock().rule_hiding(path, real)?;
+        Some(format!(
+            "is hidden from agents by the pattern `{}` in {}",
+            rule.pattern, rule.origin
+        ))
+    }
+
     fn review(&self, write: ProposedWrite) -> BoxFuture<'static, WriteDecision> {
         let companion = self.0.clone();
         Box::pin(async move {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alongside_core::{SessionEnd, SessionId, SessionKey};
+use alongside_core::{SessionEnd, SessionKey};
 use alongside_protocol::ChatWrites;
 use alongside_protocol::chat::{AgentCommand, AgentEvent, ConnectedSession, Modes};
 
@@ -34,7 +34,7 @@ impl Companion {
         if !session.abilities.reviews_writes {
             return;
         }
-        let id = SessionKey::Chat(SessionId::new(session.session_id.as_str()));
+        let id = SessionKey::Chat(session.session_id.clone());
         {
             let mut state = self.chat.state.lock();
             let mode_pending = state.writes == ChatWrites::Review;

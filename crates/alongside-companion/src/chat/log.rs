@@ -20,6 +20,7 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
+use alongside_core::SessionId;
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, NoticeLevel, TurnEnd};
 use serde::Serialize;
 
@@ -65,9 +66,9 @@ impl Log {
     }
 
     /// The id of the session that the log belongs to.
-    pub(super) fn session(&self) -> Option<&str> {
+    pub(super) fn session(&self) -> Option<&SessionId> {
         self.events().find_map(|event| match &**event {
-            AgentEvent::Connected(session) => Some(session.session_id.as_str()),
+            AgentEvent::Connected(session) => Some(&session.session_id),
             _ => None,
         })
     }

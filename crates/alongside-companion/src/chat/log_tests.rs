@@ -149,7 +149,7 @@ fn said(text: &str) -> Arc<AgentEvent> {
 
 fn connected() -> AgentEvent {
     AgentEvent::Connected(ConnectedSession {
-        session_id: "s".to_owned(),
+        session_id: SessionId::new("s"),
         agent: "Qwen Code".to_owned(),
         agent_version: None,
         attached: false,

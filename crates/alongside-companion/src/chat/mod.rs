@@ -100,7 +100,7 @@ impl Chat {
             let event = AgentEvent::Disconnected {
                 kind: DisconnectKind::Requested,
                 reason: reason.to_owned(),
-                reopen: Some(session.to_string()),
+                reopen: Some(session),
             };
             self.record(event, None);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alongside_agent::Position;
-use alongside_core::SessionKey;
+use alongside_core::{SessionId, SessionKey};
 use alongside_journal::{Directory, OpenError};
 use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEnd};
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
@@ -47,7 +47,7 @@ pub(super) struct State {
     attempts: u64,
     pub(super) writes: ChatWrites,
     /// The session that the log belongs to.
-    session: Option<String>,
+    session: Option<SessionId>,
     /// How far the log goes in the events of a daemon.
     position: Option<Position>,
     /// The events of a history that will be merged with the log.
@@ -83,7 +83,7 @@ impl State {
             journal.rewrite(kept.agent.as_deref(), kept.position.as_ref(), deliveries, log.events());
         }
         let mut state = Self {
-            session: log.session().map(str::to_owned),
+            session: log.session().cloned(),
             log,
             deliveries: kept.deliveries,
             journal,
@@ -240,7 +240,7 @@ impl Chat {
     /// Starts a new log if the session is not the one that the log belongs to.
     fn connected(&self, session: &ConnectedSession) {
         let forgotten = self.change(|state| {
-            let is_other = state.session.as_deref() != Some(&session.session_id);
+            let is_other = state.session.as_ref() != Some(&session.session_id);
             let keep_log = matches!(state.phase, Phase::Connecting { keep_log: true, .. });
             if is_other {
                 state.session = Some(session.session_id.clone());

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use alongside_agent::daemon::DaemonError;
 use alongside_agent::{AgentError, OpenSession};
-use alongside_core::SessionId;
 use alongside_core::draft::Draft;
 use alongside_protocol::chat::{AgentCommand, AgentReply};
 use alongside_protocol::{ChatState, ErrorKind, Hunks, RequestError, Texts};
@@ -38,7 +37,7 @@ impl Companion {
     pub(crate) async fn chat_command(&self, command: AgentCommand) -> Result<AgentReply, RequestError> {
         let open = match &command {
             AgentCommand::NewSession => Some(OpenSession::New),
-            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(SessionId::new(session_id.as_str()))),
+            AgentCommand::LoadSession { session_id } => Some(OpenSession::Load(session_id.clone())),
             _ => None,
         };
         let agent = self.chat.state.lock().agent.clone();

@@ -30,7 +30,7 @@ const MAX_DELAY: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(super) struct Resume {
     agent: String,
-    session: String,
+    session: SessionId,
     position: Option<Position>,
     /// Whether the agent can load old sessions.
     loads: bool,
@@ -78,7 +78,7 @@ impl Companion {
         if !choice.is_child() {
             let open = match &resume.position {
                 Some(position) => OpenSession::Resume(Box::new(position.clone())),
-                None => OpenSession::Load(SessionId::new(resume.session.as_str())),
+                None => OpenSession::Load(resume.session.clone()),
             };
             return self.connect_patiently(choice, &open).await;
         }
@@ -86,7 +86,7 @@ impl Companion {
         self.chat
             .settle("the companion restarted before the answer was complete");
         if resume.loads {
-            let open = OpenSession::Load(SessionId::new(resume.session.as_str()));
+            let open = OpenSession::Load(resume.session.clone());
             match self.connect_once(choice, &open).await? {
                 Ok(()) => return Ok(()),
                 Err(error) => tracing::info!(%error, "the agent did not reopen its session"),

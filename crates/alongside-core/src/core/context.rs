@@ -1,13 +1,13 @@
 //! What is open in the editor, and when agents are notified.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Core, Effect};
 use crate::context::{ContextError, Cursor, IdeContext, LookupId, Snapshot};
-use crate::privacy::Privacy;
+use crate::privacy::{Privacy, Rule};
 use crate::time::Now;
 
 /// A burst of changes is sent as one update, this long after its first change. Measured from the first and not the last,
@@ -92,6 +92,11 @@ impl Core {
         self.privacy = privacy;
         self.publish_context();
         self.effects.push(Effect::FilesChanged);
+    }
+
+    /// The rule that hides a file from agents, given by the path it is known by and the one with symlinks resolved.
+    pub fn rule_hiding(&self, path: &Path, real_path: &Path) -> Option<Rule> {
+        self.privacy.rule_for(path, real_path)
     }
 
     /// What agents see now, and what is hidden from them. A pending update is sent first.

@@ -21,6 +21,14 @@ pub(super) fn started(pid: u32) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(boot) + since_boot)
 }
 
+/// The ticks since boot, and which boot: exact, unlike a time of day, which changes when the clock is set.
+pub(super) fn start_stamp(pid: u32) -> Option<String> {
+    let status = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let ticks = start_ticks(&String::from_utf8_lossy(&status))?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("{ticks} {}", boot.trim()))
+}
+
 fn parse(pid: u32, status: &str, command_line: &[u8]) -> Option<ProcessInfo> {
     let parent = fields(status)?.nth(1)?.parse().ok()?;
     let command = String::from_utf8_lossy(command_line)

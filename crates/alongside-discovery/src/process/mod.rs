@@ -15,7 +15,7 @@ mod windows;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use walk::{IdeProcess, ide_process};
 
@@ -34,6 +34,26 @@ pub enum Alive {
     /// It exists but belongs to another user. Gemini CLI treats that as alive, Qwen Code as dead.
     YesButForeign,
     No,
+}
+
+/// Tells a process from a later one with the same PID.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StartStamp(String);
+
+impl StartStamp {
+    /// `None` if the process is not visible, and on Windows, where asking takes too long.
+    pub fn of(pid: u32) -> Option<Self> {
+        #[cfg(target_os = "linux")]
+        return linux::start_stamp(pid).map(Self);
+        #[cfg(all(unix, not(target_os = "linux")))]
+        return ps::start_stamp(pid).map(Self);
+        #[cfg(windows)]
+        return {
+            let _ = pid;
+            None
+        };
+    }
 }
 
 /// Access to the running processes.
@@ -173,6 +193,14 @@ pub(crate) mod tests {
         let own = SystemProcesses::default().find(std::process::id()).unwrap();
         assert_eq!(own.parent, std::os::unix::process::parent_id());
         assert!(own.command.contains("alongside"), "{own:?}");
+    }
+
+    #[test]
+    fn start_stamp_stays_the_same_and_differs_between_processes() {
+        let own = StartStamp::of(std::process::id()).unwrap();
+        assert_eq!(StartStamp::of(std::process::id()), Some(own.clone()));
+        assert_ne!(StartStamp::of(1), Some(own));
+        assert_eq!(StartStamp::of(dead_pid()), None);
     }
 
     #[cfg(target_os = "linux")]

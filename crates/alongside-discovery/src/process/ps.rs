@@ -12,6 +12,18 @@ pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     parse(pid, &String::from_utf8_lossy(&output.stdout))
 }
 
+/// The start time as `ps` prints it, in one language and time zone.
+#[cfg(any(all(unix, not(target_os = "linux")), test))]
+pub(super) fn start_stamp(pid: u32) -> Option<String> {
+    let output = std::process::Command::new("ps")
+        .args(["-o", "lstart=", "-p", &pid.to_string()])
+        .envs([("LC_ALL", "C"), ("TZ", "UTC")])
+        .output()
+        .ok()?;
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!printed.is_empty()).then_some(printed)
+}
+
 fn parse(pid: u32, output: &str) -> Option<ProcessInfo> {
     let output = output.trim();
     let (parent, command) = output.split_once(char::is_whitespace).unwrap_or((output, ""));
@@ -31,6 +43,17 @@ mod tests {
         let process = parse(9, "   12 /bin/zsh -i\n").unwrap();
         assert_eq!((process.parent, process.command.as_str()), (12, "/bin/zsh -i"));
         assert_eq!(parse(9, ""), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn start_stamp_is_one_line_per_process() {
+        // Nothing to check on a machine without `ps`.
+        let Some(stamp) = start_stamp(std::process::id()) else {
+            return;
+        };
+        assert!(stamp.contains(':') && !stamp.contains('\n'), "{stamp}");
+        assert_eq!(start_stamp(u32::MAX), None);
     }
 
     #[cfg(target_os = "linux")]

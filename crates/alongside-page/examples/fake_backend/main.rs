@@ -12,7 +12,7 @@ mod scripts;
 
 use std::sync::Arc;
 
-use alongside_page::{Config, Incoming, Outgoing, PageServer};
+use alongside_page::{Config, Incoming, Outgoing, PageServer, View};
 use futures_util::{SinkExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -31,7 +31,7 @@ async fn main() -> std::io::Result<()> {
     })
     .await?;
     for _ in 0..48 {
-        println!("{}", server.login_links().create()?);
+        println!("{}", server.login_links().create(View::Reviews)?);
     }
     std::future::pending().await
 }

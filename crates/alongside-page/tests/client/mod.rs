@@ -6,10 +6,11 @@
     reason = "only tests use it, and they fail by panicking"
 )]
 
-use std::time::Duration;
-
-use alongside_page::{Config, Incoming, Outgoing, PageServer};
+use alongside_page::{Config, Incoming, Outgoing, PageServer, View};
 use futures_util::{SinkExt, StreamExt};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -29,9 +30,14 @@ pub(crate) async fn server() -> PageServer {
     PageServer::bind(Config::default(), echo).await.unwrap()
 }
 
-/// The secret in a login link.
+/// The key in a login link.
 pub(crate) fn key(link: &str) -> &str {
-    link.split_once("/login?key=").unwrap().1
+    let key = link.split_once("/#key=").unwrap().1;
+    key.split('&').next().unwrap()
+}
+
+pub(crate) fn link(server: &PageServer) -> String {
+    server.login_links().create(View::Reviews).unwrap()
 }
 
 #[derive(Debug)]
@@ -87,32 +93,69 @@ pub(crate) async fn request(port: u16, method: &str, path: &str, headers: &[(&st
     }
 }
 
-/// Follows a login link; returns the `cookie` header.
+/// What a page that knows a secret sends, computed without the code of the server.
+pub(crate) fn proof(secret: &str, side: &str, host: &str, nonces: [&str; 2]) -> String {
+    let message = ["alongside page 1", side, host, nonces[0], nonces[1]].join("\n");
+    let mut hmac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    hmac.update(message.as_bytes());
+    let bytes = hmac.finalize().into_bytes();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Uses a login link; returns the session's secret.
 pub(crate) async fn log_in(server: &PageServer) -> String {
-    let link = server.login_links().create().unwrap();
-    let (_, path) = link.split_at(link.find("/login").unwrap());
-    let response = get(server.port(), path, &[]).await;
-    let cookie = response.header("set-cookie").unwrap();
-    cookie.split(';').next().unwrap().to_owned()
+    let (_, session) = Page::log_in(server.port(), key(&link(server))).await.unwrap();
+    session.unwrap()
 }
 
 /// A page with its WebSocket.
 pub(crate) struct Page(WebSocketStream<TcpStream>);
 
+/// The status of the response, or the code with which the server closed the WebSocket.
+pub(crate) type Refused = u16;
+
 impl Page {
-    pub(crate) async fn open(port: u16, cookie: &str) -> Result<Self, u16> {
-        Self::open_with(port, Some(cookie), Some(&format!("http://127.0.0.1:{port}"))).await
+    /// A logged-in page.
+    pub(crate) async fn open(port: u16, session: &str) -> Result<Self, Refused> {
+        Ok(Self::log_in(port, session).await?.0)
     }
 
-    /// Fails with the status of the response.
-    pub(crate) async fn open_with(port: u16, cookie: Option<&str>, origin: Option<&str>) -> Result<Self, u16> {
+    /// Logs in with a session's secret or the key of a link. Returns the secret that the server sent for a key.
+    pub(crate) async fn log_in(port: u16, secret: &str) -> Result<(Self, Option<String>), Refused> {
+        let (page, welcome) = Self::log_in_with(port, |host, nonce| {
+            let own = "5".repeat(64);
+            let proof = proof(secret, "page", host, [nonce, &own]);
+            json!({"nonce": own, "proof": proof}).to_string()
+        })
+        .await?;
+        let host = format!("127.0.0.1:{port}");
+        let nonces = [welcome["challenge"].as_str().unwrap(), &"5".repeat(64)];
+        let expected = proof(secret, "companion", &host, nonces);
+        assert_eq!(welcome["proof"], expected, "the server knows the secret too");
+        Ok((page, welcome["session"].as_str().map(str::to_owned)))
+    }
+
+    /// Answers the server's challenge as told; returns its last message, and the challenge.
+    pub(crate) async fn log_in_with(
+        port: u16,
+        answer: impl FnOnce(&str, &str) -> String,
+    ) -> Result<(Self, Value), Refused> {
+        let mut page = Self::connect(port, Some(&format!("http://127.0.0.1:{port}"))).await?;
+        let challenge: Value = serde_json::from_str(&page.next().await?).unwrap();
+        let nonce = challenge["nonce"].as_str().unwrap().to_owned();
+        assert_eq!(nonce.len(), 64);
+        page.send(&answer(&format!("127.0.0.1:{port}"), &nonce)).await;
+        let mut welcome: Value = serde_json::from_str(&page.next().await?).unwrap();
+        welcome["challenge"] = nonce.into();
+        Ok((page, welcome))
+    }
+
+    /// A WebSocket without a login. Fails with the status of the response.
+    pub(crate) async fn connect(port: u16, origin: Option<&str>) -> Result<Self, Refused> {
         let mut request = format!("ws://127.0.0.1:{port}/front").into_client_request().unwrap();
-        for (name, value) in [("cookie", cookie), ("origin", origin)] {
-            if let Some(value) = value {
-                request
-                    .headers_mut()
-                    .insert(name, HeaderValue::from_str(value).unwrap());
-            }
+        if let Some(origin) = origin {
+            let origin = HeaderValue::from_str(origin).unwrap();
+            request.headers_mut().insert("origin", origin);
         }
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         match client_async(request, stream).await {
@@ -127,23 +170,26 @@ impl Page {
         let _ = self.0.send(Message::text(text)).await;
     }
 
-    /// The next message; `None` once the server has disconnected.
-    pub(crate) async fn receive(&mut self) -> Option<String> {
-        loop {
-            match self.0.next().await {
-                Some(Ok(Message::Text(text))) => return Some(text.as_str().to_owned()),
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                _ => return None,
-            }
-        }
+    /// Closes the WebSocket and waits until the server has noticed.
+    pub(crate) async fn close(&mut self) {
+        let _ = self.0.close(None).await;
+        while self.0.next().await.is_some_and(|message| message.is_ok()) {}
     }
 
-    /// The close code of the server.
-    pub(crate) async fn receive_close(&mut self) -> Option<u16> {
-        let next = tokio::time::timeout(Duration::from_secs(5), self.0.next()).await;
-        match next {
-            Ok(Some(Ok(Message::Close(Some(frame))))) => Some(frame.code.into()),
-            _ => None,
+    /// The next message; `None` once the server has disconnected.
+    pub(crate) async fn receive(&mut self) -> Option<String> {
+        self.next().await.ok()
+    }
+
+    /// The next message, or the code with which the server closed the WebSocket; 0 if it did not say.
+    pub(crate) async fn next(&mut self) -> Result<String, Refused> {
+        loop {
+            match self.0.next().await {
+                Some(Ok(Message::Text(text))) => return Ok(text.as_str().to_owned()),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(Message::Close(Some(frame)))) => return Err(frame.code.into()),
+                _ => return Err(0),
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a front end can ask of an agent.
 
+use alongside_core::SessionId;
 use serde::{Deserialize, Serialize};
 
 use super::{ContentBlock, PermissionDecision, SessionSummary};
@@ -46,7 +47,7 @@ pub enum AgentCommand {
     NewSession,
     /// Opens an old session, with its history, in place of the current one.
     LoadSession {
-        session_id: String,
+        session_id: SessionId,
     },
     /// Renames the current session.
     Rename {

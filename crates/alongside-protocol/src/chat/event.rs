@@ -1,5 +1,6 @@
 //! What happens in a conversation with an agent.
 
+use alongside_core::SessionId;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -132,7 +133,7 @@ pub enum AgentEvent {
         /// `kind` as a sentence.
         reason: String,
         /// A session that can be opened again with its history.
-        reopen: Option<String>,
+        reopen: Option<SessionId>,
     },
 }
 

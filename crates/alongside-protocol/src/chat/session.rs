@@ -1,5 +1,6 @@
 //! What a session offers: models, modes, slash commands, and where its agent runs.
 
+use alongside_core::SessionId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectedSession {
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The agent's name.
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,10 +70,10 @@ pub struct PreflightCell {
 }
 
 /// A session in a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
-    pub session_id: String,
+    pub session_id: SessionId,
     #[serde(default, alias = "cwd")]
     pub workspace_cwd: String,
     #[serde(alias = "title")]

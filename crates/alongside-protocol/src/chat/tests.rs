@@ -1,5 +1,6 @@
 //! Everything that the chat exchanges reads back as it was written.
 
+use alongside_core::SessionId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -64,7 +65,7 @@ fn request() -> PermissionRequest {
 
 fn session() -> ConnectedSession {
     ConnectedSession {
-        session_id: "s".to_owned(),
+        session_id: SessionId::new("s"),
         agent: "Qwen Code".to_owned(),
         agent_version: Some("0.24.4".to_owned()),
         attached: true,
@@ -210,7 +211,7 @@ fn every_event_round_trips() {
         AgentEvent::Disconnected {
             kind: DisconnectKind::Died,
             reason: text(),
-            reopen: Some(id()),
+            reopen: Some(SessionId::new(id())),
         },
     ];
     for event in &events {
@@ -245,7 +246,9 @@ fn every_command_and_reply_round_trips() {
         AgentCommand::ListSessions { cursor: None },
         AgentCommand::ListSessions { cursor: Some(id()) },
         AgentCommand::NewSession,
-        AgentCommand::LoadSession { session_id: id() },
+        AgentCommand::LoadSession {
+            session_id: SessionId::new(id()),
+        },
         AgentCommand::Rename { title: id() },
         AgentCommand::FindFiles { pattern: id() },
     ] {
@@ -257,8 +260,13 @@ fn every_command_and_reply_round_trips() {
         AgentReply::TooLate,
         AgentReply::Sessions {
             sessions: vec![SessionSummary {
-                session_id: id(),
-                ..SessionSummary::default()
+                session_id: SessionId::new(id()),
+                workspace_cwd: "/w".to_owned(),
+                display_name: None,
+                created_at: None,
+                updated_at: None,
+                has_active_prompt: false,
+                client_count: 0,
             }],
             next_cursor: None,
         },

@@ -37,7 +37,7 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 .await?;
             let mut value = serde_json::to_value(&texts)?;
             value["diff"] = json!(diff(&texts));
-            output.answer(&value, || show_in_words(&texts, output.colors()));
+            output.answer_in_colors(&value, || show_in_words(&texts, output.colors()));
         }
         Diff::Accept {
             review,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
-use alongside_lsp::{Client, Connection, PendingInitialize, Scratch, SessionEnd};
+use alongside_lsp::{Client, Connection, PendingInitialize, Scratch, Session, SessionEnd};
 use anyhow::{Context, Result};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::io::BufReader;
@@ -49,13 +49,13 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     let (changes, written) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let _watcher = watch(&scratch, &written);
     let settling = tokio::spawn(settle(written, changes.clone()));
-    // In its own task, so that the editor is notified of the shutdown too.
+    // It is stopped after the companion, so that the editor is notified of the shutdown too.
     let backend = running.companion().clone();
-    let mut session = tokio::spawn(alongside_lsp::serve(backend, connection, initialize, scratch, changes));
+    let mut session = Session::start(backend, connection, initialize, scratch, changes);
     let end = tokio::select! {
         () = signals.received() => None,
         () = running.stop_requested() => None,
-        end = &mut session => Some(end.unwrap_or(SessionEnd::Abrupt)),
+        end = session.end() => Some(end),
     };
     settling.abort();
     running.stop().await;
@@ -67,9 +67,7 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
         }
         Some(SessionEnd::Abrupt) => ExitCode::FAILURE,
         None => {
-            session.abort();
-            // Dropping it removes the draft files.
-            let _ = session.await;
+            session.stop().await;
             ExitCode::SUCCESS
         }
     })

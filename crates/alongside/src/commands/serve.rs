@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use alongside_core::{ReviewId, ReviewOutcome};
 use alongside_discovery::{Environment, dials_the_containers_host};
-use alongside_protocol::{AgentSummary, Notification, ReviewSummary};
+use alongside_protocol::{AgentSummary, Notification, PageTarget, ReviewSummary};
 use anyhow::{Context, Result};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -26,11 +26,11 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let open = serve.open;
     let others = others(common)?;
     let running = RunningCompanion::start(options(common, serve)).await?;
-    let page = running.companion().page_link()?;
+    let page = running.companion().page_link(PageTarget::default())?;
     output.answer(&running.ready_line(), || greeting(&running, &page, &others));
     if open || running.companion().opens_page() {
-        let link = running.companion().page_link()?;
-        if let Err(error) = open_in_browser(&link) {
+        let file = running.companion().page_file(PageTarget::default()).await;
+        if let Err(error) = file.and_then(|file| open_in_browser(&file)) {
             output.news(&format!("{error:#}"));
         }
     }
@@ -87,7 +87,7 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
     let folders: Vec<String> = announcement
         .workspace
         .iter()
-        .map(|folder| folder.display().to_string())
+        .map(|folder| printable_line(&folder.to_string_lossy()))
         .collect();
     let mut text = format!(
         "alongside {} is running for {}\n\nStart `gemini` or `qwen` in another terminal, anywhere in the workspace. It connects automatically;\nthe first time, run `/ide enable` in it. Review its changes here (one-time link):\n\n  \
@@ -186,6 +186,14 @@ impl EventPrinter {
                     "The file under review {} changed on disk; {what}.",
                     rebased.review
                 ));
+            }
+            Notification::ProblemsChanged(now) => {
+                for problem in &now.problems {
+                    self.output.news(&format!("Problem: {}.", printable_line(problem)));
+                }
+                if now.problems.is_empty() {
+                    self.output.news("The problem is solved.");
+                }
             }
             Notification::ReviewEdited(_)
             | Notification::ContextChanged(_)

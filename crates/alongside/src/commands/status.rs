@@ -55,7 +55,7 @@ fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[S
         let folders: Vec<String> = status
             .workspace
             .iter()
-            .map(|folder| folder.display().to_string())
+            .map(|folder| printable_line(&folder.to_string_lossy()))
             .collect();
         let mark = if Some(status.pid) == here {
             " (this directory)"
@@ -64,7 +64,7 @@ fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[S
         };
         text.push_str(&format!(
             "{} for {}{mark}, pid {}, port {}\n",
-            status.display_name,
+            printable_line(&status.display_name),
             folders.join(", "),
             status.pid,
             status.port

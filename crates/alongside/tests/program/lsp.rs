@@ -360,7 +360,7 @@ async fn question_is_asked_but_not_required() {
 }
 
 #[tokio::test]
-async fn page_link_is_not_in_a_message() {
+async fn page_opens_through_a_private_file_and_no_message_has_the_link() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
     let mut editor = Editor::open(&sandbox);
@@ -371,12 +371,9 @@ async fn page_link_is_not_in_a_message() {
     editor.act(&path, &at(0, 0), "Review changes in the browser");
     let shown = editor.wait_for_method("window/showDocument");
     assert_eq!(shown["params"]["external"], true);
-    assert!(
-        shown["params"]["uri"]
-            .as_str()
-            .unwrap()
-            .starts_with("http://127.0.0.1:")
-    );
+    let uri = shown["params"]["uri"].as_str().unwrap();
+    let redirect = fs::read_to_string(uri.strip_prefix("file://").unwrap()).unwrap();
+    assert!(redirect.contains("url=http://127.0.0.1:"), "{redirect}");
     let error = json!({ "code": -32601, "message": "unknown" });
     editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "error": error }));
     let said = editor.wait(|message| {

@@ -21,6 +21,8 @@ mod hostile;
 mod install;
 mod lsp;
 mod output;
+#[cfg(unix)]
+mod page;
 mod restart;
 mod sandbox;
 mod shutdown;

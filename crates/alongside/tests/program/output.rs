@@ -85,3 +85,45 @@ fn second_companion_prints_a_note_about_the_first() {
         "{words}"
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn folder_names_reach_the_terminal_escaped() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("evil\x1b]0;title\x07\u{202e}\nname");
+    let other = sandbox.path("other\x1b[2Jname");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    let (folder, other) = (folder.to_str().unwrap(), other.to_str().unwrap());
+    let mut serving = sandbox
+        .command(&["serve", "--workspace", folder])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::sandbox::wait_for("the companion", || {
+        (sandbox.json(&["status", "--workspace", folder])["here"] != json!(null)).then_some(())
+    });
+    let mut printed = Vec::new();
+    for arguments in [
+        &["status", "--workspace", folder][..],
+        &["doctor", "--workspace", folder],
+        &["diff", "show", "evil\x1b[2J.txt", "--workspace", folder],
+        &["diff", "show", "1", "--workspace", other],
+        &["context", "show", "--workspace", other],
+        &["stop", "--workspace", other],
+        &["page", "--workspace", other],
+        &["stop", "--workspace", folder],
+    ] {
+        let output = sandbox.output(arguments);
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        printed.push((format!("{arguments:?}"), text));
+    }
+    assert!(crate::sandbox::wait_for("its end", || serving.try_wait().unwrap()).success());
+    let greeting = std::io::read_to_string(serving.stdout.take().unwrap()).unwrap();
+    printed.push(("serve".to_owned(), greeting));
+    let is_raw =
+        |text: &str| text.contains(['\x1b', '\x07', '\u{202e}']) || text.lines().any(|line| line.starts_with("name"));
+    let raw: Vec<_> = printed.iter().filter(|(_, text)| is_raw(text)).collect();
+    assert!(raw.is_empty(), "{raw:#?}");
+    assert!(printed[0].1.contains("evil\\u{1b}]0;title"), "{}", printed[0].1);
+}

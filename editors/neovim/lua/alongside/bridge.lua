@@ -266,6 +266,12 @@ function M.stop()
   end
 end
 
+M.on('problems/changed', function(params)
+  for _, problem in ipairs(params.problems) do
+    require('alongside').notify(problem, vim.log.levels.ERROR)
+  end
+end)
+
 M.on('agents/changed', function(params)
   M.agents = params.agents
   require('alongside.statusline').changed()

@@ -41,6 +41,11 @@ export def Listen()
     endif
   })
   bridge.On('review/closed', (closed) => OnClosed(closed))
+  bridge.On('problems/changed', (now) => {
+    for problem in now.problems
+      bridge.Message(problem)
+    endfor
+  })
   bridge.On('resync', (_) => Refresh())
 enddef
 

@@ -19,7 +19,7 @@ impl EventStream {
     pub(super) async fn connect(&mut self) -> Result<(), DaemonError> {
         let identity = self.session.client_id();
         let mut path = of_session(
-            self.session.session_id().as_str(),
+            self.session.session_id(),
             "events?snapshot=1&maxQueued=2048&connectReason=",
         );
         path.push_str(self.why_connect);
@@ -97,7 +97,7 @@ impl EventStream {
         let workspace = Some(self.session.workspace()).filter(|workspace| !workspace.is_empty());
         let client = self.session.client();
         let loaded = client
-            .load(self.session.session_id().as_str(), workspace, identity.as_deref())
+            .load(self.session.session_id(), workspace, identity.as_deref())
             .await;
         let mut handle = match loaded {
             Ok(handle) => handle,

@@ -6,6 +6,7 @@ use alongside_agent::conversation::PermissionDecision;
 use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::daemon::{AddressError, DaemonAddress, DaemonError};
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentReply, Secret};
+use alongside_core::SessionId;
 use serde_json::{Value, json};
 
 use super::{connected, last_event_id, opened, options, request, settle, until};
@@ -162,7 +163,7 @@ async fn opening_a_session_replaces_the_current_one() {
     until(&mut events, |event| matches!(event, AgentEvent::Connected(_))).await;
     connection
         .execute(AgentCommand::LoadSession {
-            session_id: SESSION.to_owned(),
+            session_id: SessionId::new(SESSION),
         })
         .await
         .unwrap();

@@ -19,7 +19,7 @@ async fn session_exit_is_reported_once_with_reopen() {
     let expected = AgentEvent::Disconnected {
         kind: DisconnectKind::Died,
         reason: "agent exited".to_owned(),
-        reopen: Some(SESSION.to_owned()),
+        reopen: Some(SessionId::new(SESSION)),
     };
     assert_eq!(told.last(), Some(&expected));
     assert!(!connection.is_connected());

@@ -8,12 +8,11 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use alongside_front::client::Client;
-use alongside_protocol::{ChatConnect, ChatPhase, Empty, Hello, Notification, requests};
+use alongside_protocol::{ChatConnect, ChatPhase, Empty, Hello, Notification, PageTarget, PageView, requests};
 use anyhow::{Context, Result, bail};
 
 use crate::command_line::{Chat, Common, Serve};
-use crate::commands::page::open_in_browser;
-use crate::commands::serve;
+use crate::commands::{page, serve};
 use crate::signals::ShutdownSignals;
 use alongside_companion::RunningCompanion;
 use alongside_companion::companion_record;
@@ -23,7 +22,8 @@ use turn::Turn;
 
 pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
     let Some(prompt) = chat.prompt.clone() else {
-        return link(common, chat.open).await;
+        let target = PageTarget { view: PageView::Chat };
+        return page::link(common, target, chat.open).await;
     };
     let prompt = if prompt == "-" {
         let mut text = String::new();
@@ -55,17 +55,6 @@ fn hello() -> Hello {
         chat: true,
         ..Hello::new("alongside chat")
     }
-}
-
-async fn link(common: &Common, open: bool) -> Result<ExitCode> {
-    let mut companion = companion_record::connect_nearest(&common.directory()).await?;
-    let mut link = companion.call::<requests::PageLink>(Empty {}).await?;
-    link.url.push_str("#chat");
-    if open {
-        open_in_browser(&link.url)?;
-    }
-    common.output().answer(&link, || format!("{}\n", link.url));
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Sends a prompt and prints the answer.

@@ -57,7 +57,7 @@ fn running_companion_continues_its_conversation() {
     assert_eq!(first, second, "it is the same agent");
     let link = sandbox.words(&["chat"]);
     assert!(
-        link.starts_with("http://127.0.0.1:") && link.trim_end().ends_with("#chat"),
+        link.starts_with("http://127.0.0.1:") && link.trim_end().ends_with("&view=chat"),
         "{link}"
     );
 }

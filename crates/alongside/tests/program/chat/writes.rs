@@ -163,3 +163,32 @@ async fn allowing_writes_is_saved_for_the_workspace() {
     let mut front = Front::connect(&serving, &sandbox).await;
     assert_eq!(front.ask().await.unwrap().changed.writes, ChatWrites::Allow);
 }
+
+#[tokio::test]
+async fn local_agent_cannot_read_what_is_hidden_from_agents() {
+    let sandbox = sandbox();
+    sandbox.write(".geminiignore", "private/\n");
+    let shown = sandbox.write("shown.txt", "shown\n");
+    let hidden = [
+        sandbox.write(".env", "TOKEN=1\n"),
+        sandbox.write("private/notes.txt", "notes\n"),
+    ];
+    let link = sandbox.file("link.txt");
+    std::os::unix::fs::symlink(sandbox.file(".env"), &link).unwrap();
+    let serving = serve(&sandbox);
+    let mut front = connected(&serving, &sandbox).await;
+    let unsaved = Buffer {
+        path: hidden[0].clone(),
+        text: Some("TOKEN=2\n".into()),
+    };
+    front.client.call::<requests::ContextBuffer>(unsaved).await.unwrap();
+    for file in hidden.iter().map(String::as_str).chain([link.to_str().unwrap()]) {
+        let prompt = front.prompt(&format!("read {file}")).await.unwrap();
+        front.until_ended(&prompt).await;
+        let answer = front.answer(&prompt);
+        assert!(answer.contains("is hidden from agents"), "{file}: {answer}");
+    }
+    let prompt = front.prompt(&format!("read {shown}")).await.unwrap();
+    front.until_ended(&prompt).await;
+    assert_eq!(front.answer(&prompt), "shown\n");
+}
