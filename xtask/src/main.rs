@@ -10,6 +10,7 @@ mod machine;
 mod npm;
 mod plan;
 mod table;
+mod trials;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,10 @@ Usage: cargo xtask <TASK>
 Tasks:
   test              run all tests: crate tests, then end-to-end tests with real agents, editors and a browser
   test --only NAME  run only the tests whose name contains NAME
+  faults            kill and stop companions at random moments, and check that nothing acknowledged is lost;
+                    [--kills N] (100) [--seed S] [--verbose]
+  load              as many agents as the program allows, some of which never read, and 10,000 that vanish;
+                    [--minutes M] (10)
   editors           download the editors that the tests need
   table             check README.md's editor table against the last test run
   table --write     update it
@@ -35,6 +40,8 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["faults", options @ ..] => trial(&mut plan, "faults", options),
+        ["load", options @ ..] => trial(&mut plan, "load", options),
         ["editors"] => plan.step("editors", editors::prepare),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
@@ -52,6 +59,11 @@ fn main() -> ExitCode {
         }
     }
     plan.run()
+}
+
+fn trial(plan: &mut Plan, name: &'static str, options: &[&str]) {
+    let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+    plan.step(name, move || trials::run_trial(name, &options));
 }
 
 fn checks(plan: &mut Plan) {

@@ -45,7 +45,7 @@ impl Directory {
         Self::with(Syncer::new(disk), None)
     }
 
-    fn with(syncer: Arc<Syncer>, thread: Option<SyncThread>) -> Self {
+    pub(crate) fn with(syncer: Arc<Syncer>, thread: Option<SyncThread>) -> Self {
         let inner = Inner {
             texts: Texts::new(syncer.clone()),
             _thread: thread,

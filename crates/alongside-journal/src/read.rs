@@ -57,7 +57,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Generation, Unreadable> {
         gaps: Vec::new(),
         dropped: None,
     };
-    let mut search = Search::new(file, header.salt);
+    let mut search = Search::new(file, used, header.salt);
     loop {
         let hole = generation.end;
         let here = Candidate::at(file, hole).and_then(|candidate| candidate.verify(header.salt));
@@ -103,15 +103,22 @@ impl Generation {
 /// The search for whole frames behind holes, of limited cost.
 struct Search<'a> {
     file: &'a [u8],
+    /// Only zeros are behind this.
+    used: usize,
     salt: u32,
     /// How many more bytes may be checked. Contents made up of false frames would otherwise take quadratic time.
     budget: usize,
 }
 
 impl<'a> Search<'a> {
-    fn new(file: &'a [u8], salt: u32) -> Self {
+    fn new(file: &'a [u8], used: usize, salt: u32) -> Self {
         let budget = file.len().saturating_mul(4).saturating_add(1 << 20);
-        Self { file, salt, budget }
+        Self {
+            file,
+            used,
+            salt,
+            budget,
+        }
     }
 
     fn exhausted(&self) -> bool {
@@ -120,7 +127,7 @@ impl<'a> Search<'a> {
 
     /// The next whole frame behind `hole`, where the frame `expected` should have been.
     fn next_frame(&mut self, hole: usize, expected: u64) -> Option<(usize, Frame<'a>)> {
-        for offset in hole..self.file.len() {
+        for offset in hole..self.used {
             let Some(candidate) = Candidate::at(self.file, offset) else {
                 continue;
             };

@@ -60,7 +60,8 @@ enum Change {
 #[derive(Clone)]
 enum NameChange {
     Create(String, usize),
-    Rename(String, String),
+    /// Of this file: no power loss gives a name to one that never had it.
+    Rename(String, String, usize),
     Remove(String),
 }
 
@@ -205,10 +206,11 @@ impl NameChange {
             Self::Create(name, inode) => {
                 names.insert(name.clone(), *inode);
             }
-            Self::Rename(from, to) => {
-                if let Some(inode) = names.remove(from) {
-                    names.insert(to.clone(), inode);
+            Self::Rename(from, to, inode) => {
+                if names.get(from) == Some(inode) {
+                    names.remove(from);
                 }
+                names.insert(to.clone(), *inode);
             }
             Self::Remove(name) => {
                 names.remove(name);
@@ -218,7 +220,7 @@ impl NameChange {
 
     fn folder(&self) -> Folder {
         match self {
-            Self::Create(name, _) | Self::Rename(name, _) | Self::Remove(name) => Folder::of(name),
+            Self::Create(name, _) | Self::Rename(name, ..) | Self::Remove(name) => Folder::of(name),
         }
     }
 }
@@ -351,8 +353,8 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut sim = self.sim.lock();
-        sim.find(from)?;
-        sim.atomic_call(|sim| sim.change_names(NameChange::Rename(from.to_owned(), to.to_owned())))
+        let inode = sim.find(from)?;
+        sim.atomic_call(|sim| sim.change_names(NameChange::Rename(from.to_owned(), to.to_owned(), inode)))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

@@ -91,6 +91,8 @@ impl LogFile {
 struct Work {
     /// Stored and not synced.
     new_texts: BTreeSet<String>,
+    /// The names of texts changed.
+    text_names: bool,
     /// Every text that is there at the start: it is not known whether the process before this one synced it.
     found_texts: bool,
     /// Names of logs changed.
@@ -213,7 +215,7 @@ impl Syncer {
             state.work.merge(work);
         }
         if result.is_err() {
-            state.dirty = true;
+            self.touch_locked(&mut state);
         }
         result
     }
@@ -232,12 +234,11 @@ impl Syncer {
                 work.new_texts.extend(names);
             }
         }
-        let mut synced = false;
         while let Some(name) = work.new_texts.pop_first() {
             if work.stale_texts.contains(&name) {
                 continue;
             }
-            synced = true;
+            work.text_names = true;
             let result = disk.open(&format!("{TEXTS_PREFIX}{name}")).and_then(|file| file.sync());
             if let Err(error) = result
                 && error.kind() != io::ErrorKind::NotFound
@@ -246,10 +247,9 @@ impl Syncer {
                 return Err(error);
             }
         }
-        if synced && let Err(error) = disk.sync_folder(Folder::Texts) {
-            // Any text stands for the folder.
-            work.found_texts = true;
-            return Err(error);
+        if work.text_names {
+            disk.sync_folder(Folder::Texts)?;
+            work.text_names = false;
         }
         if work.root {
             disk.sync_folder(Folder::Root)?;
@@ -307,6 +307,7 @@ impl Work {
     fn is_done(&self) -> bool {
         self.new_texts.is_empty()
             && !self.found_texts
+            && !self.text_names
             && !self.root
             && self.stale_logs.is_empty()
             && self.stale_texts.is_empty()
@@ -317,6 +318,7 @@ impl Work {
     fn merge(&mut self, left: Self) {
         self.new_texts.extend(left.new_texts);
         self.found_texts |= left.found_texts;
+        self.text_names |= left.text_names;
         self.root |= left.root;
         self.stale_logs.extend(left.stale_logs);
         self.stale_texts.extend(left.stale_texts);

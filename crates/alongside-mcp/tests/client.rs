@@ -323,7 +323,10 @@ async fn relay_reopens_its_stream_after_a_restart() {
     let ended = after
         .call_eventually(|received| matches!(received, Received::Ended(..)))
         .await;
-    assert_eq!(ended, Received::Ended(session, Vec::new()));
+    assert_eq!(
+        ended,
+        Received::Ended(session, SessionEnd::Deleted { unwritten: Vec::new() })
+    );
     assert!(after.has_no_more_calls(), "there was no other session");
 }
 

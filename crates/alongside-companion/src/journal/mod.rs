@@ -120,7 +120,7 @@ impl Journal {
         };
         let endpoint = durable.endpoint(role)?;
         let since = Duration::from_millis(now_unix_milliseconds.saturating_sub(last.at));
-        (since <= limit).then(|| (endpoint.port, endpoint.secret.clone()))
+        (since < limit).then(|| (endpoint.port, endpoint.secret.clone()))
     }
 
     /// Sentences about what is wrong with the journal.

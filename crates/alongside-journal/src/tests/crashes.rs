@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, Folder};
-use crate::{Directory, Fault, Log, Recovered, SimDisk, StoredText};
+use crate::{Directory, Fault, Log, MAX_INLINE_BYTES, Recovered, SimDisk, StoredText};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -133,7 +133,7 @@ fn encode(record: &Record) -> Vec<u8> {
 }
 
 fn text_of(number: u64) -> Arc<str> {
-    format!("text {number} ").repeat(4_000).into()
+    format!("text {number} ").repeat(MAX_INLINE_BYTES / 6).into()
 }
 
 struct Process<'a> {
@@ -195,7 +195,8 @@ impl Process<'_> {
                 let live = self.model.live_texts(&state);
                 let needed = |number: &u64| {
                     let record = &self.model.records[number];
-                    live.contains_key(number) || (record.text.is_none() && record.drops.is_none() && number % 3 == 0)
+                    live.contains_key(number)
+                        || (record.text.is_none() && record.drops.is_none() && number.is_multiple_of(3))
                 };
                 let snapshot: State = state.iter().copied().filter(needed).collect();
                 let payloads: Vec<_> = snapshot
@@ -388,5 +389,5 @@ proptest! {
 /// A few in every run; `PROPTEST_CASES` for more.
 fn cases() -> u32 {
     let asked = std::env::var("PROPTEST_CASES").ok();
-    asked.and_then(|cases| cases.parse().ok()).unwrap_or(150)
+    asked.and_then(|cases| cases.parse().ok()).unwrap_or(80)
 }

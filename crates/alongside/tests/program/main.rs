@@ -17,6 +17,7 @@ mod connect_target;
 mod context;
 mod decisions;
 mod discovery;
+mod hostile;
 mod install;
 mod lsp;
 mod output;

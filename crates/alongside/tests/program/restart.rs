@@ -60,7 +60,6 @@ async fn review_survives_a_crash_and_its_decision_reaches_the_agent() {
         "--content-file",
         sandbox.path("edited").to_str().unwrap(),
     ]);
-    wait_until_saved(&sandbox, "edited");
     serving.kill();
     let _serving = sandbox.serve();
     let restored = sandbox.json(&["diff", "list"]);
@@ -95,16 +94,103 @@ fn second_companion_does_not_replace_the_first() {
     assert_eq!(sandbox.json(&["status"])["companions"].as_array().unwrap().len(), 1);
 }
 
-/// The writer thread writes reviews a moment after the command has its response.
-fn wait_until_saved(sandbox: &Sandbox, text: &str) {
-    let reviews = sandbox.path("home/.local/state/alongside/reviews");
-    crate::sandbox::wait_for("the review on disk", || {
-        let slots = std::fs::read_dir(&reviews).ok()?.flatten();
-        let files = slots.flat_map(|slot| std::fs::read_dir(slot.path()).into_iter().flatten().flatten());
-        let saved = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
-        saved
-            .into_iter()
-            .any(|saved| saved.contains(&format!("\"{text}\"")))
-            .then_some(())
-    });
+/// Reconnects as Gemini CLI and Qwen Code do, with the id of the last event.
+async fn reconnect(agent: Agent) -> Agent {
+    let last = agent.events.last_event_id().map(str::to_owned);
+    Agent {
+        events: agent.client.events(last.as_deref()).await.unwrap(),
+        client: agent.client,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn decision_acknowledged_without_a_stream_survives_a_kill() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    drop(agent.events);
+    sandbox.words(&["diff", "accept", "1"]);
+    serving.kill();
+    let _serving = sandbox.serve();
+    let mut agent = Agent {
+        events: agent.client.events(None).await.unwrap(),
+        client: agent.client,
+    };
+    assert_eq!(
+        agent.told("ide/diffAccepted").await,
+        json!({ "filePath": "/a", "content": "text" })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn proposal_is_on_disk_when_it_is_acknowledged() {
+    let sandbox = Sandbox::new();
+    let large = "x".repeat(5_000_000);
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    agent.propose("/large", &large).await;
+    agent.propose("/a", "text").await;
+    serving.kill();
+    let _serving = sandbox.serve();
+    let paths: Vec<_> = sandbox
+        .json(&["diff", "list"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|review| review["path"].clone())
+        .collect();
+    assert_eq!(paths, ["/large", "/a"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn delivered_decision_is_not_pending_after_a_kill_and_not_repeated() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    agent.propose("/a", "text").await;
+    sandbox.words(&["diff", "accept", "1"]);
+    agent.told("ide/diffAccepted").await;
+    serving.kill();
+    let _serving = sandbox.serve();
+    assert_eq!(sandbox.json(&["diff", "list"]), json!([]));
+    assert!(sandbox.failure(&["diff", "reject", "1"]).contains("accepted"));
+    let mut agent = reconnect(agent).await;
+    agent.propose("/b", "text").await;
+    assert_eq!(sandbox.json(&["diff", "list"])[0]["id"], 2, "numbers are not reused");
+    sandbox.words(&["diff", "reject", "2"]);
+    assert_eq!(
+        agent.decision().await,
+        ("ide/diffRejected".into(), json!({ "filePath": "/b" })),
+        "the first decision is not sent again"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reviews_rejected_by_a_clean_stop_are_not_pending_again() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let agent = Agent::connect(&serving).await;
+    for number in 0..100 {
+        agent.propose(&format!("/{number}"), "text").await;
+    }
+    serving.signal("TERM");
+    serving.wait();
+    let _serving = sandbox.serve();
+    assert_eq!(sandbox.json(&["diff", "list"]), json!([]));
+}
+
+#[test]
+fn port_and_token_do_not_come_back_when_the_time_is_up() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let token = serving.token();
+    serving.signal("TERM");
+    serving.wait();
+    sandbox.write_config("[sessions]\nresume-after-stop = 0\n");
+    let serving = sandbox.serve();
+    assert_ne!(serving.token(), token);
+    let token = serving.token();
+    serving.kill();
+    assert_eq!(sandbox.serve().token(), token, "after a crash another limit applies");
 }

@@ -3,82 +3,17 @@
 //!
 //! The moments come from a seed, which is printed; `ALONGSIDE_SEED` sets it.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
 use alongside_protocol::ChatPhase;
+use alongside_testing::Dice;
+use alongside_testing::chat::{ChatFront, Watched};
 use serde_json::json;
 
 use super::front::Front;
-use super::{sandbox, serve, talking_daemon, words};
+use super::{sandbox, serve, talking_daemon};
 use crate::sandbox::{Sandbox, Serving, TIMEOUT};
-
-/// Numbers that look random and are the same for the same seed (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn new() -> Self {
-        let given = std::env::var("ALONGSIDE_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed = given.unwrap_or_else(|| {
-            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            u64::from(since.unwrap().subsec_nanos()) | 1
-        });
-        println!("ALONGSIDE_SEED={seed}");
-        Self(seed)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
-/// What is known of the turns by whoever has watched them all.
-#[derive(Default)]
-struct Watched {
-    /// By prompt: what was seen of the answer.
-    seen: HashMap<String, String>,
-    completed: HashMap<String, bool>,
-    order: Vec<String>,
-}
-
-impl Watched {
-    fn look(&mut self, front: &Front) {
-        if front.is_being_told() {
-            return;
-        }
-        for (prompt, answer) in front.turns() {
-            let seen = self.seen.entry(prompt.clone()).or_default();
-            assert!(
-                answer.starts_with(seen.as_str()),
-                "{prompt}: {seen:?} became {answer:?}"
-            );
-            *seen = answer;
-        }
-    }
-
-    /// Everything that was said is shown as it should be.
-    fn check(&self, front: &Front) {
-        let shown = front.turns();
-        let prompts: Vec<&String> = shown.iter().map(|(prompt, _)| prompt).collect();
-        assert_eq!(
-            prompts,
-            self.order.iter().collect::<Vec<_>>(),
-            "each turn is there once, in its order"
-        );
-        for (prompt, answer) in &shown {
-            let whole = words(prompt).concat();
-            assert!(whole.starts_with(answer.as_str()), "{prompt}: {answer:?}");
-            assert!(answer.starts_with(&self.seen[prompt]), "{prompt}: {answer:?}");
-            if self.completed[prompt] {
-                assert_eq!(*answer, whole, "{prompt} is complete");
-            }
-        }
-    }
-}
 
 /// A companion, and a front end that comes back to it.
 struct Stage {
@@ -105,7 +40,7 @@ impl Stage {
         let serving = serve(&self.sandbox);
         self.front = Front::connect(&serving, &self.sandbox).await;
         self.serving = Some(serving);
-        self.watched.look(&self.front);
+        self.watched.look(&self.front).unwrap();
     }
 
     /// Says something as soon as the agent can be spoken to, and waits until that is shown.
@@ -113,7 +48,7 @@ impl Stage {
         let start = std::time::Instant::now();
         let prompt = loop {
             self.reopen_if_over().await;
-            let settled = |front: &Front| matches!(front.phase, ChatPhase::Connected | ChatPhase::Ended);
+            let settled = |front: &ChatFront| matches!(front.phase, ChatPhase::Connected | ChatPhase::Ended);
             self.front.until("it is connected", settled).await;
             if self.front.phase == ChatPhase::Ended {
                 continue;
@@ -149,7 +84,7 @@ impl Stage {
     async fn watch(&mut self, time: Duration) {
         let _ = tokio::time::timeout(time, async {
             while self.front.step().await.is_ok() {
-                self.watched.look(&self.front);
+                self.watched.look(&self.front).unwrap();
             }
         })
         .await;
@@ -157,7 +92,8 @@ impl Stage {
 
     /// Waits until the turn has ended, one way or the other.
     async fn finish(&mut self, text: &str, prompt: &str) {
-        let over = |front: &Front| !front.is_being_told() && (front.end(prompt).is_some() || front.is_history(prompt));
+        let over =
+            |front: &ChatFront| !front.is_being_told() && (front.end(prompt).is_some() || front.is_history(prompt));
         let wait = async {
             loop {
                 self.reopen_if_over().await;
@@ -165,7 +101,7 @@ impl Stage {
                     return;
                 }
                 self.front.step().await.unwrap();
-                self.watched.look(&self.front);
+                self.watched.look(&self.front).unwrap();
             }
         };
         let waited = tokio::time::timeout(TIMEOUT, wait).await;
@@ -177,13 +113,13 @@ impl Stage {
         );
         let completed = self.front.end(prompt).is_some_and(|end| end["outcome"] == "completed");
         self.watched.completed.insert(text.to_owned(), completed);
-        self.watched.look(&self.front);
+        self.watched.look(&self.front).unwrap();
     }
 }
 
 #[tokio::test]
 async fn daemon_turns_survive_120_kills() {
-    let mut dice = Dice::new();
+    let mut dice = Dice::from_environment();
     let sandbox = sandbox();
     let mut daemon = talking_daemon(&sandbox, Duration::from_millis(2)).await;
     sandbox.write_config(&format!("[daemon]\nenabled = true\nurl = '{}'\n", daemon.url()));
@@ -214,9 +150,9 @@ async fn daemon_turns_survive_120_kills() {
         stage.finish(&text, &prompt).await;
         complete += usize::from(stage.watched.completed[&text]);
     }
-    stage.watched.check(&stage.front);
+    stage.watched.check(&stage.front).unwrap();
     let late = Front::connect(stage.serving.as_ref().unwrap(), &stage.sandbox).await;
-    stage.watched.check(&late);
+    stage.watched.check(&late).unwrap();
     println!("{kills} kills, {complete} complete turns");
     assert!(complete >= 60, "most turns are not killed");
 }
@@ -224,7 +160,7 @@ async fn daemon_turns_survive_120_kills() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn eighty_turns_with_a_child_survive_kills_of_both() {
-    let mut dice = Dice::new();
+    let mut dice = Dice::from_environment();
     let mut stage = Stage::new(sandbox()).await;
     stage.front.choose("scripted").await.unwrap();
     let (mut kills, mut complete) = (0, 0);
@@ -244,9 +180,9 @@ async fn eighty_turns_with_a_child_survive_kills_of_both() {
         stage.finish(&text, &prompt).await;
         complete += usize::from(stage.watched.completed[&text]);
     }
-    stage.watched.check(&stage.front);
+    stage.watched.check(&stage.front).unwrap();
     let late = Front::connect(stage.serving.as_ref().unwrap(), &stage.sandbox).await;
-    stage.watched.check(&late);
+    stage.watched.check(&late).unwrap();
     println!("{kills} kills, {complete} complete turns");
     assert!(complete >= 40, "most turns are not killed");
 }

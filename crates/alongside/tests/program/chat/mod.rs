@@ -9,6 +9,7 @@ mod writes;
 
 use std::time::Duration;
 
+use alongside_testing::chat::words;
 use alongside_testing::daemon::Talk;
 use alongside_testing::{FakeDaemon, agent};
 
@@ -66,12 +67,4 @@ pub(crate) async fn talking_daemon(sandbox: &Sandbox, between: Duration) -> Fake
         words,
     };
     FakeDaemon::start_talking(&sandbox.workspace(), talk).await
-}
-
-/// The answer to `answer 7 30`: words 0 to 29 of turn 7.
-fn words(prompt: &str) -> Vec<String> {
-    let mut parts = prompt.split(' ').skip(1);
-    let turn = parts.next().unwrap_or("0").to_owned();
-    let count: usize = parts.next().and_then(|count| count.parse().ok()).unwrap_or(3);
-    (0..count).map(|number| format!("t{turn}w{number} ")).collect()
 }

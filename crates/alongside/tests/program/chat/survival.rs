@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use alongside_journal::{Directory, Log};
 use alongside_protocol::ChatPhase;
 use alongside_testing::FakeDaemon;
 use serde_json::json;
@@ -128,12 +129,19 @@ async fn agent_without_its_session_gets_a_notice() {
     let first = front.prompt("answer 1 3").await.unwrap();
     front.until_ended(&first).await;
     // The scripted agent gives all its sessions the same id; another one would not.
-    let journals = sandbox.path("home/.local/state/alongside/chat");
+    let journals = sandbox.path("home/.local/state/alongside/journal");
     serving.kill();
     for entry in std::fs::read_dir(journals).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace("session-1", "session-0")).unwrap();
+        let directory = Directory::open(&entry.unwrap().path()).unwrap();
+        let (mut log, recovered) = Log::open(&directory, "chat").unwrap();
+        let texts = recovered
+            .records
+            .into_iter()
+            .map(|record| String::from_utf8(record).unwrap());
+        let changed: Vec<_> = texts
+            .map(|text| text.replace("session-1", "session-0").into_bytes())
+            .collect();
+        log.compact(&changed).unwrap();
     }
     let serving = serve_with(&sandbox, "forgetful");
     let mut front = Front::connect(&serving, &sandbox).await;
