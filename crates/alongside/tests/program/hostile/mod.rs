@@ -65,7 +65,11 @@ impl Target {
         let agent = Agent::connect(&serving).await;
         agent.propose(&secret, "the proposal\n").await;
         let mut front = serving.front_end(&sandbox).await;
-        let link = front.call::<requests::PageLink>(PageTarget::default()).await.unwrap().url;
+        let link = front
+            .call::<requests::PageLink>(PageTarget::default())
+            .await
+            .unwrap()
+            .url;
         let page_port = link
             .split(':')
             .nth(2)
