@@ -59,7 +59,7 @@ pub struct Outgoing {
     /// What the session confirms, if anything. Must grow from call to call.
     pub delivery: Option<DeliveryId>,
     pub decision: Decision,
-    /// Whether the agent may have received it before a restart.
+    /// Whether the agent may not be waiting for it: it may have received it before a restart, or be another one.
     pub repeated: bool,
 }
 

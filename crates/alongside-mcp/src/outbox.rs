@@ -28,6 +28,8 @@ pub(crate) struct Outbox {
     opening: Vec<Arc<str>>,
     /// The latest delivery that was written.
     written: Option<DeliveryId>,
+    /// Whether the open stream is past the moment in which decisions are held.
+    is_settled: bool,
     /// What the agent confirmed with an id from before a restart, once it did.
     resumed: Option<DeliveryId>,
 }
@@ -88,6 +90,7 @@ impl Outbox {
             decisions: VecDeque::new(),
             opening: Vec::new(),
             written: None,
+            is_settled: false,
             resumed: None,
         }
     }
@@ -113,7 +116,8 @@ impl Outbox {
         if self.decisions.iter().any(is_queued) {
             return Ok(None);
         }
-        let is_held = outgoing.repeated && self.resumed.is_none();
+        let may_be_known = self.resumed.is_none() || outgoing.delivery.is_none();
+        let is_held = outgoing.repeated && may_be_known && !self.is_settled;
         let is_opening = self.opening.contains(outgoing.decision.path());
         self.decisions.push_back(QueuedDecision {
             decision: outgoing.decision,
@@ -168,6 +172,7 @@ impl Outbox {
 
     /// A new stream opens; `last_event_id` is the last event that arrived. Returns the decisions that arrived with it.
     pub(crate) fn reopen(&mut self, last_event_id: Option<&str>) -> Vec<DeliveryId> {
+        self.is_settled = false;
         let Some(confirmed) = last_event_id.and_then(|id| self.parse(id)) else {
             for queued in self
                 .decisions
@@ -197,6 +202,7 @@ impl Outbox {
 
     /// Writes held decisions, too: the agent has had the time to show that it has them.
     pub(crate) fn release_held(&mut self) {
+        self.is_settled = true;
         for queued in self.decisions.iter_mut().filter(|queued| queued.state == State::Held) {
             queued.state = State::Due;
         }

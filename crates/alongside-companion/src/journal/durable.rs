@@ -286,6 +286,7 @@ impl Durable {
         };
         Ok(StoredDelivery {
             id: delivery.id,
+            review: delivery.review,
             to: delivery.to.clone(),
             path: delivery.decision.path().clone(),
             content,

@@ -61,6 +61,7 @@ pub(crate) struct StoredTexts {
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredDelivery {
     pub(super) id: DeliveryId,
+    pub(super) review: ReviewId,
     pub(super) to: Recipient,
     pub(super) path: Arc<str>,
     /// The accepted text; `None` for a rejection.

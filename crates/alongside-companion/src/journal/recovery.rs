@@ -130,7 +130,13 @@ fn review(
 }
 
 fn delivery(stored: StoredDelivery, files: &alongside_journal::Texts, texts: &mut Texts) -> Result<Delivery> {
-    let StoredDelivery { id, to, path, content } = stored;
+    let StoredDelivery {
+        id,
+        review,
+        to,
+        path,
+        content,
+    } = stored;
     let decision = match content {
         Some(stored) => {
             let content = files.load(&stored)?;
@@ -139,5 +145,10 @@ fn delivery(stored: StoredDelivery, files: &alongside_journal::Texts, texts: &mu
         }
         None => Decision::Rejected { path },
     };
-    Ok(Delivery { id, to, decision })
+    Ok(Delivery {
+        id,
+        review,
+        to,
+        decision,
+    })
 }

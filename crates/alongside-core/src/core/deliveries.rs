@@ -10,7 +10,7 @@
 //! - A new proposal for the same file replaces it: the agent has closed the previous one on its own, and the decision would
 //!   hit the new one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use super::{Change, Core, Delivery, DeliveryId, Effect, Recipient, SessionEnd};
@@ -29,7 +29,8 @@ const ORPHAN_LIFE: Duration = Duration::from_hours(1);
 impl Core {
     /// Sends a decision to the session that asked: now if it is connected, and otherwise when it is. Returns what has to be kept
     /// until then: nothing for a session of the chat, whose agent ends with the companion.
-    pub(super) fn deliver(&mut self, session: &SessionKey, decision: Decision) -> Option<Delivery> {
+    pub(super) fn deliver(&mut self, review: &Review, decision: Decision) -> Option<Delivery> {
+        let session = &review.session;
         let id = (!session.is_chat()).then_some(DeliveryId(self.ledger.last_delivery + 1));
         if self.agents.contains_key(session) {
             self.effects.push(Effect::SendDecision {
@@ -40,8 +41,12 @@ impl Core {
             });
         }
         let session = session.clone();
-        let to = Recipient::Session { session };
-        id.map(|id| Delivery { id, to, decision })
+        id.map(|id| Delivery {
+            id,
+            review: review.id,
+            to: Recipient::Session { session },
+            decision,
+        })
     }
 
     /// Sends a session that has just connected everything that it has not received.
@@ -136,6 +141,7 @@ impl Core {
             // A child process ended with its session, so nothing waits for it.
             let delivery = (!session.is_chat()).then(|| Delivery {
                 id: DeliveryId(self.ledger.last_delivery + 1),
+                review: review.id,
                 to: to.clone(),
                 decision: Decision::Rejected {
                     path: review.path.clone(),
@@ -146,6 +152,7 @@ impl Core {
         if self.ledger.clients.contains_key(session) {
             self.change(Change::SessionEnded(session.clone()));
         }
+        self.drop_replaced_orphans();
         self.bound_orphans();
         let listening = self.agents.values().filter(|agent| agent.listening);
         for session in listening.map(|agent| agent.session.clone()).collect::<Vec<_>>() {
@@ -154,24 +161,25 @@ impl Core {
     }
 
     /// Reports decisions of ended sessions to a session that may be the same agent's: all sessions of one client share one table
-    /// of pending changes. A file with a pending review is left alone: the decision could hit that review.
+    /// of pending changes. A file with a pending review, or whose decision this session has not received yet, is left alone: the
+    /// agent would take this one for it.
     pub(super) fn report_orphans_to(&mut self, session: &SessionKey) {
         let Some(agent) = self.agents.get_mut(session) else {
             return;
         };
+        let own = self.ledger.deliveries.values().filter(|own| own.is_for(session));
+        let awaited: HashSet<&str> = own
+            .map(|own| &**own.decision.path())
+            .chain(self.ledger.reviews().map(|review| &*review.path))
+            .collect();
         let mut reported = Vec::new();
         for delivery in self.ledger.deliveries.values() {
             let Recipient::Client { client, .. } = &delivery.to else {
                 continue;
             };
             let is_candidate = client.is_none() || *client == agent.client;
-            let is_pending = || {
-                self.ledger
-                    .reviews()
-                    .any(|review| review.path == *delivery.decision.path())
-            };
-            if is_candidate && !agent.orphans_reported.contains(&delivery.id) && !is_pending() {
-                agent.orphans_reported.insert(delivery.id);
+            let is_awaited = awaited.contains(&**delivery.decision.path());
+            if is_candidate && !is_awaited && agent.orphans_reported.insert(delivery.id) {
                 reported.push(delivery.decision.clone());
             }
         }
@@ -180,7 +188,7 @@ impl Core {
                 session: session.clone(),
                 delivery: None,
                 decision,
-                repeated: false,
+                repeated: true,
             }));
     }
 
@@ -199,6 +207,22 @@ impl Core {
             agent.orphans_reported.retain(|id| !over.contains(id));
         }
         self.change_settled(over);
+    }
+
+    /// Of several decisions for one client about one file, only the one about the latest proposal can still be waited for.
+    fn drop_replaced_orphans(&mut self) {
+        let mut latest: HashMap<&str, Vec<&Delivery>> = HashMap::new();
+        let mut replaced = Vec::new();
+        let orphans = self.ledger.deliveries.values();
+        for delivery in orphans.filter(|delivery| delivery.session().is_none()) {
+            let known = latest.entry(delivery.decision.path()).or_default();
+            match known.iter_mut().find(|known| known.is_for_same_client(delivery)) {
+                Some(known) if delivery.review > known.review => replaced.push(std::mem::replace(known, delivery).id),
+                Some(_) => replaced.push(delivery.id),
+                None => known.push(delivery),
+            }
+        }
+        self.change_settled(replaced);
     }
 
     fn bound_orphans(&mut self) {
@@ -224,6 +248,13 @@ impl Delivery {
         match &self.to {
             Recipient::Session { session } => Some(session),
             Recipient::Client { .. } => None,
+        }
+    }
+
+    fn is_for_same_client(&self, other: &Self) -> bool {
+        match (&self.to, &other.to) {
+            (Recipient::Client { client, .. }, Recipient::Client { client: other, .. }) => client == other,
+            _ => false,
         }
     }
 

@@ -31,6 +31,8 @@ impl fmt::Display for DeliveryId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     pub id: DeliveryId,
+    /// The review that it decides.
+    pub review: ReviewId,
     pub to: Recipient,
     pub decision: Decision,
 }

@@ -35,7 +35,7 @@ pub enum Effect {
         /// What the session confirms; `None` if it may not be the one that asked, so that its confirmation means nothing.
         delivery: Option<DeliveryId>,
         decision: Decision,
-        /// Whether the agent may have received it before the companion restarted.
+        /// Whether the agent may not be waiting for it: it may have received it before a restart, or be another one.
         repeated: bool,
     },
     /// The session proposed a file again: decisions about the previous proposal must not reach it any more.

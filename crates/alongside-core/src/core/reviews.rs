@@ -200,7 +200,7 @@ impl Core {
 
     /// Ends a review and sends the decision to the session that asked.
     fn end(&mut self, review: &Review, outcome: ReviewOutcome, decision: Option<Decision>) {
-        let delivery = decision.and_then(|decision| self.deliver(&review.session, decision));
+        let delivery = decision.and_then(|decision| self.deliver(review, decision));
         self.close(review, outcome, delivery);
     }
 

@@ -152,3 +152,22 @@ fn orphans_are_limited() {
     assert_eq!(orphans.len(), 1024);
     assert_eq!(orphans.first(), Some(&7), "the oldest are dropped");
 }
+
+#[test]
+fn orphan_does_not_overtake_the_decision_about_a_later_proposal() {
+    let mut core = core();
+    let old = connect(&mut core, "old", gemini());
+    propose(&mut core, &old, "/a", "first");
+    let new = connect(&mut core, "new", gemini());
+    let second = propose(&mut core, &new, "/a", "second");
+    core.accept(second, None, EmptyDraft::Refuse).unwrap();
+    core.take_effects();
+    core.session_ended(at(0), &old, &SessionEnd::Lost);
+    assert!(decisions(&mut core).is_empty(), "it would decide the second proposal");
+    core.session_ended(at(0), &new, &SessionEnd::Lost);
+    core.take_effects();
+    let third = SessionKey::from("third");
+    core.session_started(at(0), &third, Some(gemini()));
+    core.stream_opened(at(0), &third);
+    assert_eq!(decisions(&mut core), [("third".into(), accepted("/a", "second"))]);
+}
