@@ -5,7 +5,9 @@
 //! quickly.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod deny;
 mod editors;
+mod fuzz;
 mod machine;
 mod npm;
 mod plan;
@@ -28,6 +30,9 @@ Tasks:
                     [--kills N] (100) [--seed S] [--verbose]
   load              as many agents as the program allows, some of which never read, and 10,000 that vanish;
                     [--minutes M] (10)
+  fuzz              every fuzz target for a minute, or [--seconds N]
+  fuzz TARGET       one of them for ten minutes
+  deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
   table             check README.md's editor table against the last test run
   table --write     update it
@@ -41,7 +46,17 @@ fn main() -> ExitCode {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
         ["faults", options @ ..] => trial(&mut plan, "faults", options),
+        ["fuzz"] => plan.step("fuzz", || fuzz::fuzz(None, 60)),
+        ["fuzz", "--seconds", seconds] if seconds.parse::<u32>().is_ok() => {
+            let seconds = seconds.parse().unwrap_or(60);
+            plan.step("fuzz", move || fuzz::fuzz(None, seconds));
+        }
+        ["fuzz", target] if !target.starts_with('-') => {
+            let target = (*target).to_owned();
+            plan.step("fuzz", move || fuzz::fuzz(Some(&target), 600));
+        }
         ["load", options @ ..] => trial(&mut plan, "load", options),
+        ["deny"] => plan.step_if_possible("dependencies", deny::check),
         ["editors"] => plan.step("editors", editors::prepare),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
@@ -84,6 +99,7 @@ fn checks(plan: &mut Plan) {
         command.env("RUSTDOCFLAGS", "-D warnings");
         run(command)
     });
+    plan.step_if_possible("dependencies", deny::check);
 }
 
 fn test(plan: &mut Plan, only: Option<&str>) {
@@ -97,7 +113,11 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("page", npm::check_page);
     plan.step("crate tests", move || {
         let mut command = cargo(&["test", "--locked"]);
-        command.args(filter);
+        command.args(&filter);
+        run(command)?;
+        // What a fuzzer once found, and the trials' own rules.
+        let mut command = cargo(&["test", "--locked", "--package", "alongside-fuzz-checks"]);
+        command.args(["--package", "alongside-trials"]).args(filter);
         run(command)
     });
     plan.step("release binary", || {
@@ -124,6 +144,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     });
     if is_full_run {
         plan.step("README table", table::check);
+        plan.step("fuzz", || fuzz::fuzz(None, 5));
     }
 }
 
