@@ -28,6 +28,7 @@ Tasks:
   test --only NAME  run only the tests whose name contains NAME
   faults            kill and stop companions at random moments, and check that nothing acknowledged is lost;
                     [--kills N] (100) [--seed S] [--verbose]
+  faults --real     a shorter run with the real agents
   load              as many agents as the program allows, some of which never read, and 10,000 that vanish;
                     [--minutes M] (10)
   fuzz              every fuzz target for a minute, or [--seconds N]
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["faults", "--real"] => real_faults(&mut plan),
         ["faults", options @ ..] => trial(&mut plan, "faults", options),
         ["fuzz"] => plan.step("fuzz", || fuzz::fuzz(None, 60)),
         ["fuzz", "--seconds", seconds] if seconds.parse::<u32>().is_ok() => {
@@ -79,6 +81,21 @@ fn main() -> ExitCode {
 fn trial(plan: &mut Plan, name: &'static str, options: &[&str]) {
     let options: Vec<String> = options.iter().map(ToString::to_string).collect();
     plan.step(name, move || trials::run_trial(name, &options));
+}
+
+/// The tests with the real agents, for more rounds than usual.
+fn real_faults(plan: &mut Plan) {
+    plan.step("npm packages", npm::install);
+    plan.step("binary", || {
+        run(cargo(&["build", "--locked", "--package", "alongside"]))
+    });
+    plan.step("faults with the real agents", || {
+        let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
+        command.args(["--test", "real_programs", "faults::", "--", "--nocapture"]);
+        command.env("ALONGSIDE_BIN", target_directory()?.join("debug").join("alongside"));
+        command.env("ALONGSIDE_FAULT_ROUNDS", "15");
+        run(command)
+    });
 }
 
 fn checks(plan: &mut Plan) {
