@@ -236,7 +236,7 @@ async fn hostile_requests_are_refused() {
         failures.extend(checks.into_iter().filter_map(|check| check.join().unwrap()));
     });
     target.check_untouched();
-    assert!(rows.len() >= 185, "{} rows", rows.len());
+    assert!(rows.len() >= 186, "{} rows", rows.len());
     assert!(
         failures.is_empty(),
         "{} of {}:\n{}",
