@@ -5,7 +5,9 @@
 //! quickly.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod deny;
 mod editors;
+mod fuzz;
 mod machine;
 mod npm;
 mod plan;
@@ -26,8 +28,12 @@ Tasks:
   test --only NAME  run only the tests whose name contains NAME
   faults            kill and stop companions at random moments, and check that nothing acknowledged is lost;
                     [--kills N] (100) [--seed S] [--verbose]
+  faults --real     a shorter run with the real agents
   load              as many agents as the program allows, some of which never read, and 10,000 that vanish;
                     [--minutes M] (10)
+  fuzz              every fuzz target for a minute, or [--seconds N]
+  fuzz TARGET       one of them for ten minutes
+  deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
   table             check README.md's editor table against the last test run
   table --write     update it
@@ -40,8 +46,19 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["test"] => test(&mut plan, None),
         ["test", "--only", name] => test(&mut plan, Some(name)),
+        ["faults", "--real"] => real_faults(&mut plan),
         ["faults", options @ ..] => trial(&mut plan, "faults", options),
+        ["fuzz"] => plan.step("fuzz", || fuzz::fuzz(None, 60)),
+        ["fuzz", "--seconds", seconds] if seconds.parse::<u32>().is_ok() => {
+            let seconds = seconds.parse().unwrap_or(60);
+            plan.step("fuzz", move || fuzz::fuzz(None, seconds));
+        }
+        ["fuzz", target] if !target.starts_with('-') => {
+            let target = (*target).to_owned();
+            plan.step("fuzz", move || fuzz::fuzz(Some(&target), 600));
+        }
         ["load", options @ ..] => trial(&mut plan, "load", options),
+        ["deny"] => plan.step_if_possible("dependencies", deny::check),
         ["editors"] => plan.step("editors", editors::prepare),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
@@ -66,6 +83,21 @@ fn trial(plan: &mut Plan, name: &'static str, options: &[&str]) {
     plan.step(name, move || trials::run_trial(name, &options));
 }
 
+/// The tests with the real agents, for more rounds than usual.
+fn real_faults(plan: &mut Plan) {
+    plan.step("npm packages", npm::install);
+    plan.step("binary", || {
+        run(cargo(&["build", "--locked", "--package", "alongside"]))
+    });
+    plan.step("faults with the real agents", || {
+        let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
+        command.args(["--test", "real_programs", "faults::", "--", "--nocapture"]);
+        command.env("ALONGSIDE_BIN", target_directory()?.join("debug").join("alongside"));
+        command.env("ALONGSIDE_FAULT_ROUNDS", "15");
+        run(command)
+    });
+}
+
 fn checks(plan: &mut Plan) {
     plan.step("formatting", || run(cargo(&["fmt", "--all", "--check"])));
     let clippy = [
@@ -84,6 +116,7 @@ fn checks(plan: &mut Plan) {
         command.env("RUSTDOCFLAGS", "-D warnings");
         run(command)
     });
+    plan.step_if_possible("dependencies", deny::check);
 }
 
 fn test(plan: &mut Plan, only: Option<&str>) {
@@ -97,7 +130,11 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("page", npm::check_page);
     plan.step("crate tests", move || {
         let mut command = cargo(&["test", "--locked"]);
-        command.args(filter);
+        command.args(&filter);
+        run(command)?;
+        // What a fuzzer once found, and the trials' own rules.
+        let mut command = cargo(&["test", "--locked", "--package", "alongside-fuzz-checks"]);
+        command.args(["--package", "alongside-trials"]).args(filter);
         run(command)
     });
     plan.step("release binary", || {
@@ -124,6 +161,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     });
     if is_full_run {
         plan.step("README table", table::check);
+        plan.step("fuzz", || fuzz::fuzz(None, 5));
     }
 }
 

@@ -3,7 +3,14 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-type Action = Box<dyn FnOnce() -> Result<(), String>>;
+/// What a step that did not fail found out.
+pub(crate) enum Verdict {
+    Passed,
+    /// Something that the step needs is not there; why, as a sentence.
+    NotChecked(String),
+}
+
+type Action = Box<dyn FnOnce() -> Result<Verdict, String>>;
 
 /// Steps in order. A failing step ends the plan, because later ones depend on it.
 #[derive(Default)]
@@ -13,12 +20,22 @@ pub(crate) struct Plan {
 
 enum Outcome {
     Passed(Duration),
+    NotChecked(String),
     Failed(Duration, String),
     NotRun,
 }
 
 impl Plan {
     pub(crate) fn step(&mut self, name: &'static str, action: impl FnOnce() -> Result<(), String> + 'static) {
+        self.steps.push((name, Box::new(|| action().map(|()| Verdict::Passed))));
+    }
+
+    /// A step that may need something that not every machine has. It says so in the summary.
+    pub(crate) fn step_if_possible(
+        &mut self,
+        name: &'static str,
+        action: impl FnOnce() -> Result<Verdict, String> + 'static,
+    ) {
         self.steps.push((name, Box::new(action)));
     }
 
@@ -35,7 +52,8 @@ impl Plan {
             eprintln!("xtask: [{}/{count}] {name}", position + 1);
             let start = Instant::now();
             let outcome = match action() {
-                Ok(()) => Outcome::Passed(start.elapsed()),
+                Ok(Verdict::Passed) => Outcome::Passed(start.elapsed()),
+                Ok(Verdict::NotChecked(reason)) => Outcome::NotChecked(reason),
                 Err(reason) => Outcome::Failed(start.elapsed(), reason),
             };
             failed = matches!(outcome, Outcome::Failed(..));
@@ -53,6 +71,7 @@ fn summarize(outcomes: &[(&str, Outcome)]) {
         match outcome {
             Outcome::Passed(time) => eprintln!("  {name:width$}  passed   {:7.1} s", time.as_secs_f64()),
             Outcome::Failed(time, _) => eprintln!("  {name:width$}  FAILED   {:7.1} s", time.as_secs_f64()),
+            Outcome::NotChecked(reason) => eprintln!("  {name:width$}  NOT CHECKED: {reason}"),
             Outcome::NotRun => eprintln!("  {name:width$}  NOT RUN, because of the failure above"),
         }
     }

@@ -1,5 +1,5 @@
 //! The companion with the real programs that use it, one module per topic.
-#![allow(missing_docs, clippy::expect_used, clippy::panic)]
+#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod chat;
 mod conformance;
@@ -7,6 +7,7 @@ mod context;
 mod decisions;
 mod diagnosis;
 mod discovery;
+mod faults;
 mod lifetimes;
 mod restarts;
 mod several_agents;

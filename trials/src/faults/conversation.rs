@@ -1,7 +1,7 @@
 //! The chat of one companion: prompts, and a front end that remembers everything it was shown.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alongside_front::client::ClientError;
 use alongside_protocol::ChatPhase;
@@ -129,10 +129,16 @@ impl Conversation {
     pub(super) async fn inspect(&mut self, endpoints: &Endpoints) {
         self.front = None;
         let role = self.role;
-        let Ok(front) = self.connect(endpoints).await else {
-            let what = format!("no front end can show the chat of {role:?}");
-            return self.ledger.violated(Invariant::Chat, what);
-        };
+        let start = Instant::now();
+        // A chat that could not be saved waits until it can.
+        while let Err(error) = self.connect(endpoints).await {
+            if start.elapsed() > PATIENCE || !matches!(error, ClientError::Rejected(_)) {
+                let what = format!("no front end can show the chat of {role:?}: {error}");
+                return self.ledger.violated(Invariant::Chat, what);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let front = self.front.as_mut().unwrap();
         // A history is being merged; it is whole in a moment.
         let told = async {
             while front.is_being_told() {

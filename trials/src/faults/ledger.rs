@@ -141,6 +141,7 @@ pub(super) struct Books {
     pub(super) violations: Vec<(usize, Invariant, String)>,
     pub(super) counts: BTreeMap<&'static str, usize>,
     pub(super) round: usize,
+    pub(super) stopping: Option<Role>,
     /// Which agents are the same program, by client info: orphans are rejected through any of its sessions.
     pub(super) clients: Vec<usize>,
 }
@@ -232,6 +233,7 @@ impl Ledger {
         if is_busy {
             return None;
         }
+        let may_be_rejected = books.stopping == Some(role);
         books.proposals.push(Proposal {
             role,
             agent,
@@ -243,7 +245,7 @@ impl Ledger {
             closed: Known::No,
             replaced: false,
             decided: Known::No,
-            may_be_rejected: false,
+            may_be_rejected,
             received: None,
             version: 0,
             draft: Some(text),
@@ -427,13 +429,20 @@ impl Ledger {
 
     // ---- checks
 
-    /// A clean stop is about to begin: it rejects what is pending.
+    /// A clean stop is about to begin: it rejects what is pending, and what comes in until it is over.
     pub(super) fn stopping(&self, role: Role) {
-        for proposal in &mut self.books.lock().proposals {
+        let mut books = self.books.lock();
+        books.stopping = Some(role);
+        for proposal in &mut books.proposals {
             if proposal.role == role {
                 proposal.may_be_rejected = true;
             }
         }
+    }
+
+    /// Nothing is stopping any more.
+    pub(super) fn stopped(&self) {
+        self.books.lock().stopping = None;
     }
 
     /// Compares the pending reviews of a companion with what was acknowledged. Nothing is under way meanwhile.

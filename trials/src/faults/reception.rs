@@ -1,7 +1,7 @@
 //! Decisions that arrive, and whether they are the right ones.
 
 use super::invariant::Invariant;
-use super::ledger::{Books, Decision, Known, ProposalId};
+use super::ledger::{Books, Decision, Known, Proposal, ProposalId};
 
 impl Books {
     /// A decision arrived on an agent's event stream.
@@ -10,6 +10,9 @@ impl Books {
         let Some(id) = waiting else {
             return self.receive_again(agent, path, decision);
         };
+        if self.crosses(id, decision) {
+            return;
+        }
         let proposal = &self.proposals[id];
         let name = proposal.name();
         if proposal.session != session && !proposal.may_be_rejected {
@@ -30,6 +33,26 @@ impl Books {
         proposal.decided = Known::Yes(decision.clone());
         proposal.received = Some(decision.clone());
         proposal.waiting = false;
+    }
+
+    /// The first delivery of a decision may cross the agent's next proposal for the path: neither side knows of the other's message
+    /// yet. A decision that the agent has already is not sent again in that moment.
+    fn crosses(&mut self, id: ProposalId, decision: &Decision) -> bool {
+        let (before, from) = self.proposals.split_at_mut(id);
+        let next = &from[0];
+        let is_previous = |proposal: &&mut Proposal| {
+            proposal.agent == next.agent && proposal.path == next.path && proposal.opened != Known::No
+        };
+        let Some(previous) = before.iter_mut().rev().find(is_previous) else {
+            return false;
+        };
+        let is_its = matches!(&previous.decided, Known::Yes(made) | Known::Perhaps(made) if made.matches(decision));
+        if !next.busy || previous.received.is_some() || !is_its {
+            return false;
+        }
+        previous.received = Some(decision.clone());
+        self.count("decisions that crossed the next proposal");
+        true
     }
 
     /// A decision that the agent is not waiting for. Real agents ignore it; it must still not be a different one.

@@ -170,6 +170,7 @@ impl Stage {
 
     /// Starts a companion. It must start, unless the disk is a reason not to.
     pub(super) async fn start(&mut self, role: Role) {
+        self.ledger.stopped();
         if let Err(failure) = self.try_start(role) {
             self.ledger
                 .violated(Invariant::Alive, format!("{role:?} did not start: {failure:?}"));

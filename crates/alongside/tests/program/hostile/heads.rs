@@ -43,6 +43,17 @@ fn handshake(name: &'static str, port: Port, lines: &str, expect: Expect) -> Row
     raw(name, port, &request, expect)
 }
 
+/// A page's WebSocket opens for everybody; what is sent on it before the login is not answered.
+fn without_login() -> Row {
+    const HELLO: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1,"name":"x"}}"#;
+    let mut row = handshake("no login", Page, "Host: {host}\nOrigin: http://{host}", Expect::Silence);
+    // A text frame, masked with zeros.
+    row.request
+        .extend([0x81, 0x80 | u8::try_from(HELLO.len()).unwrap(), 0, 0, 0, 0]);
+    row.request.extend(HELLO);
+    Row { ends: true, ..row }
+}
+
 const TOKEN: &str = "Authorization: Bearer {token}";
 const REFUSED: Expect = StatusOrClosed(&[400, 401, 403, 404, 405, 414, 426, 431]);
 
@@ -183,6 +194,7 @@ fn commands() -> Vec<Row> {
 #[rustfmt::skip]
 fn page() -> Vec<Row> {
     let mut rows = vec![
+        without_login(),
         handshake("no Origin", Page, "Host: {host}", REFUSED),
         raw("an old version", Page, "GET /front HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 8\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n", REFUSED),
         handshake("another Origin", Page, "Host: {host}\nOrigin: http://evil.example", Status(&[403])),
@@ -226,6 +238,9 @@ pub(super) fn good_rows() -> Vec<Row> {
     let head = format!("Host: {{host}}\n{TOKEN}");
     vec![
         post("a ping", &head, Status(&[200])),
-        handshake("a front end", Commands, &head, Status(&[101])),
+        Row {
+            ends: true,
+            ..handshake("a front end", Commands, &head, Status(&[101]))
+        },
     ]
 }
