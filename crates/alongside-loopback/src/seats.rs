@@ -21,15 +21,21 @@ pub struct ConnectionLimits {
     pub unauthenticated: usize,
     /// How long a client may take to authenticate.
     pub authentication_timeout: Duration,
+    /// How long a client may read nothing while there is something to write to it.
+    pub write_timeout: Duration,
 }
 
 impl ConnectionLimits {
+    /// Longer than a machine under load keeps a program from reading.
+    pub const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+
     /// The usual limits for clients that have not authenticated: programs on this machine do so within milliseconds.
     pub const fn with_authenticated(authenticated: usize) -> Self {
         Self {
             authenticated,
             unauthenticated: 32,
             authentication_timeout: Duration::from_secs(10),
+            write_timeout: Self::WRITE_TIMEOUT,
         }
     }
 }

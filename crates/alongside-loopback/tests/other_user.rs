@@ -43,6 +43,7 @@ async fn client_of_another_user_is_refused() {
         authenticated: 9,
         unauthenticated: 9,
         authentication_timeout: Duration::from_mins(1),
+        write_timeout: Duration::from_mins(1),
     };
     let server = Server::start(listener, limits, |_| greet);
     assert_eq!(connect_as(0, server.port()).await.stdout, b"hello");
