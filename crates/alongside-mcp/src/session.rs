@@ -194,6 +194,13 @@ impl SessionTable {
         }
     }
 
+    /// A proposal of this path was answered; returns the stream to wake, if any.
+    pub(crate) fn end_open(&mut self, id: &SessionId, file_path: &str) -> Option<Waker> {
+        let session = self.sessions.get_mut(id)?;
+        session.outbox.end_open(file_path);
+        session.take_waker()
+    }
+
     /// The agent closed a review of this path.
     pub(crate) fn acknowledge(&mut self, id: &SessionId, file_path: &str) {
         if let Some(session) = self.sessions.get_mut(id) {

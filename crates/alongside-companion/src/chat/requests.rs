@@ -24,7 +24,8 @@ impl Companion {
         let choices = agents::choices(&self.settings.lock(), environment);
         for _ in 0..MAX_STATE_ATTEMPTS {
             let version = self.chat.version();
-            self.chat.writer.written().await;
+            // While it cannot be written, what is shown is what is written and a little more.
+            let _ = self.chat.writer.written().await;
             if self.chat.version() == version {
                 break;
             }
