@@ -44,7 +44,7 @@ struct QueuedDecision {
 enum State {
     /// Still to be written, for the first time or again.
     Due,
-    /// About the previous proposal of a file that the agent is just proposing again. Dropped, unless that is refused.
+    /// About the previous proposal of a file that the agent is just proposing again.
     Blocked,
     /// To be written again in a moment, unless the agent shows before that it has it.
     Held,
@@ -208,16 +208,11 @@ impl Outbox {
     }
 
     /// The agent proposes a file, and has closed a previous proposal of it on its own. A decision about that, even one that is yet
-    /// to come, would decide the new one unseen, so none is written until [`end_open`](Self::end_open).
-    pub(crate) fn begin_open(&mut self, file_path: &Arc<str>) {
+    /// to come, would decide the new one unseen, so none is written until [`supersede`](Self::supersede). Returns those that are
+    /// dropped.
+    pub(crate) fn begin_open(&mut self, file_path: &Arc<str>) -> Vec<DeliveryId> {
         self.opening.push(file_path.clone());
-        for queued in self
-            .decisions
-            .iter_mut()
-            .filter(|queued| queued.decision.path() == file_path)
-        {
-            queued.state = State::Blocked;
-        }
+        self.remove(|queued| queued.decision.path() == file_path)
     }
 
     /// The new proposal is a review: decisions from now on are about it.
@@ -226,21 +221,15 @@ impl Outbox {
         self.opening.retain(|opening| &**opening != file_path);
     }
 
-    /// The proposal was answered. If it was refused, decisions about the previous one are written after all.
-    pub(crate) fn end_open(&mut self, file_path: &str) {
+    /// The proposal was answered. Returns the decisions about the previous one that came in between, and are dropped.
+    pub(crate) fn end_open(&mut self, file_path: &str) -> Vec<DeliveryId> {
         if let Some(index) = self.opening.iter().position(|opening| &**opening == file_path) {
             self.opening.swap_remove(index);
         }
         if self.opening.iter().any(|opening| &**opening == file_path) {
-            return;
+            return Vec::new();
         }
-        let blocked = self
-            .decisions
-            .iter_mut()
-            .filter(|queued| queued.state == State::Blocked);
-        for queued in blocked.filter(|queued| &**queued.decision.path() == file_path) {
-            queued.state = State::Due;
-        }
+        self.remove(|queued| queued.state == State::Blocked && &**queued.decision.path() == file_path)
     }
 
     fn remove(&mut self, which: impl Fn(&QueuedDecision) -> bool) -> Vec<DeliveryId> {
@@ -476,13 +465,14 @@ mod tests {
     }
 
     #[test]
-    fn decision_is_written_after_all_when_the_new_proposal_is_refused() {
+    fn refused_proposal_settles_the_previous_one() {
         let limits = Limits::default();
         let mut outbox = outbox();
-        outbox.begin_open(&"/a".into());
-        outbox.push(rejected("/a"), &limits).unwrap();
-        outbox.end_open("/a");
-        assert_eq!(paths(&mut outbox, &limits), ["/a"]);
+        outbox.push(numbered(1, "/a"), &limits).unwrap();
+        assert_eq!(outbox.begin_open(&"/a".into()), [DeliveryId(1)]);
+        outbox.push(numbered(2, "/a"), &limits).unwrap();
+        assert_eq!(outbox.end_open("/a"), [DeliveryId(2)]);
+        assert!(paths(&mut outbox, &limits).is_empty());
     }
 
     #[test]

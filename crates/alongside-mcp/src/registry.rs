@@ -145,9 +145,7 @@ impl Registry {
 
     /// The agent proposes this file: no decision about a previous proposal is written before the returned guard is dropped.
     pub(crate) fn begin_open<'a>(&'a self, id: &'a SessionId, file_path: &'a Arc<str>) -> Opening<'a> {
-        if let Some(session) = self.table.lock().sessions.get_mut(id) {
-            session.outbox.begin_open(file_path);
-        }
+        self.table.lock().begin_open(id, file_path);
         Opening {
             registry: self,
             id,
@@ -161,11 +159,6 @@ impl Registry {
             session.outbox.supersede(file_path);
         }
         self.drained.notify_one();
-    }
-
-    fn end_open(&self, id: &SessionId, file_path: &str) {
-        let waker = self.table.lock().end_open(id, file_path);
-        wake(waker);
     }
 
     /// Waits until the companion has received all events so far.
@@ -240,7 +233,8 @@ pub(crate) struct Opening<'a> {
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        self.registry.end_open(self.id, self.file_path);
+        self.registry.table.lock().end_open(self.id, self.file_path);
+        self.registry.drained.notify_one();
     }
 }
 

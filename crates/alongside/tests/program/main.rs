@@ -22,6 +22,8 @@ mod install;
 mod lsp;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod memory;
+#[cfg(target_os = "linux")]
+mod other_user;
 mod output;
 #[cfg(unix)]
 mod page;
