@@ -7,9 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use alongside_loopback::{ConnectionLimits, Listener, Seat, Server};
+use alongside_loopback::{ConnectionLimits, Listener, Seat, Server, Stream};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 const NOBODY: u32 = 65534;
 
@@ -28,7 +27,7 @@ async fn connect_as(user: u32, port: u16) -> Output {
     .unwrap()
 }
 
-async fn greet(mut stream: TcpStream, _: Seat) {
+async fn greet(mut stream: Stream, _: Seat) {
     stream.write_all(b"hello").await.unwrap();
 }
 
