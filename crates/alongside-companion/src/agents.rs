@@ -40,14 +40,19 @@ impl alongside_mcp::Companion for Companion {
     async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
         let workspace = self.workspace();
         let outside_workspace = self.settings.lock().outside_workspace;
-        let (buffers, host) = (self.buffers.clone(), self.host.clone());
         let companion = self.me.upgrade().ok_or("The companion is shutting down.")?;
         let session = key(session);
         // Outside the core's lock: reading, comparing and writing may take a while.
+        let base = self.base_threads.run(&session, &file_path, {
+            let (file_path, buffers, host) = (file_path.clone(), self.buffers.clone(), self.host.clone());
+            move || {
+                base::check(&file_path, &workspace, outside_workspace)?;
+                (host.read_base)(&file_path, buffers.get(Path::new(&*file_path)))
+            }
+        });
+        let base = base.await?;
         tokio::task::spawn_blocking(move || {
-            base::check(&file_path, &workspace, outside_workspace)?;
-            let base = base::read(&file_path, buffers.get(Path::new(&*file_path)))?;
-            let proposal = Proposal::new(file_path, base, new_content, (host.diff_deadline)());
+            let proposal = Proposal::new(file_path, base, new_content, (companion.host.diff_deadline)());
             companion.open_review(&session, proposal)
         })
         .await

@@ -1,7 +1,7 @@
 //! The base of a proposal: the file on disk, or the editor's unsaved text.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,28 +31,13 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
     if let Some(text) = buffer {
         return Ok(Base::Text(text));
     }
-    let path = Path::new(file_path);
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
+    // Before opening, because opening a pipe or a device has effects.
+    match fs::metadata(file_path) {
+        Ok(metadata) => check_kind(file_path, &metadata)?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Base::Missing),
         Err(error) => return Err(format!("Cannot access `{file_path}`: {error}.")),
-    };
-    if metadata.is_dir() {
-        return Err(format!("`{file_path}` is a directory. Use the path of a file."));
     }
-    if !metadata.is_file() {
-        return Err(format!("`{file_path}` is not a regular file and cannot be reviewed."));
-    }
-    if metadata.len() > MAX_BASE_BYTES {
-        return Err(format!(
-            "`{file_path}` is too large to review: {} bytes; the limit is {MAX_BASE_BYTES}.",
-            metadata.len()
-        ));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(MAX_BASE_BYTES).read_to_end(&mut bytes))
-        .map_err(|error| format!("Cannot read `{file_path}`: {error}."))?;
+    let bytes = read_bytes(file_path)?;
     if bytes.contains(&0) {
         return Err(format!(
             "`{file_path}` is a binary file, so a change to it cannot be reviewed as text."
@@ -65,6 +50,50 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
             "`{file_path}` is not a text file, so a change to it cannot be reviewed."
         )),
     }
+}
+
+/// Reads a file. Another one may have taken its place after it was checked.
+fn read_bytes(file_path: &str) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| format!("Cannot read `{file_path}`: {error}.");
+    let file = open(Path::new(file_path)).map_err(failed)?;
+    check_kind(file_path, &file.metadata().map_err(failed)?)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BASE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BASE_BYTES {
+        return Err(too_large(file_path, bytes.len() as u64));
+    }
+    Ok(bytes)
+}
+
+/// Opens without waiting for the other end of a pipe.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<fs::File> {
+    use rustix::fs::{Mode, OFlags};
+
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<fs::File> {
+    fs::File::open(path)
+}
+
+fn check_kind(file_path: &str, metadata: &fs::Metadata) -> Result<(), String> {
+    if metadata.is_dir() {
+        return Err(format!("`{file_path}` is a directory. Use the path of a file."));
+    }
+    if !metadata.is_file() {
+        return Err(format!("`{file_path}` is not a regular file and cannot be reviewed."));
+    }
+    if metadata.len() > MAX_BASE_BYTES {
+        return Err(too_large(file_path, metadata.len()));
+    }
+    Ok(())
+}
+
+fn too_large(file_path: &str, bytes: u64) -> String {
+    format!("`{file_path}` is too large to review: {bytes} bytes; the limit is {MAX_BASE_BYTES}.")
 }
 
 /// Whether bytes that are not UTF-8 are text in an older encoding: mostly ASCII, and without control characters.
@@ -160,6 +189,17 @@ mod tests {
                 .success()
         );
         assert!(look(&pipe).unwrap_err().contains("is not a regular file"));
+        // It may take the place of a file after the check.
+        let opened = read_bytes(pipe.to_str().unwrap());
+        assert!(opened.unwrap_err().contains("is not a regular file"));
+    }
+
+    #[test]
+    fn file_over_the_limit_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let large = scratch.path().join("large");
+        fs::File::create(&large).unwrap().set_len(MAX_BASE_BYTES + 1).unwrap();
+        assert!(look(&large).unwrap_err().contains("is too large to review"));
     }
 
     #[cfg(unix)]

@@ -14,7 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::{broadcast, mpsc as async_mpsc};
 
-use super::{Companion, Host, Identity, Parts, Shared, files, lifecycle};
+use super::{Companion, Host, Identity, Parts, Shared, base, files, lifecycle};
 use crate::journal::Slot;
 use crate::places::Places;
 use crate::settings::Settings;
@@ -40,6 +40,7 @@ fn companion(scratch: &TempDir, host: Host) -> Shared {
         let environment = Environment::current();
         let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, parts);
         companion.host = Arc::new(host);
+        companion.base_threads.timeout = Duration::from_secs(5);
         companion
     });
     tokio::spawn(lifecycle::keep_deadlines(companion.clone()));
@@ -174,6 +175,38 @@ async fn hung_file_system_blocks_no_other_client() {
     focus(&companion, Path::new("/hung/file")).await;
     control.has_entered.recv().await.unwrap();
     other_clients_get_through(&companion, &scratch, "a.txt").await;
+    control.release.send(()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn hung_file_of_a_proposal_is_an_error_and_blocks_no_other_client() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (blocker, mut control) = blocker();
+    let host = Host {
+        read_base: Box::new({
+            let blocker = blocker.clone();
+            move |path, unsaved| {
+                if path == "/hung/file" {
+                    blocker.block_if_armed();
+                }
+                base::read(path, unsaved)
+            }
+        }),
+        ..Host::default()
+    };
+    let companion = companion(&scratch, host);
+    let session = SessionId::new("hung");
+    companion.session_started(&session, None).await;
+    blocker.arm();
+    let hung = tokio::spawn({
+        let companion = companion.clone();
+        async move { companion.open_diff(&session, "/hung/file".into(), "new".into()).await }
+    });
+    control.has_entered.recv().await.unwrap();
+    other_clients_get_through(&companion, &scratch, "a.txt").await;
+    // The file has not answered yet.
+    let error = in_time(async { hung.await.unwrap() }).await.unwrap_err();
+    assert!(error.starts_with("`/hung/file` could not be read within"), "{error}");
     control.release.send(()).unwrap();
 }
 

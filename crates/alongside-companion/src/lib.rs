@@ -8,6 +8,7 @@
 mod agents;
 mod announcer;
 mod base;
+mod base_threads;
 mod buffers;
 mod chat;
 mod clock;
@@ -36,7 +37,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::Deadline;
-use alongside_core::{Core, ReviewId};
+use alongside_core::{Base, Core, ReviewId};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{AgentSummary, Notification, PageTarget, PageView, ProblemsChanged, SharedNotification};
@@ -46,6 +47,7 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use base_threads::BaseThreads;
 use buffers::Buffers;
 use clock::Clock;
 use files::Lookups;
@@ -79,6 +81,7 @@ pub struct Companion {
     full_lookup: Arc<tokio::sync::Mutex<()>>,
     /// Reviews whose file is being read.
     base_reads: Jobs<ReviewId>,
+    base_threads: BaseThreads,
     places: Places,
     chat: chat::Chat,
     settings: Mutex<Settings>,
@@ -146,9 +149,13 @@ struct Host {
     resolve: Box<Resolve>,
     /// The same for a directory.
     resolve_folder: Box<Resolve>,
+    /// The file of a proposal, unless it has unsaved text.
+    read_base: Box<ReadBase>,
     /// Called right before a diff.
     diff_deadline: Box<dyn Fn() -> Deadline + Send + Sync>,
 }
+
+type ReadBase = dyn Fn(&str, Option<Arc<str>>) -> Result<Base, String> + Send + Sync;
 
 type Resolve = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
 
@@ -157,6 +164,7 @@ impl Default for Host {
         Self {
             resolve: Box::new(files::real_file),
             resolve_folder: Box::new(files::real_folder),
+            read_base: Box::new(base::read),
             diff_deadline: Box::new(|| Some(clock::diff_deadline())),
         }
     }
@@ -202,6 +210,7 @@ impl Companion {
             lookups: Lookups::default(),
             full_lookup: Arc::default(),
             base_reads: Jobs::default(),
+            base_threads: BaseThreads::default(),
             places,
             settings: Mutex::new(settings),
             ranking: Ranking::new(identity.has_editor()),

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use alongside_core::Secret;
-use alongside_loopback::{ConnectionLimits, Guard, OriginPolicy, Policy, Seat};
+use alongside_loopback::{ConnectionLimits, Guard, OriginPolicy, Policy, Seat, Stream};
 use futures_util::{SinkExt, StreamExt, future};
-use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::StatusCode;
@@ -47,7 +46,7 @@ impl Listener {
     }
 }
 
-async fn serve<B: Backend>(stream: TcpStream, seat: Seat, backend: Arc<B>, guard: Arc<Guard>) {
+async fn serve<B: Backend>(stream: Stream, seat: Seat, backend: Arc<B>, guard: Arc<Guard>) {
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let check = |request: &Request, response: Response| {
         check(request, &seat, &guard)

@@ -9,9 +9,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
 
-use crate::Closing;
+use crate::{Closing, Stream};
 
 /// hyper does not accept less.
 const MIN_HEADER_BYTES: usize = 8 * 1024;
@@ -27,7 +26,7 @@ pub struct HttpLimits {
 /// Responds to requests until either side closes the connection, it is upgraded, or the port closes. A response that has
 /// begun is finished first.
 pub async fn serve_http<F, B>(
-    stream: TcpStream,
+    stream: Stream,
     limits: HttpLimits,
     closing: &Closing,
     respond: impl Fn(Request<Incoming>) -> F,

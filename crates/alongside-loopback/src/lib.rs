@@ -2,7 +2,7 @@
 //! which clients they let in.
 //!
 //! A [`Listener`] binds to 127.0.0.1, refuses other users where the system tells them apart, and serves each connection in its
-//! own task. [`ConnectionLimits`] keep most connections for clients that have authenticated, which each says with its
+//! own task, as a [`Stream`] that is closed if its client stops reading. [`ConnectionLimits`] keep most connections for clients that have authenticated, which each says with its
 //! [`Seat`]. A [`Server`] is a listener that can be shut down. [`serve_http`] runs HTTP/1 on a connection. A [`Guard`] checks the head of every
 //! request against a [`Policy`]: the policies differ, the code is the same.
 
@@ -11,11 +11,13 @@ mod http;
 mod listener;
 mod peer;
 mod seats;
+mod stream;
 
 pub use guard::{Guard, GuardError, OriginPolicy, Policy, single_value};
 pub use http::{HttpLimits, serve_http};
 pub use listener::{Closing, Listener, Server};
 pub use seats::{ConnectionLimits, Seat, TooManyConnections};
+pub use stream::Stream;
 
 use alongside_core::Secret;
 

@@ -11,6 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::peer;
 use crate::seats::{ConnectionLimits, Seat, Seats};
+use crate::stream::Stream;
 
 /// How long to wait after a failed accept, most likely for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -41,7 +42,7 @@ impl Listener {
         self,
         limits: ConnectionLimits,
         closing: impl Future<Output = ()>,
-        serve: impl Fn(TcpStream, Seat) -> F,
+        serve: impl Fn(Stream, Seat) -> F,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -63,7 +64,7 @@ impl Listener {
                     send_immediately(&stream);
                     number += 1;
                     seats.take(number, |seat| {
-                        let connection = serve(stream, seat.clone());
+                        let connection = serve(Stream::new(stream, limits.write_timeout), seat.clone());
                         connections.spawn(async move {
                             tokio::select! {
                                 () = connection => {}
@@ -113,7 +114,7 @@ impl Server {
     /// Starts serving. `service` gets the closing signal and returns the function that serves a connection.
     pub fn start<S, F>(listener: Listener, limits: ConnectionLimits, service: impl FnOnce(Closing) -> S) -> Self
     where
-        S: Fn(TcpStream, Seat) -> F + Send + 'static,
+        S: Fn(Stream, Seat) -> F + Send + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
         let (closing, signal) = watch::channel(false);
@@ -168,10 +169,11 @@ mod tests {
         authenticated: 2,
         unauthenticated: 2,
         authentication_timeout: Duration::from_mins(1),
+        write_timeout: Duration::from_millis(50),
     };
 
     /// Sends a byte once a client has sent one, which authenticates it.
-    async fn authenticate(mut stream: TcpStream, seat: Seat) {
+    async fn authenticate(mut stream: Stream, seat: Seat) {
         if stream.read_u8().await.is_err() {
             return;
         }
@@ -238,7 +240,7 @@ mod tests {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let listener = Listener::bind(None).await.unwrap();
         let server = Server::start(listener, LIMITS, |_| {
-            move |stream: TcpStream, _| {
+            move |stream: Stream, _| {
                 let _ = sender.send(stream.nodelay().unwrap());
                 std::future::ready(())
             }
@@ -248,12 +250,37 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn client_that_stops_reading_is_disconnected() {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let listener = Listener::bind(None).await.unwrap();
+        let server = Server::start(listener, LIMITS, |_| {
+            move |mut stream: Stream, seat: Seat| {
+                let sender = sender.clone();
+                async move {
+                    seat.authenticate().unwrap();
+                    let error = loop {
+                        if let Err(error) = stream.write_all(&[0; 4096]).await {
+                            break error;
+                        }
+                    };
+                    let _ = sender.send(error.kind());
+                }
+            }
+        });
+        let mut client = TcpStream::connect(("127.0.0.1", server.port())).await.unwrap();
+        let closed = tokio::time::timeout(Duration::from_secs(20), receiver.recv()).await;
+        assert_eq!(closed.expect("it must be closed"), Some(io::ErrorKind::TimedOut));
+        // What was written before is still there; then the connection ends.
+        while matches!(client.read(&mut [0; 4096]).await, Ok(1..)) {}
+    }
+
+    #[tokio::test]
     async fn shutdown_waits_for_connections_then_drops_them() {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let start = |listener| {
             Server::start(listener, LIMITS, |closing| {
                 let sender = sender.clone();
-                move |_: TcpStream, _| {
+                move |_: Stream, _| {
                     let (closing, sender) = (closing.clone(), sender.clone());
                     async move {
                         let _ = sender.send(());

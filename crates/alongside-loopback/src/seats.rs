@@ -21,9 +21,14 @@ pub struct ConnectionLimits {
     pub unauthenticated: usize,
     /// How long a client may take to authenticate.
     pub authentication_timeout: Duration,
+    /// How long a client may read nothing while there is something to write to it.
+    pub write_timeout: Duration,
 }
 
 impl ConnectionLimits {
+    /// Longer than a machine under load keeps a program from reading.
+    pub const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+
     /// For clients that send a token with their first request, within milliseconds. All of them may connect at the same time,
     /// for example after a restart, without taking each other's places.
     pub const fn with_authenticated(authenticated: usize) -> Self {
@@ -31,6 +36,7 @@ impl ConnectionLimits {
             authenticated,
             unauthenticated: authenticated,
             authentication_timeout: Duration::from_secs(10),
+            write_timeout: Self::WRITE_TIMEOUT,
         }
     }
 }

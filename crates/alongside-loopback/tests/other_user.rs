@@ -7,9 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use alongside_loopback::{ConnectionLimits, Listener, Seat, Server};
+use alongside_loopback::{ConnectionLimits, Listener, Seat, Server, Stream};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 const NOBODY: u32 = 65534;
 
@@ -28,7 +27,7 @@ async fn connect_as(user: u32, port: u16) -> Output {
     .unwrap()
 }
 
-async fn greet(mut stream: TcpStream, _: Seat) {
+async fn greet(mut stream: Stream, _: Seat) {
     stream.write_all(b"hello").await.unwrap();
 }
 
@@ -43,6 +42,7 @@ async fn client_of_another_user_is_refused() {
         authenticated: 9,
         unauthenticated: 9,
         authentication_timeout: Duration::from_mins(1),
+        write_timeout: Duration::from_mins(1),
     };
     let server = Server::start(listener, limits, |_| greet);
     assert_eq!(connect_as(0, server.port()).await.stdout, b"hello");

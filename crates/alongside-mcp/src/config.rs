@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
+use alongside_loopback::ConnectionLimits;
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -44,6 +45,9 @@ pub struct Limits {
     pub header_bytes: usize,
     /// Size of a request's body.
     pub body_bytes: usize,
+    /// Size of all bodies that are being read or processed. Further ones wait for [`Timing::body_pause`], then get a 503 response.
+    /// Short bodies do not count.
+    pub all_bodies_bytes: usize,
     /// Messages in one JSON-RPC batch.
     pub batch: usize,
     /// Pending decisions of a session; one more ends the session.
@@ -66,6 +70,7 @@ impl Default for Limits {
             connections: 640,
             header_bytes: 16 * 1024,
             body_bytes: 32 * MEBIBYTE,
+            all_bodies_bytes: 128 * MEBIBYTE,
             batch: 100,
             pending_decisions: 256,
             pending_bytes: 64 * MEBIBYTE,
@@ -91,6 +96,8 @@ pub struct Timing {
     pub header_read: Duration,
     /// How long a request's body may stall.
     pub body_pause: Duration,
+    /// How long a client may read nothing while there is something to write to it.
+    pub write: Duration,
     /// How long [`Server::drain`](crate::Server::drain) waits for agents between two streams. They reconnect after 1 s.
     pub reconnect: Duration,
     /// How long [`Server::shutdown`](crate::Server::shutdown) waits for agents to receive pending events.
@@ -106,6 +113,7 @@ impl Default for Timing {
             idle: Duration::from_mins(10),
             header_read: Duration::from_mins(1),
             body_pause: Duration::from_secs(30),
+            write: ConnectionLimits::WRITE_TIMEOUT,
             reconnect: Duration::from_secs(2),
             shutdown: Duration::from_secs(2),
         }

@@ -1,14 +1,13 @@
 //! `/mcp` and its three methods: from HTTP to messages and back, with the status codes that agents expect.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use alongside_core::SessionId;
 use alongside_loopback::{Closing, Guard, GuardError, Seat};
 use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Body, Incoming};
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
@@ -16,6 +15,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::json;
 
+use crate::bodies::{Bodies, BodyError};
 use crate::companion::{Companion, parse_session};
 use crate::config::{Limits, Timing};
 use crate::protocol;
@@ -37,6 +37,7 @@ pub(crate) struct Endpoint<C> {
     pub(crate) companion: Arc<C>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) guard: Guard,
+    pub(crate) bodies: Bodies,
     pub(crate) limits: Limits,
     pub(crate) timing: Timing,
     pub(crate) closing: Closing,
@@ -72,8 +73,8 @@ impl<C: Companion> Endpoint<C> {
     async fn post(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
         check_accept(&head.headers, "application/json", true)?;
         check_content_type(&head.headers)?;
-        let bytes = read_body(body, self.limits.body_bytes, self.timing.body_pause).await?;
-        let text = std::str::from_utf8(&bytes)
+        let body = self.bodies.read(body).await.map_err(|error| unreadable(&error))?;
+        let text = std::str::from_utf8(body.bytes())
             .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "the body is not valid UTF-8")))?;
         let payload = Payload::parse_strict(text).map_err(|error| invalid(&error))?;
 
@@ -242,39 +243,14 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Reads a body within its limits. If its announced length is too large, nothing is read.
-async fn read_body(mut body: Incoming, limit: usize, pause: Duration) -> Result<Vec<u8>, Box<Reply>> {
-    let too_long = || {
-        let sentence = format!("The body is longer than {limit} bytes.");
-        closing_failure(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
+fn unreadable(error: &BodyError) -> Box<Reply> {
+    let status = match error {
+        BodyError::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyError::TooMany => StatusCode::SERVICE_UNAVAILABLE,
+        BodyError::Stalled => StatusCode::REQUEST_TIMEOUT,
+        BodyError::CutOff => StatusCode::BAD_REQUEST,
     };
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > limit {
-        return Err(too_long());
-    }
-    // Memory is allocated as bytes arrive, not as they are announced.
-    let mut bytes = Vec::with_capacity(announced.min(64 * 1024));
-    loop {
-        let frame = tokio::time::timeout(pause, body.frame())
-            .await
-            .map_err(|_| closing_failure(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time."))?;
-        match frame {
-            None => return Ok(bytes),
-            Some(Err(_)) => {
-                return Err(closing_failure(
-                    StatusCode::BAD_REQUEST,
-                    "The request body was cut off.",
-                ));
-            }
-            Some(Ok(frame)) => {
-                let data = frame.into_data().unwrap_or_default();
-                if bytes.len() + data.len() > limit {
-                    return Err(too_long());
-                }
-                bytes.extend_from_slice(&data);
-            }
-        }
-    }
+    closing_failure(status, &error.to_string())
 }
 
 fn empty(status: StatusCode) -> Reply {

@@ -47,6 +47,7 @@
 //! context, in which the latest wins, and a queue of decisions with a limit. *A context is serialized once*, however many
 //! sessions receive it.
 
+mod bodies;
 mod callbacks;
 pub mod client;
 mod companion;

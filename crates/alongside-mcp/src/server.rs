@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::SessionId;
-use alongside_loopback::{ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, serve_http};
-use tokio::net::TcpStream;
+use alongside_loopback::{
+    ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, serve_http,
+};
 use tokio::task::JoinSet;
 
+use crate::bodies::Bodies;
 use crate::callbacks;
 use crate::companion::{Companion, random_hexadecimal};
 use crate::config::Config;
@@ -66,15 +68,19 @@ impl Server {
             async move { registry.expire().await }
         });
         tasks.spawn(queue.deliver(companion.clone()));
-        let connections = ConnectionLimits::with_authenticated(limits.connections);
+        let connections = ConnectionLimits {
+            write_timeout: timing.write,
+            ..ConnectionLimits::with_authenticated(limits.connections)
+        };
         let listener = alongside_loopback::Server::start(listener, connections, |closing| {
             let endpoint = Arc::new(Endpoint {
                 companion,
                 registry: registry.clone(),
                 guard,
+                bodies: Bodies::new(&limits, &timing),
                 limits,
-                timing,
                 closing,
+                timing,
             });
             move |stream, seat| serve(stream, seat, endpoint.clone())
         });
@@ -119,7 +125,7 @@ impl Server {
     }
 }
 
-async fn serve<C: Companion>(stream: TcpStream, seat: Seat, endpoint: Arc<Endpoint<C>>) {
+async fn serve<C: Companion>(stream: Stream, seat: Seat, endpoint: Arc<Endpoint<C>>) {
     let limits = HttpLimits {
         header_bytes: endpoint.limits.header_bytes,
         header_timeout: endpoint.timing.header_read,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::callbacks::{Callbacks, SessionEvent};
 use crate::companion::Outgoing;
 use crate::config::{Limits, Timing};
-use crate::outbox::{Event, Outbox, OutboxFull};
+use crate::outbox::{Event, Outbox};
 
 /// Ids of deleted sessions are kept, so that a late request does not resume one.
 const MAX_DELETED_SESSIONS: usize = 64;
@@ -294,13 +294,11 @@ impl SessionTable {
     /// Queues a decision; returns the stream to wake, if any. `None` if the session is unknown.
     pub(crate) fn notify(&mut self, id: &SessionId, decision: Outgoing) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
-        match session.outbox.push(decision, &self.limits) {
-            Ok(settled) => self.callbacks.settled(id, settled.into_iter().collect()),
-            Err(OutboxFull) => {
-                tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
-                return self.end(id, EndedBy::Us);
-            }
-        }
+        let Ok(settled) = session.outbox.push(decision, &self.limits) else {
+            tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
+            return self.end(id, EndedBy::Us);
+        };
+        self.callbacks.settled(id, settled.into_iter().collect());
         Some(session.take_waker().into_iter().collect())
     }
 

@@ -10,7 +10,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Call, Setup, initialize, read_response, request, soon, start_session, token};
+use common::{Call, Received, Setup, initialize, read_response, request, soon, start_session, token};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -264,6 +264,37 @@ async fn stalled_body_times_out() {
     let call = Call::post(setup.port(), "{").header("content-length", "100");
     let mut stream = call.open(setup.port()).await;
     assert_eq!(soon(read_response(&mut stream)).await.status, 408);
+}
+
+#[tokio::test]
+async fn large_bodies_wait_for_each_other_and_short_ones_for_nobody() {
+    let mut setup = Setup::with(|config| {
+        config.limits.body_bytes = 1_000_000;
+        config.limits.all_bodies_bytes = 1_500_000;
+        config.timing.body_pause = Duration::from_secs(1);
+    })
+    .await;
+    let port = setup.port();
+    let session = start_session(port).await;
+    let large = || {
+        let content = "x".repeat(900_000);
+        let arguments = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": content}});
+        Call::post(port, request("tools/call", &arguments)).header("mcp-session-id", &session)
+    };
+    // The first one is read, and its response waits.
+    *setup.companion.hangs.lock() = true;
+    let first = large().open(port).await;
+    setup
+        .call_eventually(|call| matches!(call, Received::OpenDiff(..)))
+        .await;
+    let refused = soon(large().send(port)).await;
+    assert_eq!(refused.status, 503);
+    let ping = Call::post(port, request("ping", &json!({}))).header("mcp-session-id", &session);
+    assert_eq!(soon(ping.send(port)).await.status, 200);
+    // A client that disconnects makes room.
+    *setup.companion.hangs.lock() = false;
+    drop(first);
+    assert_eq!(soon(large().send(port)).await.status, 200);
 }
 
 #[tokio::test]

@@ -10,8 +10,8 @@ mod common;
 
 use std::time::Duration;
 
-use alongside_core::SessionEnd;
 use alongside_core::context::IdeContext;
+use alongside_core::{SessionEnd, SessionId};
 use alongside_mcp::client::Events;
 use alongside_mcp::{Config, Outgoing};
 use common::{Call, Received, Setup, accepted, numbered, read_response, read_until, rejected, soon, start_session};
@@ -360,4 +360,19 @@ async fn stalled_agent_delays_no_other_and_costs_one_slot() {
     }
     assert!(kept);
     assert!(count < 220, "{count} events");
+}
+
+#[tokio::test]
+async fn stream_that_is_never_read_is_closed() {
+    let mut setup = Setup::with(|config| config.timing.write = Duration::from_millis(50)).await;
+    let session = start_session(setup.port()).await;
+    let _unread = Call::get(setup.port(), &session).open(setup.port()).await;
+    setup.call_eventually(|call| matches!(call, Received::Opened(_))).await;
+    // More than the system's buffers hold.
+    let decision = accepted("/a", &"x".repeat(30_000_000));
+    setup
+        .server
+        .agents()
+        .notify(&SessionId::new(session.as_str()), numbered(1, decision));
+    setup.call_eventually(|call| matches!(call, Received::Closed(_))).await;
 }

@@ -58,7 +58,7 @@ pub struct Timing {
     pub ping: Duration,
     /// How long a page may send nothing, not even a pong.
     pub idle: Duration,
-    /// How long a page may take to receive one message.
+    /// How long a page may take to receive one message, and how long a client may read nothing.
     pub write: Duration,
     /// How long [`PageServer::shutdown`](crate::PageServer::shutdown) waits for pages to disconnect.
     pub shutdown: Duration,

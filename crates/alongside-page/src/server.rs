@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use alongside_core::Secret;
 use alongside_loopback::{
-    ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, random_secret, serve_http,
+    ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, random_secret, serve_http,
 };
 use parking_lot::Mutex;
-use tokio::net::TcpStream;
 
 use crate::config::Config;
 use crate::endpoint::Endpoint;
@@ -138,6 +137,7 @@ impl PageServer {
             authenticated: limits.pages,
             unauthenticated: limits.unauthenticated,
             authentication_timeout: timing.login,
+            write_timeout: timing.write,
         };
         let converse: Arc<Converse> = Arc::new(move |incoming, outgoing| Box::pin(converse(incoming, outgoing)));
         let listener = alongside_loopback::Server::start(listener, connections, |closing| {
@@ -175,7 +175,7 @@ impl PageServer {
 }
 
 /// Serves HTTP until the connection ends or becomes a WebSocket, then the WebSocket.
-async fn serve(stream: TcpStream, seat: Seat, endpoint: Arc<Endpoint>, converse: Arc<Converse>) {
+async fn serve(stream: Stream, seat: Seat, endpoint: Arc<Endpoint>, converse: Arc<Converse>) {
     let limits = HttpLimits {
         header_bytes: endpoint.config.limits.header_bytes,
         header_timeout: endpoint.config.timing.header_read,

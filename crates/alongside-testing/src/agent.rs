@@ -195,6 +195,7 @@ impl Agent {
                     response["id"], response["result"]["outcome"]["outcome"]
                 ));
             }
+            "claim" => self.claim(rest),
             "write-often" => {
                 let (count, path) = rest.split_once(' ').unwrap();
                 let params = json!({"sessionId": self.session, "path": path, "content": "x"});
@@ -234,6 +235,26 @@ impl Agent {
         }
         let reason = if self.cancelled { "cancelled" } else { "end_turn" };
         reply(id, &json!({"stopReason": reason}));
+    }
+
+    /// Sends requests in the name of sessions that nobody opened.
+    fn claim(&mut self, path: &str) {
+        let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);
+        let requests = [
+            ("fs/read_text_file", json!({"path": path})),
+            ("fs/write_text_file", json!({"path": path, "content": "x"})),
+            (
+                "session/request_permission",
+                json!({"toolCall": {"toolCallId": "call", "kind": "edit", "title": "Edit"}, "options": options}),
+            ),
+        ];
+        for (number, (method, mut params)) in requests.into_iter().enumerate() {
+            params["sessionId"] = json!(format!("claimed-{number}"));
+            send(&json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params}));
+            let response = self.read().unwrap();
+            let error = response["error"]["message"].as_str();
+            self.say(&format!("{}\n", error.unwrap_or("granted")));
+        }
     }
 
     fn permission(&mut self, call: &Value) {

@@ -4,6 +4,7 @@
 
 mod command_line;
 mod commands;
+mod memory;
 mod output;
 mod printable;
 mod signals;
@@ -23,6 +24,9 @@ fn main() -> ExitCode {
     let command_line = CommandLine::parse();
     let output = command_line.common.output();
     start_logging(command_line.common.verbose);
+    if command_line.is_companion() {
+        memory::release_large_buffers();
+    }
     let result = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

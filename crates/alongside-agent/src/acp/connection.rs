@@ -6,7 +6,7 @@ use std::time::Duration;
 use alongside_core::SessionId;
 use alongside_protocol::chat::{ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision};
 use alongside_wire::outgoing::{Framing, OutgoingQueue, QueueEnd, SendError, outgoing};
-use alongside_wire::rpc::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
+use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Message, RequestId, RpcError};
 use alongside_wire::sender::RpcSender;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 
 use super::child::ChildHandle;
 use super::error::AcpError;
+use super::file_io::FileIo;
 use super::messages::read_messages;
 use super::session_state::SessionState;
 use super::{AcpOptions, files};
@@ -49,6 +50,7 @@ pub(crate) struct AcpConnection {
     /// Counts the cancelled turns, so that their reviews end.
     pub(super) cancelled: watch::Sender<u64>,
     file_requests: Arc<Semaphore>,
+    file_io: Arc<FileIo>,
     /// One search at a time: each key press starts one.
     searching: tokio::sync::Mutex<()>,
 }
@@ -78,6 +80,7 @@ impl AcpConnection {
             initialized: OnceLock::new(),
             cancelled: watch::channel(0).0,
             file_requests: Arc::new(Semaphore::new(MAX_FILE_REQUESTS)),
+            file_io: Arc::default(),
             searching: tokio::sync::Mutex::default(),
         });
         let writer = tokio::spawn(write_messages(queue, pipes.input, Arc::downgrade(&connection)));
@@ -149,7 +152,11 @@ impl AcpConnection {
             Message::Request(request) => {
                 let id = RequestId::from(request.id);
                 let params: Value = request.params().unwrap_or_default();
+                let is_open = self.state.lock().is_open(&params);
                 match &*request.method {
+                    "session/request_permission" | "fs/read_text_file" | "fs/write_text_file" if !is_open => {
+                        self.reply(&id, Err(RpcError::new(INVALID_PARAMS, "this session is not open")));
+                    }
                     "session/request_permission" => self.request_permission(id, &params),
                     "fs/read_text_file" => self.request_file(id, params, false),
                     "fs/write_text_file" => self.request_file(id, params, true),
@@ -172,6 +179,7 @@ impl AcpConnection {
         };
         let mut cancelled = self.cancelled.subscribe();
         let (gate, workspace) = (Arc::clone(&self.options.gate), self.options.workspace.clone());
+        let io = Arc::clone(&self.file_io);
         // Gemini CLI reads a file before it writes it, and treats any error as a reason not to create it
         // (google-gemini/gemini-cli#17588).
         let missing_is_empty = self.initialized().pointer("/agentInfo/name") == Some(&json!("gemini-cli"));
@@ -180,9 +188,9 @@ impl AcpConnection {
             let _permit = permit;
             let work = async {
                 if is_write {
-                    return files::write(&workspace, &*gate, &params).await;
+                    return files::write(&io, &workspace, &*gate, &params).await;
                 }
-                match files::read(&workspace, &*gate, &params).await {
+                match files::read(&io, &workspace, &*gate, &params).await {
                     Err(error) if error.is_missing() && missing_is_empty => Ok(json!({"content": ""})),
                     result => result,
                 }

@@ -1,7 +1,7 @@
 //! Files that are read and written for a local agent.
 //!
 //! The agent requests files of the workspace from us. Reading returns what the user sees, with unsaved changes, unless the file is
-//! hidden from agents, and writing goes through a [`ReviewGate`]. All file access runs on blocking threads, on [`MAX_CONCURRENT_IO`] of them at most; further requests wait.
+//! hidden from agents, and writing goes through a [`ReviewGate`]. All file access runs on the agent's own few threads ([`FileIo`]).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,12 @@ use alongside_core::SessionId;
 use alongside_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
+use super::file_io::FileIo;
 use super::workspace_file::{Content, WorkspaceFile, has_changed};
 use crate::conversation::text_of;
 
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Files of the largest size take this many times their memory, and no disk gets faster with more.
-const MAX_CONCURRENT_IO: usize = 4;
-
-static FILE_IO: Semaphore = Semaphore::const_new(MAX_CONCURRENT_IO);
 
 /// ACP's code for a missing resource.
 const MISSING: i64 = -32002;
@@ -116,19 +111,25 @@ impl FileError {
     }
 }
 
-/// Runs file access on a blocking thread.
 async fn blocking<T: Send + 'static>(
+    io: &FileIo,
+    path: &Path,
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, FileError> {
-    // The semaphore is never closed, and a task fails only if the runtime shuts down.
-    let _permit = FILE_IO.acquire().await;
-    let result = tokio::task::spawn_blocking(work).await;
-    result.unwrap_or_else(|error| Err(FileError::new(INTERNAL_ERROR, &error.to_string(), "io_error")))
+    io.run(work).await.unwrap_or_else(|error| {
+        let message = format!("{}: {error}", path.display());
+        Err(FileError::new(INTERNAL_ERROR, &message, "io_error"))
+    })
 }
 
 /// `fs/read_text_file`.
-pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
-    let file = requested_file(workspace, params).await?;
+pub(super) async fn read(
+    io: &FileIo,
+    workspace: &Path,
+    gate: &dyn ReviewGate,
+    params: &Value,
+) -> Result<Value, FileError> {
+    let file = requested_file(io, workspace, params).await?;
     if let Some(reason) = gate.hidden(&file.path, &file.real) {
         let message = format!("{} {reason}", file.path.display());
         return Err(FileError::new(INVALID_PARAMS, &message, "hidden"));
@@ -138,7 +139,7 @@ pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value
     } else {
         let text = {
             let file = Arc::clone(&file);
-            blocking(move || text_on_disk(&file)).await?
+            blocking(io, &file.path.clone(), move || text_on_disk(&file)).await?
         };
         text.ok_or_else(|| FileError::missing(&file.path))?
     };
@@ -157,13 +158,18 @@ pub(super) async fn read(workspace: &Path, gate: &dyn ReviewGate, params: &Value
 }
 
 /// `fs/write_text_file`.
-pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Value) -> Result<Value, FileError> {
-    let file = requested_file(workspace, params).await?;
+pub(super) async fn write(
+    io: &FileIo,
+    workspace: &Path,
+    gate: &dyn ReviewGate,
+    params: &Value,
+) -> Result<Value, FileError> {
+    let file = requested_file(io, workspace, params).await?;
     let text = text_of(params, "content");
     let text = text.ok_or_else(|| FileError::new(INVALID_PARAMS, "missing content", "parse_error"))?;
     let base = {
         let file = Arc::clone(&file);
-        blocking(move || text_on_disk(&file)).await?
+        blocking(io, &file.path.clone(), move || text_on_disk(&file)).await?
     };
     let proposed = ProposedWrite {
         session_id: SessionId::new(text_of(params, "sessionId").unwrap_or_default()),
@@ -175,7 +181,7 @@ pub(super) async fn write(workspace: &Path, gate: &dyn ReviewGate, params: &Valu
         WriteDecision::Write(text) => text,
         WriteDecision::Refuse { reason } => return Err(FileError::new(-32000, &reason, "refused")),
     };
-    blocking(move || {
+    blocking(io, &file.path.clone(), move || {
         file.write(&text)
             .map_err(|error| FileError::from_system(&file.path, &error))
     })
@@ -202,10 +208,10 @@ fn text_on_disk(file: &WorkspaceFile) -> Result<Option<String>, FileError> {
 }
 
 /// The requested file, if it is in the workspace. An agent accesses other files itself, by its own rules.
-async fn requested_file(workspace: &Path, params: &Value) -> Result<Arc<WorkspaceFile>, FileError> {
+async fn requested_file(io: &FileIo, workspace: &Path, params: &Value) -> Result<Arc<WorkspaceFile>, FileError> {
     let path = PathBuf::from(text_of(params, "path").unwrap_or_default());
     let workspace = workspace.to_owned();
-    blocking(move || {
+    blocking(io, &path.clone(), move || {
         let found = WorkspaceFile::find(&workspace, path.clone());
         let found = found.map_err(|error| FileError::from_system(&path, &error))?;
         found.map(Arc::new).ok_or_else(|| {
@@ -256,9 +262,13 @@ mod tests {
         let path = directory.path().join("new/a.txt");
         let params = json!({"sessionId": "s", "path": path, "content": "proposed"});
         let gate = gate(WriteDecision::Write("edited".to_owned()));
-        write(directory.path(), &gate, &params).await.unwrap();
+        write(&FileIo::default(), directory.path(), &gate, &params)
+            .await
+            .unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "edited");
-        write(directory.path(), &gate, &params).await.unwrap();
+        write(&FileIo::default(), directory.path(), &gate, &params)
+            .await
+            .unwrap();
         let asked = gate.asked.lock().unwrap();
         assert_eq!((asked[0].base.as_deref(), asked[0].text.as_str()), (None, "proposed"));
         assert_eq!(asked[1].base.as_deref(), Some("edited"));
@@ -271,7 +281,13 @@ mod tests {
         let gate = gate(WriteDecision::Refuse {
             reason: "no".to_owned(),
         });
-        let refused = write(directory.path(), &gate, &json!({"path": path, "content": "x"})).await;
+        let refused = write(
+            &FileIo::default(),
+            directory.path(),
+            &gate,
+            &json!({"path": path, "content": "x"}),
+        )
+        .await;
         assert_eq!(refused.unwrap_err().into_rpc().message, "no");
         assert!(!path.exists());
     }
@@ -281,8 +297,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.txt");
         std::fs::write(&path, "1\r\n2\n3").unwrap();
-        let read =
-            async |params: Value| read(directory.path(), &gate(WriteDecision::Write(String::new())), &params).await;
+        let read = async |params: Value| {
+            read(
+                &FileIo::default(),
+                directory.path(),
+                &gate(WriteDecision::Write(String::new())),
+                &params,
+            )
+            .await
+        };
         assert_eq!(read(json!({"path": path})).await.unwrap()["content"], "1\r\n2\n3");
         assert_eq!(
             read(json!({"path": path, "line": 2, "limit": 1})).await.unwrap()["content"],
@@ -309,7 +332,7 @@ mod tests {
             "a.txt".to_owned(),
             format!("{}/../secret", workspace.display()),
         ] {
-            let error = read(&workspace, &AllowWrites, &json!({"path": path}))
+            let error = read(&FileIo::default(), &workspace, &AllowWrites, &json!({"path": path}))
                 .await
                 .unwrap_err();
             assert_eq!(kind(error), "path_outside_workspace", "{path}");
@@ -326,7 +349,9 @@ mod tests {
         std::os::unix::fs::symlink(directory.path().join("not yet"), workspace.join("dangling")).unwrap();
         for name in ["out/new.txt", "dangling"] {
             let params = json!({"path": workspace.join(name), "content": "x"});
-            let error = write(&workspace, &AllowWrites, &params).await.unwrap_err();
+            let error = write(&FileIo::default(), &workspace, &AllowWrites, &params)
+                .await
+                .unwrap_err();
             assert_eq!(kind(error), "path_outside_workspace", "{name}");
         }
     }
@@ -379,7 +404,7 @@ mod tests {
                 target,
             };
             let params = json!({"path": workspace.join(written), "content": "x"});
-            let refused = write(&workspace, &gate, &params).await;
+            let refused = write(&FileIo::default(), &workspace, &gate, &params).await;
             assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "{written}");
             assert_eq!(kind(refused.unwrap_err()), "path_changed", "{written}");
         }
@@ -397,7 +422,7 @@ mod tests {
             target: outside.clone(),
         };
         let params = json!({"path": workspace.join("new"), "content": "x"});
-        write(&workspace, &gate, &params).await.unwrap();
+        write(&FileIo::default(), &workspace, &gate, &params).await.unwrap();
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
         assert_eq!(std::fs::read(scratch.path().join("workspace.moved/new")).unwrap(), b"x");
     }
@@ -410,7 +435,9 @@ mod tests {
         std::fs::write(&file, "long text before").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         let params = json!({"path": link, "content": "after"});
-        write(workspace.path(), &AllowWrites, &params).await.unwrap();
+        write(&FileIo::default(), workspace.path(), &AllowWrites, &params)
+            .await
+            .unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "after");
         assert!(link.symlink_metadata().unwrap().is_symlink());
     }
@@ -423,9 +450,13 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
         let params = json!({"path": path, "content": "x"});
-        let error = read(directory.path(), &AllowWrites, &params).await.unwrap_err();
+        let error = read(&FileIo::default(), directory.path(), &AllowWrites, &params)
+            .await
+            .unwrap_err();
         assert_eq!(kind(error), "not_a_file");
-        let error = write(directory.path(), &AllowWrites, &params).await.unwrap_err();
+        let error = write(&FileIo::default(), directory.path(), &AllowWrites, &params)
+            .await
+            .unwrap_err();
         assert_eq!(kind(error), "not_a_file");
     }
 }

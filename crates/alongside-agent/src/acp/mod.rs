@@ -9,6 +9,7 @@
 mod child;
 mod connection;
 mod error;
+mod file_io;
 mod files;
 mod messages;
 mod session;

@@ -78,6 +78,7 @@ impl AcpConnection {
         match opened {
             Ok((session_id, opened)) => {
                 let connected = self.describe(&session_id, open.session_id().is_some());
+                state.discard_opening_of_another(&session_id);
                 state.session_id = Some(session_id);
                 state.end_opening(Some(AgentEvent::Connected(connected.clone())));
                 state.set_options(&opened);

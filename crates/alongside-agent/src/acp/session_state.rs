@@ -19,6 +19,9 @@ pub(super) const MAX_OPEN_REQUESTS: usize = 64;
 /// The limit of a history that is being loaded, as JSON. Beyond it, the oldest events are dropped, and a notice says so.
 const MAX_HISTORY_BYTES: usize = 64 * 1024 * 1024;
 
+/// The same for everything before the first prompt, including a history. What comes later is dropped.
+const MAX_STARTING_BYTES: usize = 2 * MAX_HISTORY_BYTES;
+
 /// Everything is sent while this is locked, so that events are in order.
 pub(super) struct SessionState {
     events: EventSender,
@@ -40,7 +43,7 @@ pub(super) struct SessionState {
 
 enum Phase {
     /// The connection is not current yet: its events are held.
-    Starting(Vec<AgentEvent>),
+    Starting(Starting),
     Started,
     Over,
 }
@@ -54,9 +57,30 @@ pub(super) struct Turn {
     pub(super) cancelling: bool,
 }
 
+/// What is held until the connection starts: a history, and what the agent sends after it.
+#[derive(Default)]
+struct Starting {
+    held: Vec<AgentEvent>,
+    bytes: usize,
+    /// Events were dropped.
+    truncated: bool,
+}
+
+impl Starting {
+    /// Holds an event unless there are too many: an agent has nothing to say before the first prompt.
+    fn hold(&mut self, event: AgentEvent, limit: usize) {
+        self.bytes += json_len(&event);
+        if self.bytes > limit {
+            self.truncated = true;
+        } else {
+            self.held.push(event);
+        }
+    }
+}
+
 struct Opening {
     source: Source,
-    /// `None` for a new session.
+    /// A new session has the id that the agent first uses for it.
     session_id: Option<SessionId>,
     held: VecDeque<(AgentEvent, usize)>,
     held_bytes: usize,
@@ -84,7 +108,7 @@ impl SessionState {
     pub(super) fn new(events: EventSender) -> Self {
         Self {
             events,
-            phase: Phase::Starting(Vec::new()),
+            phase: Phase::Starting(Starting::default()),
             session_id: None,
             translator: Translator::default(),
             opening: None,
@@ -116,7 +140,7 @@ impl SessionState {
             match (&mut self.phase, &mut self.opening) {
                 (Phase::Over, _) => {}
                 (_, Some(opening)) => opening.hold(event, MAX_HISTORY_BYTES),
-                (Phase::Starting(held), None) => held.push(event),
+                (Phase::Starting(starting), None) => starting.hold(event, MAX_STARTING_BYTES),
                 (Phase::Started, None) => self.events.send(event, None),
             }
         }
@@ -124,10 +148,14 @@ impl SessionState {
 
     /// Sends what was held. `false` if the agent has exited since.
     pub(super) fn start(&mut self) -> bool {
-        if let Phase::Starting(held) = &mut self.phase {
-            let held = std::mem::take(held);
+        if let Phase::Starting(starting) = &mut self.phase {
+            let Starting { held, truncated, .. } = std::mem::take(starting);
             self.phase = Phase::Started;
             self.send(held);
+            self.send(truncated.then(|| AgentEvent::Notice {
+                level: NoticeLevel::Warning,
+                message: "The agent sent too much before the first message; some of it was dropped.".to_owned(),
+            }));
         }
         !self.is_over()
     }
@@ -159,6 +187,16 @@ impl SessionState {
         self.translator.forget();
     }
 
+    /// Drops what is held if it was about another session than the one that was opened.
+    pub(super) fn discard_opening_of_another(&mut self, session: &SessionId) {
+        if let Some(opening) = &mut self.opening
+            && opening.session_id.as_ref().is_some_and(|id| id != session)
+        {
+            opening.held.clear();
+            opening.held_bytes = 0;
+        }
+    }
+
     /// Sends what was held. Without `connected` the session could not be opened: what was held is dropped, and the previous session
     /// continues.
     pub(super) fn end_opening(&mut self, connected: Option<AgentEvent>) {
@@ -182,19 +220,28 @@ impl SessionState {
         }
     }
 
-    /// Handles a `session/update`.
-    pub(super) fn update(&mut self, params: &Value) {
-        let session = params.get("sessionId").and_then(Value::as_str);
-        let current = self.session_id.as_ref().map(SessionId::as_str);
-        let is_ours = match &self.opening {
+    /// Whether a message is about the open session, or the one that is being opened. The agent names a new session, once.
+    pub(super) fn is_open(&mut self, params: &Value) -> bool {
+        let Some(session) = params.get("sessionId").and_then(Value::as_str) else {
+            return false;
+        };
+        let is_current = self.session_id.as_ref().is_some_and(|id| id.as_str() == session);
+        match &mut self.opening {
             Some(Opening {
                 session_id: Some(id), ..
-            }) => session == Some(id.as_str()),
-            // The id of a new session is not known yet.
-            Some(_) => session != current,
-            None => session == current,
-        };
-        if !is_ours {
+            }) => id.as_str() == session,
+            Some(opening) if !is_current => {
+                opening.session_id = Some(SessionId::new(session));
+                true
+            }
+            Some(_) => false,
+            None => is_current,
+        }
+    }
+
+    /// Handles a `session/update`.
+    pub(super) fn update(&mut self, params: &Value) {
+        if !self.is_open(params) {
             tracing::debug!("ignoring an update for another session");
             return;
         }
@@ -293,6 +340,45 @@ mod tests {
             assert_eq!(mode_in_text(message(text)), message(text));
         }
     }
+
+    #[test]
+    fn new_session_has_one_id() {
+        let mut state = SessionState::new(event_channel().0);
+        let is_open = |state: &mut SessionState, id: &str| state.is_open(&serde_json::json!({"sessionId": id}));
+        assert!(!is_open(&mut state, "a"), "no session is open");
+        assert!(!state.is_open(&Value::Null));
+        state.session_id = Some(SessionId::new("before"));
+        state.begin_opening(Source::Stream, None);
+        assert!(!is_open(&mut state, "before"));
+        assert!(is_open(&mut state, "a"), "the agent names it");
+        assert!(is_open(&mut state, "a"));
+        for number in 0..1000 {
+            assert!(!is_open(&mut state, &format!("claimed-{number}")));
+        }
+    }
+
+    #[test]
+    fn agent_that_sends_too_much_before_the_start_loses_the_rest() {
+        let (events, mut receiver) = event_channel();
+        let mut state = SessionState::new(events);
+        let Phase::Starting(starting) = &mut state.phase else {
+            unreachable!("it has just been created")
+        };
+        for number in 0..1000 {
+            let text = format!("{number:04}{}", "x".repeat(100));
+            starting.hold(AgentEvent::Suggestion { text }, 500);
+        }
+        assert!(starting.held.len() < 5);
+        assert!(state.start());
+        let first = receiver.try_recv().unwrap();
+        assert!(matches!(&first, AgentEvent::Suggestion { text } if text.starts_with("0000")));
+        let mut last = first;
+        while let Some(event) = receiver.try_recv() {
+            last = event;
+        }
+        assert!(matches!(last, AgentEvent::Notice { .. }), "{last:?}");
+    }
+
     #[test]
     fn oversized_history_drops_its_oldest_events() {
         let (events, mut receiver) = event_channel();

@@ -53,7 +53,7 @@ impl WorkspaceFile {
     }
 
     pub(super) fn read(&self, max_bytes: u64) -> io::Result<Content> {
-        let mut file = match self.open(Access::Read) {
+        let file = match self.open(Access::Read) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::Missing),
             Err(error) => return Err(error),
@@ -66,7 +66,11 @@ impl WorkspaceFile {
             return Ok(Content::TooLarge);
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        // Some files are longer than they say, or grow.
+        file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            return Ok(Content::TooLarge);
+        }
         Ok(Content::Bytes(bytes))
     }
 
@@ -183,5 +187,17 @@ impl WorkspaceFile {
                 options.write(true).create(true).truncate(false).open(&self.real)
             }
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_longer_than_it_claims_is_too_large() {
+        let maps = WorkspaceFile::find(Path::new("/proc/self"), "/proc/self/maps".into());
+        let read = maps.unwrap().unwrap().read(10).unwrap();
+        assert!(matches!(read, Content::TooLarge), "{read:?}");
     }
 }

@@ -8,7 +8,7 @@ use alongside_agent::conversation::TurnEnd;
 use alongside_agent::{AgentCommand, AgentError, AgentEvent, AgentManager, AgentReply, AgentTarget, DisconnectKind};
 use alongside_core::SessionId;
 
-use super::{connect, is_end, options, prompt, said, until};
+use super::{connect, is_approval, is_end, options, prompt, said, until};
 
 #[tokio::test]
 async fn connecting_reports_agent_models_and_modes() {
@@ -130,6 +130,19 @@ async fn agent_that_stops_reading_is_stopped() {
     };
     assert_eq!(reason, "the agent has stopped reading its stdin");
     assert!(!manager.is_connected());
+}
+
+#[tokio::test]
+async fn requests_for_sessions_that_are_not_open_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a");
+    std::fs::write(&file, "before").unwrap();
+    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    prompt(&manager, &format!("claim {}", file.display())).await;
+    let told = until(&mut events, |event| is_end(event) || is_approval(event)).await;
+    let refused = "this session is not open\n";
+    assert_eq!(said(&told), refused.repeat(3));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
 }
 
 #[tokio::test]

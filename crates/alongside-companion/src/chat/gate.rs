@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::{Companion, base};
+use crate::Companion;
 
 pub(super) fn client_of(session: &ConnectedSession) -> ClientInfo {
     ClientInfo {
@@ -93,12 +93,12 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
         return refuse("the path is not valid UTF-8, so the change cannot be reviewed");
     };
     let text: Arc<str> = write.text.into();
-    let proposal = match propose(&companion, write.path, Arc::clone(&path), Arc::clone(&text)).await {
+    let session = SessionKey::Chat(write.session_id);
+    let proposal = match propose(&companion, &session, write.path, Arc::clone(&path), Arc::clone(&text)).await {
         Ok(Some(proposal)) => proposal,
         Ok(None) => return WriteDecision::Write(text.as_ref().to_owned()),
         Err(reason) => return refuse(reason),
     };
-    let session = SessionKey::Chat(write.session_id);
     let decision = companion.chat.waiting.wait(&session, &path);
     let opened = tokio::task::spawn_blocking({
         let (companion, session) = (Arc::clone(&companion), session.clone());
@@ -129,19 +129,25 @@ async fn review(companion: Arc<Companion>, write: ProposedWrite) -> WriteDecisio
 /// What is to be reviewed; `None` if nothing would change.
 async fn propose(
     companion: &Companion,
+    session: &SessionKey,
     file: PathBuf,
     path: Arc<str>,
     text: Arc<str>,
 ) -> Result<Option<Proposal>, String> {
     let (buffers, host) = (companion.buffers.clone(), companion.host.clone());
+    let read = {
+        let path = Arc::clone(&path);
+        move || (host.read_base)(&path, buffers.get(&file))
+    };
+    let base = companion.base_threads.run(session, &path, read).await?;
+    let host = companion.host.clone();
     let compare = move || {
-        let base = base::read(&path, buffers.get(&file))?;
         let same = matches!(&base, Base::Text(base) if *base == text);
-        Ok((!same).then(|| Proposal::new(path, base, text, (host.diff_deadline)())))
+        (!same).then(|| Proposal::new(path, base, text, (host.diff_deadline)()))
     };
     tokio::task::spawn_blocking(compare)
         .await
-        .map_err(|_| "The change could not be processed; try again.".to_owned())?
+        .map_err(|_| "The change could not be processed; try again.".to_owned())
 }
 
 /// Closes the review when its request is dropped: the turn was cancelled, or the agent exited.

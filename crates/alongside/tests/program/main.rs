@@ -20,6 +20,8 @@ mod discovery;
 mod hostile;
 mod install;
 mod lsp;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod memory;
 #[cfg(target_os = "linux")]
 mod other_user;
 mod output;

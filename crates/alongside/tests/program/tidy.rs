@@ -1,6 +1,6 @@
 //! Rules about the source itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -175,6 +175,43 @@ fn every_module_says_what_it_is_for() {
     for_each_source(&root().join("crates"), &mut |path, text| {
         assert!(text.starts_with("//!"), "{} has no `//!`", path.display());
     });
+}
+
+/// The table in ARCHITECTURE.md names a test for every bound.
+#[test]
+fn every_test_in_the_table_of_bounds_exists() {
+    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, section) = document.split_once("\n## Bounds\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let mut tests = BTreeSet::new();
+    for_each_source(&root().join("crates"), &mut |_, source| {
+        let lines: Vec<&str> = source.lines().map(str::trim).collect();
+        for (index, line) in lines.iter().enumerate() {
+            let is_test = |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+            // Attributes such as `cfg` may come in between.
+            let attributes = lines[..index].iter().rev().take_while(|line| line.starts_with("#["));
+            let name = line.trim_start_matches("async ").strip_prefix("fn ");
+            if let Some((name, _)) = name.and_then(|rest| rest.split_once('('))
+                && attributes.into_iter().any(is_test)
+            {
+                tests.insert(name.to_owned());
+            }
+        }
+    });
+    let rows = section
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| **"));
+    let mut named = 0;
+    for row in rows.skip(1) {
+        let column = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        let names: Vec<&str> = column.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "this bound has no test: {row}");
+        for name in names {
+            assert!(tests.contains(name), "there is no test `{name}`: {row}");
+            named += 1;
+        }
+    }
+    assert!(named > 50, "the table was not found");
 }
 
 #[test]
