@@ -101,8 +101,9 @@ export function foldAll(shown: Transcript, events: readonly AgentEvent[]): Trans
 export function fold(shown: Transcript, event: AgentEvent): Transcript {
   switch (event.type) {
     case "connected": {
+      // A log has it in its middle when the companion or the connection was replaced. Another conversation is another log.
       const { type: _, ...session } = event;
-      return { ...EMPTY, session };
+      return { ...shown, session, interrupted: null, over: null };
     }
     case "historyStart":
       return { ...shown, items: [], queue: [], turn: null, plan: [], suggestion: "", replaying: true };
