@@ -22,6 +22,7 @@ use crate::journal::{Entry, StoredTexts};
 pub(crate) enum Outgoing {
     Context(IdeContext),
     Decision(SessionKey, alongside_mcp::Outgoing),
+    Superseded(SessionKey, Arc<str>),
     ReviewOpened(Review),
     ReviewChanged(Review),
     ReviewEdited(Review, DraftChange),
@@ -51,6 +52,7 @@ impl Outgoing {
                 };
                 Self::Decision(session, outgoing)
             }
+            Effect::DecisionsSuperseded { session, path } => Self::Superseded(session, path),
             Effect::ReviewOpened(id) => Self::ReviewOpened(review(id)?),
             Effect::ReviewChanged(id) => Self::ReviewChanged(review(id)?),
             Effect::ReviewEdited { id, change } => Self::ReviewEdited(review(id)?, change),
@@ -227,6 +229,13 @@ impl Companion {
                     agents.notify(&session, outgoing);
                 }
             }
+            Outgoing::Superseded(SessionKey::Mcp(session), path) => {
+                if let Some(agents) = self.agents.get() {
+                    agents.supersede(&session, &path);
+                }
+            }
+            // A newer write of the chat replaces the one that waits.
+            Outgoing::Superseded(SessionKey::Chat(_), _) => {}
             Outgoing::ReviewOpened(review) => {
                 self.wake.reviews.notify_one();
                 self.broadcast(Notification::ReviewOpened(ReviewSummary::from(&review)));

@@ -121,7 +121,7 @@ impl Backend for Companion {
                     "these variables are available only to the editor that started this companion",
                 ));
             }
-            Request::ChatState(_) => Response::ChatState(self.chat_state().await),
+            Request::ChatState(_) => Response::ChatState(self.chat_state().await?),
             Request::ChatConnect(params) => {
                 self.open_chat(&params.agent, None).await?;
                 Response::ChatConnect(Empty {})

@@ -426,6 +426,7 @@ async fn end_absent_sessions(companion: Shared) {
 
 /// Writes a sign of life now and then, and tries again while the journal cannot be written.
 async fn keep_journal(companion: Shared) {
+    let mut chat = companion.chat.writer.problem();
     loop {
         let pause = if companion.journal.has_problem() {
             RETRY_PAUSE
@@ -438,6 +439,8 @@ async fn keep_journal(companion: Shared) {
                 companion.start_writing();
             }
             () = companion.wake.journal.notified() => {}
+            // Ends with the companion.
+            _ = chat.changed() => companion.report_problems(),
         }
     }
 }

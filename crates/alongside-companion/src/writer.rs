@@ -1,19 +1,24 @@
 //! The thread that writes the chat's log, so that no async worker waits for a disk.
 //!
 //! Jobs run in order. Adding one never waits: producers await [`Writer::ready`] before each event, so the queue holds at most
-//! [`MAX_JOBS`] and what one event leads to.
+//! [`MAX_JOBS`] and what one event leads to. A job that fails is tried again until it succeeds, and everything after it waits:
+//! nothing is shown that is not written.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
 const MAX_JOBS: usize = 256;
 
-type Job = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnMut() -> io::Result<()> + Send>;
+
+/// How long to wait before a job that failed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Dropping it waits until everything is written.
 pub(crate) struct Writer {
@@ -28,6 +33,8 @@ struct Shared {
     changed: Condvar,
     /// The queue has room again.
     room: Notify,
+    /// Why the current job fails.
+    problem: watch::Sender<Option<Arc<str>>>,
 }
 
 #[derive(Default)]
@@ -62,8 +69,8 @@ impl Writer {
         }
     }
 
-    /// Runs a job after all others. Await [`ready`](Self::ready) first.
-    pub(crate) fn append(&self, job: impl FnOnce() + Send + 'static) {
+    /// Runs a job after all others, until it succeeds. Await [`ready`](Self::ready) first.
+    pub(crate) fn append(&self, job: impl FnMut() -> io::Result<()> + Send + 'static) {
         let mut queue = self.shared.queue.lock();
         // After the end there is nobody to tell.
         if !queue.closed {
@@ -72,17 +79,32 @@ impl Writer {
         }
     }
 
-    /// Waits until everything appended so far is written.
-    pub(crate) async fn written(&self) {
+    /// Waits until everything appended so far is written, or why it cannot be.
+    pub(crate) async fn written(&self) -> Result<(), Arc<str>> {
         let (done, written) = oneshot::channel();
+        let mut done = Some(done);
         self.append(move || {
-            let _ = done.send(());
+            let _ = done.take().map(|done| done.send(()));
+            Ok(())
         });
-        // An error means that the thread has ended, and it ends only when everything is written.
-        let _ = written.await;
+        let mut problem = self.shared.problem.subscribe();
+        tokio::select! {
+            biased;
+            // An error means that the thread has ended, and it ends only when everything is written.
+            _ = written => Ok(()),
+            problem = problem.wait_for(Option::is_some) => match problem.ok().and_then(|problem| problem.clone()) {
+                Some(problem) => Err(problem),
+                None => Ok(()),
+            },
+        }
     }
 
-    /// Waits until everything is written, and ends the thread. Blocks.
+    /// Changes when a write fails, and when it succeeds again.
+    pub(crate) fn problem(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.shared.problem.subscribe()
+    }
+
+    /// Waits until everything is written that can be, and ends the thread. Blocks.
     pub(crate) fn close(&self) {
         self.shared.queue.lock().closed = true;
         self.shared.changed.notify_one();
@@ -100,12 +122,28 @@ impl Drop for Writer {
 }
 
 impl Shared {
+    /// Runs a job until it succeeds, or once more after the end.
+    fn complete(&self, mut job: Job, queue: &mut MutexGuard<'_, Queue>) {
+        while let Err(error) = MutexGuard::unlocked(queue, &mut job) {
+            let problem: Arc<str> = format!("the chat cannot be saved, so it waits: {error}").into();
+            tracing::error!(%problem);
+            self.problem.send_replace(Some(problem));
+            if queue.closed {
+                return;
+            }
+            self.changed.wait_for(queue, RETRY_PAUSE);
+        }
+        self.problem.send_if_modified(|problem| problem.take().is_some());
+    }
+
     fn run(&self) {
         let mut queue = self.queue.lock();
         loop {
             let jobs = std::mem::take(&mut queue.jobs);
             if !jobs.is_empty() {
-                MutexGuard::unlocked(&mut queue, || jobs.into_iter().for_each(|job| job()));
+                for job in jobs {
+                    self.complete(job, &mut queue);
+                }
                 self.room.notify_waiters();
             } else if queue.closed {
                 return;
@@ -118,10 +156,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
     use super::*;
+    use std::sync::mpsc;
 
     /// Keeps the thread busy until the returned sender is dropped.
     fn block(writer: &Writer) -> mpsc::Sender<()> {
@@ -130,6 +166,7 @@ mod tests {
         writer.append(move || {
             started.send(()).unwrap();
             let _ = released.recv();
+            Ok(())
         });
         has_started.recv().unwrap();
         release
@@ -141,9 +178,12 @@ mod tests {
         let (notes, results) = mpsc::channel();
         for number in [1, 2, 3] {
             let notes = notes.clone();
-            writer.append(move || notes.send(number).unwrap());
+            writer.append(move || {
+                notes.send(number).unwrap();
+                Ok(())
+            });
         }
-        writer.written().await;
+        writer.written().await.unwrap();
         assert_eq!(results.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     }
 
@@ -153,7 +193,7 @@ mod tests {
         let release = block(&writer);
         for _ in 0..MAX_JOBS {
             writer.ready().await;
-            writer.append(|| {});
+            writer.append(|| Ok(()));
         }
         let mut ready = Box::pin(writer.ready());
         assert!(tokio::time::timeout(Duration::ZERO, &mut ready).await.is_err());
@@ -161,12 +201,41 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(30), ready).await.unwrap();
     }
 
+    #[tokio::test]
+    async fn failed_job_is_tried_again_and_the_others_wait() {
+        let writer = Writer::start().unwrap();
+        let (notes, results) = mpsc::channel();
+        let is_full = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let (full, first) = (is_full.clone(), notes.clone());
+        writer.append(move || {
+            if full.load(std::sync::atomic::Ordering::SeqCst) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            first.send(1).unwrap();
+            Ok(())
+        });
+        writer.append(move || {
+            notes.send(2).unwrap();
+            Ok(())
+        });
+        assert!(writer.written().await.unwrap_err().contains("cannot be saved"));
+        assert!(results.try_recv().is_err());
+        is_full.store(false, std::sync::atomic::Ordering::SeqCst);
+        let mut problem = writer.problem();
+        problem.wait_for(Option::is_none).await.unwrap();
+        writer.written().await.unwrap();
+        assert_eq!(results.try_iter().collect::<Vec<_>>(), [1, 2]);
+    }
+
     #[test]
     fn dropped_writer_has_written_everything() {
         let (notes, results) = mpsc::channel();
         let writer = Writer::start().unwrap();
         let release = block(&writer);
-        writer.append(move || notes.send(1).unwrap());
+        writer.append(move || {
+            notes.send(1).unwrap();
+            Ok(())
+        });
         drop(release);
         drop(writer);
         assert_eq!(results.try_iter().collect::<Vec<_>>(), [1]);

@@ -1,7 +1,7 @@
-//! How many connections a port holds: few for clients that have not authenticated, the others for those that have.
+//! How many connections a port holds: some for clients that have not authenticated, others for those that have.
 //!
 //! Anyone on this machine can open connections and send nothing. Such connections never take the place of authenticated
-//! clients: they have their own few seats, a new one takes the seat of the oldest, and none keeps its seat for long. A client
+//! clients: they have seats of their own, a new one takes the seat of the oldest, and none keeps its seat for long. A client
 //! with a token sends it right away, so it has moved on before its turn comes.
 
 use std::collections::BTreeMap;
@@ -24,11 +24,12 @@ pub struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// The usual limits for clients that have not authenticated: programs on this machine do so within milliseconds.
+    /// For clients that send a token with their first request, within milliseconds. All of them may connect at the same time,
+    /// for example after a restart, without taking each other's places.
     pub const fn with_authenticated(authenticated: usize) -> Self {
         Self {
             authenticated,
-            unauthenticated: 32,
+            unauthenticated: authenticated,
             authentication_timeout: Duration::from_secs(10),
         }
     }

@@ -29,10 +29,13 @@ impl AgentHub {
 
     /// Sends a decision to one session, in order, now or when its stream opens again, until the agent shows that it has it. `false`
     /// if the session is unknown; then the caller keeps the decision. If too many decisions are pending, the session ends.
-    ///
-    /// A decision that is still pending when the agent opens a new review of the same path is dropped: it is about the
-    /// previous review, which the agent has closed on its own, and would decide the new one unseen.
     pub fn notify(&self, session: &SessionId, decision: impl Into<Outgoing>) -> bool {
         self.0.notify(session, decision.into())
+    }
+
+    /// The session's proposal of this file is a review now. Decisions that were sent before are about the previous proposal and
+    /// are dropped; until this is called, an `openDiff` of the file holds them back.
+    pub fn supersede(&self, session: &SessionId, file_path: &str) {
+        self.0.supersede(session, file_path);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Outbox {
     next_number: u64,
     context: Option<Bytes>,
     decisions: VecDeque<QueuedDecision>,
+    /// The files that the agent is just proposing.
+    opening: Vec<Arc<str>>,
     /// The latest delivery that was written.
     written: Option<DeliveryId>,
     /// What the agent confirmed with an id from before a restart, once it did.
@@ -42,6 +44,8 @@ struct QueuedDecision {
 enum State {
     /// Still to be written, for the first time or again.
     Due,
+    /// About the previous proposal of a file that the agent is just proposing again.
+    Blocked,
     /// To be written again in a moment, unless the agent shows before that it has it.
     Held,
     Written,
@@ -82,6 +86,7 @@ impl Outbox {
             next_number: 1,
             context: None,
             decisions: VecDeque::new(),
+            opening: Vec::new(),
             written: None,
             resumed: None,
         }
@@ -109,11 +114,18 @@ impl Outbox {
             return Ok(None);
         }
         let is_held = outgoing.repeated && self.resumed.is_none();
+        let is_opening = self.opening.contains(outgoing.decision.path());
         self.decisions.push_back(QueuedDecision {
             decision: outgoing.decision,
             delivery: outgoing.delivery,
             number: None,
-            state: if is_held { State::Held } else { State::Due },
+            state: if is_opening {
+                State::Blocked
+            } else if is_held {
+                State::Held
+            } else {
+                State::Due
+            },
         });
         let (count, bytes) = self.measure(|state| state != State::Written);
         let fits = count <= limits.pending_decisions && (count == 1 || bytes <= limits.pending_bytes);
@@ -173,7 +185,11 @@ impl Outbox {
             Confirmed::Event(last) => queued.number.is_some_and(|number| number <= last),
             Confirmed::Delivery(last) => queued.delivery.is_some_and(|delivery| delivery <= last),
         });
-        for queued in &mut self.decisions {
+        for queued in self
+            .decisions
+            .iter_mut()
+            .filter(|queued| queued.state != State::Blocked)
+        {
             queued.state = State::Due;
         }
         arrived
@@ -191,10 +207,29 @@ impl Outbox {
         self.remove(|queued| queued.state != State::Due && &**queued.decision.path() == file_path)
     }
 
-    /// The agent opened a new review of a file. It has closed the previous one on its own, so a decision about that, even a
-    /// pending one, would decide the new review unseen.
+    /// The agent proposes a file, and has closed a previous proposal of it on its own. A decision about that, even one that is yet
+    /// to come, would decide the new one unseen, so none is written until [`supersede`](Self::supersede). Returns those that are
+    /// dropped.
+    pub(crate) fn begin_open(&mut self, file_path: &Arc<str>) -> Vec<DeliveryId> {
+        self.opening.push(file_path.clone());
+        self.remove(|queued| queued.decision.path() == file_path)
+    }
+
+    /// The new proposal is a review: decisions from now on are about it.
     pub(crate) fn supersede(&mut self, file_path: &str) {
         self.remove(|queued| &**queued.decision.path() == file_path);
+        self.opening.retain(|opening| &**opening != file_path);
+    }
+
+    /// The proposal was answered. Returns the decisions about the previous one that came in between, and are dropped.
+    pub(crate) fn end_open(&mut self, file_path: &str) -> Vec<DeliveryId> {
+        if let Some(index) = self.opening.iter().position(|opening| &**opening == file_path) {
+            self.opening.swap_remove(index);
+        }
+        if self.opening.iter().any(|opening| &**opening == file_path) {
+            return Vec::new();
+        }
+        self.remove(|queued| queued.state == State::Blocked && &**queued.decision.path() == file_path)
     }
 
     fn remove(&mut self, which: impl Fn(&QueuedDecision) -> bool) -> Vec<DeliveryId> {
@@ -407,6 +442,36 @@ mod tests {
         outbox.reopen(None);
         outbox.supersede("/a");
         outbox.release_held();
+        assert!(paths(&mut outbox, &limits).is_empty());
+    }
+
+    #[test]
+    fn decision_about_the_previous_proposal_does_not_reach_the_new_one() {
+        let limits = Limits::default();
+        let mut outbox = outbox();
+        let path: Arc<str> = "/a".into();
+        outbox.push(rejected("/a"), &limits).unwrap();
+        outbox.begin_open(&path);
+        outbox.push(accepted("/a", 1), &limits).unwrap();
+        assert!(
+            paths(&mut outbox, &limits).is_empty(),
+            "both are about the previous one"
+        );
+        outbox.supersede("/a");
+        outbox.push(rejected("/a"), &limits).unwrap();
+        assert_eq!(paths(&mut outbox, &limits), ["/a"], "about the new one");
+        outbox.end_open("/a");
+        assert!(paths(&mut outbox, &limits).is_empty());
+    }
+
+    #[test]
+    fn refused_proposal_settles_the_previous_one() {
+        let limits = Limits::default();
+        let mut outbox = outbox();
+        outbox.push(numbered(1, "/a"), &limits).unwrap();
+        assert_eq!(outbox.begin_open(&"/a".into()), [DeliveryId(1)]);
+        outbox.push(numbered(2, "/a"), &limits).unwrap();
+        assert_eq!(outbox.end_open("/a"), [DeliveryId(2)]);
         assert!(paths(&mut outbox, &limits).is_empty());
     }
 

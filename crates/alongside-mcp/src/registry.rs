@@ -143,7 +143,17 @@ impl Registry {
         self.table.lock().acknowledge(id, file_path);
     }
 
-    /// The agent opened a new review of this path.
+    /// The agent proposes this file: no decision about a previous proposal is written before the returned guard is dropped.
+    pub(crate) fn begin_open<'a>(&'a self, id: &'a SessionId, file_path: &'a Arc<str>) -> Opening<'a> {
+        self.table.lock().begin_open(id, file_path);
+        Opening {
+            registry: self,
+            id,
+            file_path,
+        }
+    }
+
+    /// The agent's proposal of this file is a review now.
     pub(crate) fn supersede(&self, id: &SessionId, file_path: &str) {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
             session.outbox.supersede(file_path);
@@ -211,6 +221,20 @@ impl Registry {
                 None => changed.await,
             }
         }
+    }
+}
+
+/// A proposal that is being answered.
+pub(crate) struct Opening<'a> {
+    registry: &'a Registry,
+    id: &'a SessionId,
+    file_path: &'a Arc<str>,
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.registry.table.lock().end_open(self.id, self.file_path);
+        self.registry.drained.notify_one();
     }
 }
 

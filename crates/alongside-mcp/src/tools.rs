@@ -1,6 +1,7 @@
 //! The two tools of a companion: `openDiff` and `closeDiff`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use alongside_core::SessionId;
 use alongside_core::dialect::{ClientDialect, CloseDiffReply};
@@ -182,9 +183,10 @@ async fn open_diff<C: Companion>(
 ) -> ToolResult {
     let open = async {
         endpoint.registry.caught_up().await;
-        endpoint.registry.supersede(session, &file_path);
-        let (file_path, new_content) = (file_path.into(), new_content.into());
-        endpoint.companion.open_diff(session, file_path, new_content).await
+        let (file_path, new_content): (Arc<str>, Arc<str>) = (file_path.into(), new_content.into());
+        let _opening = endpoint.registry.begin_open(session, &file_path);
+        let opened = endpoint.companion.open_diff(session, file_path.clone(), new_content);
+        opened.await
     };
     let opened = tokio::select! {
         opened = open => opened,

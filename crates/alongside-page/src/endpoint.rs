@@ -37,7 +37,7 @@ impl Endpoint {
         let is_head = head.method == Method::HEAD;
         let mut response = match self.check(&head) {
             Err(error) => text(error.status(), format!("{}\n", error.message())),
-            Ok(()) if head.uri.path() == FRONT => self.open_socket(Request::from_parts(head, body), upgrade),
+            Ok(()) if head.uri.path() == FRONT => open_socket(Request::from_parts(head, body), upgrade),
             Ok(()) => self.find(&head),
         };
         if is_head {
@@ -88,32 +88,32 @@ impl Endpoint {
         }
         response
     }
+}
 
-    fn open_socket(&self, mut request: Request<Body>, upgrade: &mut Option<Upgrade>) -> PageResponse {
-        let headers = request.headers();
-        let is_upgrade = single_value(headers, &UPGRADE).is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
-        let version = single_value(headers, &SEC_WEBSOCKET_VERSION) == Some("13");
-        let key = single_value(headers, &SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
-        let key = key.and_then(|key| HeaderValue::from_str(&key).ok());
-        let (Some(key), true, true, &Method::GET) = (key, is_upgrade, version, request.method()) else {
-            let mut response = text(StatusCode::UPGRADE_REQUIRED, pages::NO_UPGRADE);
-            let headers = response.headers_mut();
-            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-            headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-            return response;
-        };
-        let host = single_value(headers, &HOST).unwrap_or_default().to_owned();
-        *upgrade = Some(Upgrade {
-            upgrading: hyper::upgrade::on(&mut request),
-            host,
-        });
-        let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
+fn open_socket(mut request: Request<Body>, upgrade: &mut Option<Upgrade>) -> PageResponse {
+    let headers = request.headers();
+    let is_upgrade = single_value(headers, &UPGRADE).is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
+    let version = single_value(headers, &SEC_WEBSOCKET_VERSION) == Some("13");
+    let key = single_value(headers, &SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
+    let key = key.and_then(|key| HeaderValue::from_str(&key).ok());
+    let (Some(key), true, true, &Method::GET) = (key, is_upgrade, version, request.method()) else {
+        let mut response = text(StatusCode::UPGRADE_REQUIRED, pages::NO_UPGRADE);
         let headers = response.headers_mut();
-        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        headers.insert(SEC_WEBSOCKET_ACCEPT, key);
-        response
-    }
+        headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        return response;
+    };
+    let host = single_value(headers, &HOST).unwrap_or_default().to_owned();
+    *upgrade = Some(Upgrade {
+        upgrading: hyper::upgrade::on(&mut request),
+        host,
+    });
+    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_ACCEPT, key);
+    response
 }
 
 /// A file of the page, unless the browser has it already.

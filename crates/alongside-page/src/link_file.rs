@@ -18,10 +18,10 @@ pub(crate) fn write(directory: &Path, url: &str) -> io::Result<TempPath> {
         .prefix(PREFIX)
         .suffix(".html")
         .tempfile_in(directory)?;
-    write!(
+    writeln!(
         file,
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>alongside</title>\
-         <meta http-equiv=\"refresh\" content=\"0;url={url}\"><p><a href=\"{url}\">Continue to alongside</a></p></html>\n"
+         <meta http-equiv=\"refresh\" content=\"0;url={url}\"><p><a href=\"{url}\">Continue to alongside</a></p></html>"
     )?;
     file.flush()?;
     Ok(file.into_temp_path())

@@ -54,10 +54,10 @@ async fn expired_login_link_is_refused() {
 
 #[tokio::test]
 async fn page_without_a_valid_proof_is_refused() {
+    type Answer<'a> = Box<dyn Fn(&str, &str) -> String + 'a>;
     let server = server().await;
     let session = log_in(&server).await;
     let own = "5".repeat(64);
-    type Answer<'a> = Box<dyn Fn(&str, &str) -> String + 'a>;
     let answer = |secret: String, side: &'static str, host: Option<&'static str>| -> Answer<'_> {
         let own = &own;
         Box::new(move |own_host, nonce| {

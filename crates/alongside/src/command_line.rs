@@ -62,6 +62,8 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  alongside status --json | jq '.companions[].agents'")]
     Status,
     /// Print a one-time link to the review page
+    ///
+    /// With --open, starts the browser with a private file that redirects to another such link, because other users can read a program's arguments. Some sandboxed browsers cannot read that file; then open the printed link.
     #[command(after_help = "Examples:\n  alongside page\n  alongside page --open")]
     Page {
         /// Open the page in the browser

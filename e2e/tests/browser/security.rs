@@ -1,6 +1,10 @@
 //! Only a tab that used a login link is allowed, and it shows its secret to no other program.
 
-use alongside_e2e::{Companion, Sandbox};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use alongside_e2e::{Companion, Sandbox, TIMEOUT, eventually};
 use serde_json::json;
 
 use crate::browser::Scenario;
@@ -60,6 +64,34 @@ fn only_the_logged_in_page_is_allowed() {
     assert_eq!(directive("script-src"), Some("'self'"), "{policy}");
     assert_eq!(directive("frame-ancestors"), Some("'none'"), "{policy}");
     assert!(!policy.contains("unsafe"), "{policy}");
+}
+
+#[test]
+fn page_opens_through_a_file_that_is_removed_then() {
+    let sandbox = Sandbox::new();
+    // A browser that only records what it was started with.
+    let (browser, record) = (sandbox.path("bin/xdg-open"), sandbox.path("opened"));
+    let script = format!(
+        "#!/bin/sh\necho \"$1\" > '{0}.new' && mv '{0}.new' '{0}'\n",
+        record.display()
+    );
+    fs::write(&browser, script).expect("write the browser");
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("make it executable");
+    let companion = Companion::start(&sandbox);
+    companion.json(&["page", "--open"]);
+    let opened = eventually(TIMEOUT, || fs::read_to_string(&record).ok()).expect("the browser was started");
+    let file = Path::new(opened.trim());
+    assert!(file.is_file(), "{opened}");
+    let details = json!({"file": format!("file://{}", file.display())});
+    let result = Scenario::start(&sandbox, &companion, "open", details)
+        .finish()
+        .without_complaints();
+    let address = result["address"].as_str().unwrap_or_default();
+    assert!(
+        address.starts_with("http://127.0.0.1:") && !address.contains("key"),
+        "{address}"
+    );
+    assert!(!file.exists(), "the link was used");
 }
 
 #[test]

@@ -87,11 +87,8 @@ impl Journal {
         };
         self.bytes += text.len();
         let log = Arc::clone(&self.log);
-        self.writer.append(move || {
-            if let Err(error) = log.lock().append(&[text]) {
-                report(&error);
-            }
-        });
+        let record = [text];
+        self.writer.append(move || log.lock().append(&record));
     }
 
     pub(super) fn is_long(&self) -> bool {
@@ -127,16 +124,12 @@ impl Journal {
         self.bytes = lines.iter().map(Vec::len).sum();
         self.fresh_bytes = self.bytes;
         let log = Arc::clone(&self.log);
-        self.writer.append(move || {
-            if let Err(error) = log.lock().compact(&lines) {
-                report(&error);
-            }
-        });
+        self.writer.append(move || log.lock().compact(&lines));
     }
 }
 
 fn report(error: &io::Error) {
-    tracing::error!(%error, "cannot write the chat journal; the chat would not survive a crash");
+    tracing::error!(%error, "an event of the chat cannot be saved");
 }
 
 fn text_of(line: &Line) -> io::Result<Vec<u8>> {

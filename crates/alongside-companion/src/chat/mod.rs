@@ -200,7 +200,10 @@ impl Chat {
             state.set_delivery(&id, Outcome::Unknown { after });
         }
         // The next companion must know of it if this one is killed.
-        self.writer.written().await;
+        if let Err(problem) = self.writer.written().await {
+            self.state.lock().set_delivery(&id, Outcome::Failed);
+            return Err(RequestError::new(ErrorKind::NotSaved, problem.to_string()));
+        }
         let sent = self.manager.execute(AgentCommand::Prompt { blocks, id: None }).await;
         let outcome = match &sent {
             Ok(AgentReply::Prompt { prompt_id }) => {
@@ -265,9 +268,11 @@ impl Chat {
     /// Broadcasts after everything that was journaled before. Call it with the state locked, to keep the order.
     fn broadcast(&self, notification: Notification) {
         let notifications = self.notifications.clone();
+        let notification = SharedNotification::from(notification);
         self.writer.append(move || {
             // Fails only while no front end is connected.
-            let _ = notifications.send(notification.into());
+            let _ = notifications.send(notification.clone());
+            Ok(())
         });
     }
 

@@ -20,16 +20,17 @@ const MAX_STATE_ATTEMPTS: usize = 20;
 impl Companion {
     /// The chat's state once everything in it is journaled: a front end must find it again after a crash. Nothing is awaited after
     /// the state is read, so that no notification overtakes it.
-    pub(crate) async fn chat_state(&self) -> ChatState {
+    pub(crate) async fn chat_state(&self) -> Result<ChatState, RequestError> {
         let choices = agents::choices(&self.settings.lock(), environment);
         for _ in 0..MAX_STATE_ATTEMPTS {
             let version = self.chat.version();
-            self.chat.writer.written().await;
+            let written = self.chat.writer.written().await;
+            written.map_err(|problem| RequestError::new(ErrorKind::NotSaved, problem.to_string()))?;
             if self.chat.version() == version {
                 break;
             }
         }
-        self.chat.state(choices.iter().map(AgentOption::describe).collect())
+        Ok(self.chat.state(choices.iter().map(AgentOption::describe).collect()))
     }
 
     /// Runs a command. Starting or opening a session also works without a connection: the selected agent is connected again, by

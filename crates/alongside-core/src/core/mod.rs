@@ -38,6 +38,11 @@ pub enum Effect {
         /// Whether the agent may have received it before the companion restarted.
         repeated: bool,
     },
+    /// The session proposed a file again: decisions about the previous proposal must not reach it any more.
+    DecisionsSuperseded {
+        session: SessionKey,
+        path: Arc<str>,
+    },
     ReviewOpened(ReviewId),
     /// A review has a new revision, or its file changed: show it again.
     ReviewChanged(ReviewId),

@@ -60,7 +60,10 @@ impl Core {
             derived: proposal.derived,
             appeared: now.monotonic,
         };
+        let path = review.path.clone();
         self.change(Change::Review(review));
+        let session = session.clone();
+        self.effects.push(Effect::DecisionsSuperseded { session, path });
         self.effects.push(if previous.is_some() {
             Effect::ReviewChanged(id)
         } else {

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use alongside_core::Secret;
@@ -12,7 +12,7 @@ use alongside_core::context::IdeContext;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId};
 use alongside_mcp::client::Client;
-use alongside_mcp::{Companion, Config, Outgoing, Server};
+use alongside_mcp::{AgentHub, Companion, Config, Outgoing, Server};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -47,6 +47,7 @@ pub(crate) struct TestCompanion {
     pub(crate) hangs: Mutex<bool>,
     /// Sessions start while this has a permit.
     pub(crate) gate: Arc<Semaphore>,
+    agents: OnceLock<AgentHub>,
 }
 
 impl TestCompanion {
@@ -91,7 +92,13 @@ impl Companion for TestCompanion {
         if *self.hangs.lock() {
             std::future::pending::<()>().await;
         }
-        self.refusal.lock().clone().map_or(Ok(()), Err)
+        if let Some(refusal) = self.refusal.lock().clone() {
+            return Err(refusal);
+        }
+        if let Some(agents) = self.agents.get() {
+            agents.supersede(session, &file_path);
+        }
+        Ok(())
     }
 
     async fn close_diff(&self, session: &SessionId, file_path: &str) -> Result<Option<Arc<str>>, String> {
@@ -165,12 +172,14 @@ impl Setup {
             refusal: Mutex::default(),
             hangs: Mutex::default(),
             gate: Arc::new(Semaphore::new(1)),
+            agents: OnceLock::new(),
         });
         let mut config = Config::new(token());
         // Not repeated, unless a test sets it.
         config.timing.context_repeat = Duration::from_mins(10);
         change(&mut config);
         let server = Server::bind(config, companion.clone()).await.unwrap();
+        let _ = companion.agents.set(server.agents());
         Self {
             server,
             companion,

@@ -6,6 +6,7 @@
     reason = "only tests use it, and they fail by panicking"
 )]
 
+use alongside_core::Secret;
 use alongside_page::{Config, Incoming, Outgoing, PageServer, View};
 use futures_util::{SinkExt, StreamExt};
 use hmac::{Hmac, KeyInit, Mac};
@@ -98,8 +99,8 @@ pub(crate) fn proof(secret: &str, side: &str, host: &str, nonces: [&str; 2]) -> 
     let message = ["alongside page 1", side, host, nonces[0], nonces[1]].join("\n");
     let mut hmac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     hmac.update(message.as_bytes());
-    let bytes = hmac.finalize().into_bytes();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let bytes = Secret::from_bytes(hmac.finalize().into_bytes().into());
+    bytes.reveal().to_owned()
 }
 
 /// Uses a login link; returns the session's secret.

@@ -20,6 +20,8 @@ mod discovery;
 mod hostile;
 mod install;
 mod lsp;
+#[cfg(target_os = "linux")]
+mod other_user;
 mod output;
 #[cfg(unix)]
 mod page;

@@ -12,11 +12,11 @@ use alongside_protocol::{Accept, ReviewRef, ReviewSummary, requests};
 use anyhow::Result;
 
 use super::turn::command;
-use crate::printable::printable_line;
+use crate::printable::{printable, printable_line};
 
 /// Prints something that is not part of the answer.
 pub(super) fn say(words: &str) {
-    eprintln!("alongside: {words}");
+    eprintln!("alongside: {}", printable(words));
 }
 
 pub(super) struct Decisions {
@@ -99,7 +99,7 @@ impl Decisions {
 
     /// Asks at the terminal. Anything but a plain yes is a no.
     async fn confirm(question: &str) -> bool {
-        eprint!("{question} [y/N] ");
+        eprint!("{} [y/N] ", printable(question));
         let _ = std::io::stderr().flush();
         let line = tokio::task::spawn_blocking(|| {
             let mut line = String::new();

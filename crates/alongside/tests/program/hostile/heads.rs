@@ -183,8 +183,8 @@ fn commands() -> Vec<Row> {
 #[rustfmt::skip]
 fn page() -> Vec<Row> {
     let mut rows = vec![
-        handshake("no login", Page, "Host: {host}\nOrigin: http://{host}", REFUSED),
         handshake("no Origin", Page, "Host: {host}", REFUSED),
+        raw("an old version", Page, "GET /front HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 8\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n", REFUSED),
         handshake("another Origin", Page, "Host: {host}\nOrigin: http://evil.example", Status(&[403])),
         handshake("Origin null", Page, "Host: {host}\nOrigin: null", Status(&[403])),
         handshake("Origin with another port", Page, "Host: {host}\nOrigin: http://127.0.0.1:1", Status(&[403])),

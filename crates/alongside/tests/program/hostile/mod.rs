@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use alongside_protocol::{Empty, requests};
+use alongside_protocol::{PageTarget, requests};
 use serde_json::Value;
 
 use crate::sandbox::{Agent, Sandbox, Serving};
@@ -65,7 +65,11 @@ impl Target {
         let agent = Agent::connect(&serving).await;
         agent.propose(&secret, "the proposal\n").await;
         let mut front = serving.front_end(&sandbox).await;
-        let link = front.call::<requests::PageLink>(Empty {}).await.unwrap().url;
+        let link = front
+            .call::<requests::PageLink>(PageTarget::default())
+            .await
+            .unwrap()
+            .url;
         let page_port = link
             .split(':')
             .nth(2)
