@@ -20,7 +20,7 @@ pub(super) struct Receipt {
     /// By the editor's id.
     editors: BTreeMap<String, Installed>,
     settings: Vec<ChangedSetting>,
-    /// Directories created for the receipt itself.
+    /// Directories created for the receipt itself, and others that it is in.
     directories: Vec<PathBuf>,
 }
 
@@ -72,8 +72,11 @@ impl Receipt {
         installed.directories.extend(directories);
     }
 
+    /// Directories that are not empty yet may be so without the receipt.
     pub(super) fn forget(&mut self, editor: &str) {
-        self.editors.remove(editor);
+        let installed = self.editors.remove(editor).unwrap_or_default();
+        let left = installed.directories.into_iter().filter(|directory| directory.exists());
+        self.directories.extend(left);
     }
 
     pub(super) fn has_extension(&self, editor: &str, id: &str) -> bool {
