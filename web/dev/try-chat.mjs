@@ -85,7 +85,7 @@ const say = async (page, text) => {
   await page.press(at("prompt"), "Enter");
   await page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
 };
-const idle = (page) => page.waitForFunction(() => document.querySelector("[data-testid=stop]").hidden);
+const idle = (page) => page.waitForFunction(() => document.querySelector("[data-testid=composer]").dataset.turn === "none");
 const answer = (page) => page.$$eval(at("answer"), (answers) => answers.map((one) => one.textContent).join("|"));
 const focused = (page) => page.evaluate(() => document.activeElement.dataset.testid ?? document.activeElement.tagName);
 const chunk = (text) => ({ type: "assistantChunk", promptId: null, content: { type: "text", text } });

@@ -107,6 +107,7 @@ export class Composer {
   }
 
   showTurn(running: boolean, stopping: boolean, canSend: boolean): void {
+    this.element.dataset["turn"] = running ? "running" : "none";
     this.stopButton.hidden = !running || !canSend;
     this.stopButton.setAttribute("aria-disabled", String(stopping));
     this.sendButton.replaceChildren(running && canSend ? "Queue" : "Send");
