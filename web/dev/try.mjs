@@ -347,8 +347,9 @@ await check("lost connection is shown and reconnects without losing edits", asyn
     const Original = window.WebSocket;
     window.cut = () =>
       (window.WebSocket = class {
+        static OPEN = 1;
         constructor() {
-          setTimeout(() => this.onclose?.());
+          setTimeout(() => this.onclose?.({ code: 1006 }));
         }
       });
     window.mend = () => (window.WebSocket = Original);

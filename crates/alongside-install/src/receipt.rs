@@ -46,9 +46,8 @@ impl Receipt {
     /// An unreadable receipt counts as empty: then nothing is removed that may be the user's.
     pub(super) fn load(context: &InstallContext<'_>) -> Self {
         let path = place(context.environment);
-        let content = path.and_then(|path| plan::read(&path).ok().flatten());
-        content
-            .and_then(|content| serde_json::from_slice(&content).ok())
+        let json = path.and_then(|path| plan::read(&path).ok().flatten());
+        json.and_then(|json| serde_json::from_slice(&json).ok())
             .unwrap_or_default()
     }
 
@@ -62,8 +61,8 @@ impl Receipt {
             return Ok(());
         }
         receipt.directories.extend(missing_directories(&path));
-        let content = serde_json::to_vec_pretty(&receipt).unwrap_or_default();
-        write_whole(&path, &content)
+        let json = serde_json::to_vec_pretty(&receipt).unwrap_or_default();
+        write_whole(&path, &json)
     }
 
     pub(super) fn add(&mut self, editor: &str, extensions: Vec<String>, directories: Vec<PathBuf>) {
