@@ -268,7 +268,15 @@ impl Companion {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.announce_report().problems;
         problems.extend(self.journal.problems());
-        problems.extend(self.chat.writer.problem().borrow().as_deref().map(str::to_owned));
+        problems.extend(
+            self.chat
+                .writer
+                .problem()
+                .borrow()
+                .sentence
+                .as_deref()
+                .map(str::to_owned),
+        );
         problems
     }
 

@@ -427,6 +427,7 @@ async fn end_absent_sessions(companion: Shared) {
 /// Writes a sign of life now and then, and tries again while the journal cannot be written.
 async fn keep_journal(companion: Shared) {
     let mut chat = companion.chat.writer.problem();
+    let mut had_chat_problem = false;
     loop {
         let pause = if companion.journal.has_problem() {
             RETRY_PAUSE
@@ -440,7 +441,10 @@ async fn keep_journal(companion: Shared) {
             }
             () = companion.wake.journal.notified() => {}
             // Ends with the companion.
-            _ = chat.changed() => companion.report_problems(),
+            _ = chat.wait_for(|problem| problem.sentence.is_some() != had_chat_problem) => {
+                had_chat_problem = !had_chat_problem;
+                companion.report_problems();
+            }
         }
     }
 }

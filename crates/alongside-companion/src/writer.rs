@@ -33,8 +33,15 @@ struct Shared {
     changed: Condvar,
     /// The queue has room again.
     room: Notify,
-    /// Why the current job fails.
-    problem: watch::Sender<Option<Arc<str>>>,
+    problem: watch::Sender<Problem>,
+}
+
+/// Why the current job fails.
+#[derive(Clone, Default)]
+pub(crate) struct Problem {
+    pub(crate) sentence: Option<Arc<str>>,
+    /// Counts failures.
+    failures: u64,
 }
 
 #[derive(Default)]
@@ -83,24 +90,27 @@ impl Writer {
     pub(crate) async fn written(&self) -> Result<(), Arc<str>> {
         let (done, written) = oneshot::channel();
         let mut done = Some(done);
+        let mut problem = self.shared.problem.subscribe();
+        let failures = problem.borrow().failures;
+        // A job that failed before is tried again at once.
         self.append(move || {
             let _ = done.take().map(|done| done.send(()));
             Ok(())
         });
-        let mut problem = self.shared.problem.subscribe();
+        let failed = problem.wait_for(|problem| problem.failures > failures);
         tokio::select! {
             biased;
             // An error means that the thread has ended, and it ends only when everything is written.
             _ = written => Ok(()),
-            problem = problem.wait_for(Option::is_some) => match problem.ok().and_then(|problem| problem.clone()) {
-                Some(problem) => Err(problem),
+            problem = failed => match problem.ok().and_then(|problem| problem.sentence.clone()) {
+                Some(sentence) => Err(sentence),
                 None => Ok(()),
             },
         }
     }
 
     /// Changes when a write fails, and when it succeeds again.
-    pub(crate) fn problem(&self) -> watch::Receiver<Option<Arc<str>>> {
+    pub(crate) fn problem(&self) -> watch::Receiver<Problem> {
         self.shared.problem.subscribe()
     }
 
@@ -127,13 +137,17 @@ impl Shared {
         while let Err(error) = MutexGuard::unlocked(queue, &mut job) {
             let problem: Arc<str> = format!("the chat cannot be saved, so it waits: {error}").into();
             tracing::error!(%problem);
-            self.problem.send_replace(Some(problem));
+            self.problem.send_modify(|current| {
+                current.failures += 1;
+                current.sentence = Some(problem);
+            });
             if queue.closed {
                 return;
             }
             self.changed.wait_for(queue, RETRY_PAUSE);
         }
-        self.problem.send_if_modified(|problem| problem.take().is_some());
+        self.problem
+            .send_if_modified(|problem| problem.sentence.take().is_some());
     }
 
     fn run(&self) {
@@ -222,7 +236,7 @@ mod tests {
         assert!(results.try_recv().is_err());
         is_full.store(false, std::sync::atomic::Ordering::SeqCst);
         let mut problem = writer.problem();
-        problem.wait_for(Option::is_none).await.unwrap();
+        problem.wait_for(|problem| problem.sentence.is_none()).await.unwrap();
         writer.written().await.unwrap();
         assert_eq!(results.try_iter().collect::<Vec<_>>(), [1, 2]);
     }

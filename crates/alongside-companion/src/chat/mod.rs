@@ -37,7 +37,7 @@ use crate::writer::Writer;
 use agents::AgentOption;
 use deliveries::Outcome;
 use gate::Waiting;
-use record::State;
+use record::{State, new_epoch};
 use requests::{request_error, superseded};
 
 pub(super) use requests::diff;
@@ -176,10 +176,9 @@ impl Chat {
         match command {
             AgentCommand::Prompt { blocks, id } => {
                 let _turn = self.prompts.lock().await;
-                match id {
-                    Some(id) => self.prompt_once(id, blocks).await,
-                    None => execute(AgentCommand::Prompt { blocks, id }).await,
-                }
+                // Known to the journal before it is sent, so that it cannot be sent and then forgotten.
+                let id = id.unwrap_or_else(|| new_epoch().to_string());
+                self.prompt_once(id, blocks).await
             }
             command => execute(command).await,
         }
@@ -216,7 +215,12 @@ impl Chat {
         if let Some(outcome) = outcome {
             self.state.lock().set_delivery(&id, outcome);
         }
-        sent.map_err(|error| request_error(&error))
+        let sent = sent.map_err(|error| request_error(&error))?;
+        self.writer.written().await.map_err(|problem| {
+            let message = format!("the prompt was sent, but {problem}");
+            RequestError::new(ErrorKind::NotSaved, message)
+        })?;
+        Ok(sent)
     }
 
     /// The prompt that was accepted with this id. An error if it cannot be known whether there is one.

@@ -306,7 +306,7 @@ impl Chat {
 }
 
 /// A unique name for a log.
-fn new_epoch() -> Arc<str> {
+pub(super) fn new_epoch() -> Arc<str> {
     let mut bytes = [0; 8];
     // Without randomness the clock must do: no two logs start at the same time.
     if getrandom::fill(&mut bytes).is_err() {
