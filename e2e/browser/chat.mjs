@@ -74,7 +74,7 @@ export class ChatPage extends ReviewPage {
 
   /** Waits until the agent is idle. */
   async rest() {
-    await this.page.waitForFunction(() => document.querySelector("[data-testid=stop]").hidden);
+    await this.page.waitForFunction(() => document.querySelector("[data-testid=composer]").dataset.turn === "none");
   }
 
   async answers() {

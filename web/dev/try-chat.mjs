@@ -35,24 +35,45 @@ async function check(name, act, options) {
   desk.stop();
 }
 
-/** Sends a request over a second WebSocket, as another front end would. */
+/** Sends a request that the page does not know of. */
 function call(page, method, params = {}) {
   return page.evaluate(
     ([method, params]) =>
       new Promise((resolve, reject) => {
-        const socket = new WebSocket(`ws://${location.host}/front`);
-        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
-        socket.onmessage = ({ data }) => {
+        // On the socket that is logged in. The page ignores responses with ids that are not its own.
+        const socket = window.sockets.findLast(({ readyState }) => readyState === WebSocket.OPEN);
+        const listen = ({ data }) => {
           const message = JSON.parse(data);
           if (message.id !== "other") return;
-          socket.close();
+          socket.removeEventListener("message", listen);
           if (message.error) reject(new Error(message.error.message));
           else resolve(message.result);
         };
+        socket.addEventListener("message", listen);
+        socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
       }),
     [method, params],
   );
 }
+
+const TOOL = {
+  id: "x",
+  title: "Run it",
+  kind: "execute",
+  status: "pending",
+  toolName: null,
+  input: null,
+  output: null,
+  locations: [],
+  content: [],
+};
+const REQUEST = {
+  requestId: "x",
+  promptId: null,
+  toolCall: TOOL,
+  options: [{ optionId: "a", name: "Allow", kind: "allow_once" }],
+  questions: [],
+};
 
 const at = (testId) => `[data-testid=${testId}]`;
 const connect = async (page, agent = "qwen") => {
@@ -64,7 +85,7 @@ const say = async (page, text) => {
   await page.press(at("prompt"), "Enter");
   await page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
 };
-const idle = (page) => page.waitForFunction(() => document.querySelector("[data-testid=stop]").hidden);
+const idle = (page) => page.waitForFunction(() => document.querySelector("[data-testid=composer]").dataset.turn === "none");
 const answer = (page) => page.$$eval(at("answer"), (answers) => answers.map((one) => one.textContent).join("|"));
 const focused = (page) => page.evaluate(() => document.activeElement.dataset.testid ?? document.activeElement.tagName);
 const chunk = (text) => ({ type: "assistantChunk", promptId: null, content: { type: "text", text } });
@@ -115,23 +136,7 @@ await check("approval is answered with a key, or shown as answered elsewhere", a
     events: [
       {
         type: "approvalOpened",
-        request: {
-          requestId: "x",
-          promptId: null,
-          toolCall: {
-            id: "x",
-            title: "Run it",
-            kind: "execute",
-            status: "pending",
-            toolName: null,
-            input: null,
-            output: null,
-            locations: [],
-            content: [],
-          },
-          options: [{ optionId: "a", name: "Allow", kind: "allow_once" }],
-          questions: [],
-        },
+        request: REQUEST,
       },
     ],
   });
@@ -152,7 +157,140 @@ await check("questions take one answer, several, or another", async (page) => {
   await page.fill(`${at("chat-question")}:nth-of-type(2) ${at("question-other")}`, "the reason");
   await page.click(`${at("option")}[data-option=proceed_once]`);
   await page.waitForSelector("text=You answered: 250 ms; each attempt, the reason");
+  assert.deepEqual(await page.$$eval(at("answered-question"), (lines) => lines.map((line) => line.textContent)), [
+    "Which wait should it start with? 250 ms",
+    "What shall be written to the log? each attempt, the reason",
+  ]);
 });
+
+await check("rejection is not shown as an error", async (page) => {
+  await connect(page);
+  await say(page, "ask");
+  await page.waitForSelector(`${at("approval")}[data-armed=true]`);
+  const keys = () =>
+    page.$$eval(`${at("option")}:first-child kbd`, (all) => all.filter((key) => key.offsetWidth > 0).map((key) => key.textContent));
+  assert.deepEqual(await keys(), ["Alt 1"], "while typing");
+  await page.focus(at("log"));
+  assert.deepEqual(await keys(), ["1"], "otherwise");
+  await page.keyboard.press("3");
+  await page.waitForSelector(`${at("tool")}[data-approval=closed]`);
+  await call(page, "dev/chat", {
+    events: [
+      { type: "toolCall", promptId: null, call: { ...TOOL, id: await page.getAttribute(at("tool"), "data-call"), status: "failed" } },
+    ],
+  });
+  await page.waitForSelector(`${at("tool")}[data-status=rejected]`);
+  assert.doesNotMatch(await page.textContent(at("tool")), /\u2715|failed/);
+});
+
+await check("request that the agent forgot has no buttons, and says so", async (page) => {
+  await connect(page, "daemon");
+  const history = [
+    { type: "promptAccepted", promptId: "p", text: "Run it" },
+    { type: "toolCall", promptId: "p", call: TOOL },
+  ];
+  await call(page, "dev/chat", {
+    events: [...history, { type: "turnStarted", promptId: "p" }, { type: "approvalOpened", request: REQUEST }],
+  });
+  await page.waitForSelector(at("approval"));
+  await call(page, "dev/chat", {
+    events: [{ type: "historyStart", reason: "session_reopened" }, ...history, { type: "historyEnd" }],
+  });
+  await page.waitForSelector(`${at("answered")}:has-text("The agent stopped before this was answered.")`);
+  assert.equal(await page.$(at("option")), null);
+  await page.reload();
+  await page.waitForSelector(`${at("tool")}[data-status=stopped]`);
+  assert.equal(await page.$(at("option")), null);
+});
+
+await check("nothing looks alive while the companion cannot be reached", async (page) => {
+  await connect(page);
+  await say(page, "ask");
+  await page.waitForSelector(`${at("approval")}[data-armed=true]`);
+  await page.evaluate(() => {
+    window.NormalWebSocket = window.WebSocket;
+    window.WebSocket = class {
+      static OPEN = 1;
+      constructor() {
+        setTimeout(() => this.onclose({ code: 1006 }), 10);
+      }
+    };
+    for (const socket of window.sockets) socket.close();
+  });
+  await page.waitForSelector("body[data-connection=lost]");
+  assert.equal(await page.textContent(at("phase")), "companion unreachable");
+  assert.equal(await page.isVisible(at("stop")), false);
+  assert.equal(await page.textContent(at("send")), "Send");
+  assert.equal(await page.getAttribute(at("send"), "aria-disabled"), "true");
+  assert.equal(await page.getAttribute(at("option"), "aria-disabled"), "true");
+  assert.equal(await page.textContent(at("status")), "");
+  await page.fill(at("prompt"), "question later");
+  await page.press(at("prompt"), "Enter");
+  await page.waitForSelector(`${at("retry")}:visible`);
+  const [banner, box] = [await page.locator(at("connection")).boundingBox(), await page.locator(at("composer")).boundingBox()];
+  assert.ok(banner.y + banner.height <= box.y, "the banner does not cover the message box");
+  assert.equal(await page.textContent(at("status")), "Not sent. Cannot reach the companion. Your message is kept.");
+  await page.evaluate(() => {
+    window.WebSocket = window.NormalWebSocket;
+  });
+  await page.click(at("reconnect"));
+  await page.waitForSelector("body[data-connection=open]");
+  assert.equal(await page.getAttribute(at("option"), "aria-disabled"), "false");
+  await page.click(at("retry"));
+  await page.waitForSelector(at("queued"));
+  assert.equal(await page.isVisible(at("retry")), false);
+  assert.doesNotMatch(await page.textContent(at("status")), /Not sent/);
+});
+
+await check("agent that waits for a review is not working", async (page) => {
+  await connect(page);
+  await say(page, "slow");
+  await page.waitForSelector(`${at("status")}:has-text("Working")`);
+  const { review } = await call(page, "dev/open", { sample: "rust" });
+  await page.evaluate((id) => {
+    const socket = window.sockets.findLast(({ readyState }) => readyState === WebSocket.OPEN);
+    const size = { added: 1, removed: 0 };
+    const params = {
+      id,
+      path: "/w/a.rs",
+      agent: "Qwen Code",
+      session: "chat-1",
+      revision: 1,
+      version: 1,
+      newFile: false,
+      edited: false,
+      size,
+      conflicts: 0,
+      opened: 1,
+    };
+    socket.onmessage({ data: JSON.stringify({ method: "review/changed", params }) });
+  }, review);
+  await page.waitForSelector(`${at("status")}:text-is("Waiting for your review")`);
+});
+
+await check(
+  "nothing is cut off at 390 pixels",
+  async (page) => {
+    await connect(page, "daemon");
+    await say(page, "ask");
+    await page.waitForSelector(`${at("approval")}[data-armed=true]`);
+    const cut = await page.evaluate(() =>
+      [...document.querySelectorAll(".top *, .chat-bar *, .locality *, .chat-foot *, .options *")]
+        .filter((part) => part.offsetWidth > 0 && getComputedStyle(part).clipPath === "none")
+        .filter(
+          (part) =>
+            part.getBoundingClientRect().right > innerWidth + 0.5 ||
+            part.getBoundingClientRect().left < -0.5 ||
+            part.scrollWidth > part.clientWidth + 1,
+        )
+        .filter((part) => getComputedStyle(part).display !== "inline")
+        .map((part) => `${part.tagName} ${part.className} ${part.textContent}`.slice(0, 90)),
+    );
+    assert.deepEqual(cut, []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+  },
+  { viewport: { width: 390, height: 780 } },
+);
 
 await check("prompts are queued and removed, and Escape cancels", async (page) => {
   await connect(page);
@@ -222,7 +360,7 @@ await check("message sent while offline is kept and sent once", async (page) => 
   });
   await page.press(at("prompt"), "Enter");
   await page.waitForSelector("body[data-connection=open]");
-  await page.waitForSelector(`${at("status")}:has-text("it is kept")`);
+  await page.waitForSelector(`${at("status")}:has-text("is kept")`);
   assert.equal(await page.inputValue(at("prompt")), "question now");
   await page.press(at("prompt"), "Enter");
   await page.waitForSelector(at("approval"));

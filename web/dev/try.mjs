@@ -28,20 +28,22 @@ async function check(name, act, options) {
   await page.context().close();
 }
 
-/** Sends a request over a second WebSocket, as another front end would. */
+/** Sends a request that the page does not know of. */
 function call(page, method, params = {}) {
   return page.evaluate(
     ([method, params]) =>
       new Promise((resolve, reject) => {
-        const socket = new WebSocket(`ws://${location.host}/front`);
-        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
-        socket.onmessage = ({ data }) => {
+        // On the socket that is logged in. The page ignores responses with ids that are not its own.
+        const socket = window.sockets.findLast(({ readyState }) => readyState === WebSocket.OPEN);
+        const listen = ({ data }) => {
           const message = JSON.parse(data);
           if (message.id !== "other") return;
-          socket.close();
+          socket.removeEventListener("message", listen);
           if (message.error) reject(new Error(message.error.message));
           else resolve(message.result);
         };
+        socket.addEventListener("message", listen);
+        socket.send(JSON.stringify({ jsonrpc: "2.0", id: "other", method, params }));
       }),
     [method, params],
   );
@@ -238,6 +240,63 @@ await check("accept all changes by one agent", async (page) => {
   await page.waitForFunction(() => !document.querySelector("[data-testid=agent-group][data-session='41d7']"));
 });
 
+await check("screen readers announce added lines as added and removed lines as removed", async (page) => {
+  await open(page, "rust");
+  const cdp = await page.context().newCDPSession(page);
+  const lines = async () => {
+    const { nodes } = await cdp.send("Accessibility.getFullAXTree");
+    const byId = new Map(nodes.map((node) => [node.nodeId, node]));
+    const text = (node) =>
+      node.role?.value === "StaticText" ? node.name.value : (node.childIds ?? []).map((id) => text(byId.get(id) ?? {})).join("");
+    const of = (role) => nodes.filter((node) => !node.ignored && node.role?.value === role).map((node) => text(node).trim());
+    return {
+      added: of("insertion"),
+      removed: of("deletion"),
+      hunks: nodes.filter(({ role }) => role?.value === "group").map(({ name }) => name?.value ?? ""),
+    };
+  };
+  const visible = (kind) => page.$$eval(`.line-${kind}`, (all) => all.map((line) => line.textContent.trim()));
+  for (const layout of ["split", "unified"]) {
+    const found = await lines();
+    assert.deepEqual(found.added, await visible("added"), layout);
+    assert.notEqual(found.added.length, 0);
+    assert.notEqual(found.removed.length, 0);
+    if (layout === "split") assert.deepEqual(found.removed, await visible("removed"));
+    else assert.match(found.removed[0], /^Removed:/);
+    assert.ok(
+      found.hunks.some((name) => /^Hunk 1 of \d+, proposed$/.test(name)),
+      JSON.stringify(found.hunks),
+    );
+    await page.keyboard.press("s");
+  }
+});
+
+await check("hunk is neutral until touched, and the button says what it will do", async (page) => {
+  await open(page, "rust");
+  const label = () => page.$eval("[data-testid=accept]", (button) => button.firstChild.textContent);
+  const states = () => page.$$eval("[data-testid=hunk-state]", (all) => all.map((state) => state.textContent));
+  const total = (await states()).length;
+  assert.deepEqual(new Set(await states()), new Set(["proposed"]));
+  assert.match(await label(), /^Accept all \d+ hunks$/);
+  await page.keyboard.press("a");
+  await page.waitForFunction(() => document.querySelector("[data-testid=hunk-state]").textContent === "accepted");
+  await page.keyboard.press("r");
+  await page.waitForSelector("[data-testid=hunk][data-state=rejected]");
+  assert.match(await label(), /^Accept \d+ of \d+ hunks$/);
+  assert.equal((await states()).filter((state) => state === "proposed").length, total - 1);
+  const numbers = await page.$$eval(".cm-lineNumbers .cm-gutterElement", (all) => all.map((line) => line.textContent));
+  assert.equal(numbers.at(-1), "", "no number after the last line");
+});
+
+await check("empty page says what to do next", async (page) => {
+  for (const row of await page.$$eval("[data-testid=review-row]", (rows) => rows.map(({ dataset }) => Number(dataset.review))))
+    await call(page, "review/reject", { review: row });
+  await page.waitForSelector("[data-testid=list-empty]:visible");
+  await page.reload();
+  await page.waitForSelector("[data-testid=first-run]:visible");
+  assert.match(await page.textContent("[data-testid=first-run]"), /alongside demo/);
+});
+
 await check("axe finds nothing in the main states", async (page) => {
   const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
   const faults = [];
@@ -288,8 +347,9 @@ await check("lost connection is shown and reconnects without losing edits", asyn
     const Original = window.WebSocket;
     window.cut = () =>
       (window.WebSocket = class {
+        static OPEN = 1;
         constructor() {
-          setTimeout(() => this.onclose?.());
+          setTimeout(() => this.onclose?.({ code: 1006 }));
         }
       });
     window.mend = () => (window.WebSocket = Original);

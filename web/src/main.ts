@@ -5,12 +5,13 @@ import { Connection, type ConnectionState, RequestError } from "./connection";
 import { confirmation, showKeys } from "./dialogs";
 import { announce, byId, element, replaceChildren } from "./dom";
 import type { Layout } from "./editor/hunks";
+import { showFirstRun } from "./first-run";
 import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
 import { Login, parseLink } from "./login";
 import { Panels } from "./panels";
-import type { ReviewSummary, ReviewTexts } from "./protocol";
+import type { Agent, ReviewSummary, ReviewTexts } from "./protocol";
 import { ReviewView } from "./review-view";
 import { type View, Views } from "./views";
 
@@ -33,6 +34,7 @@ class Page {
   private readonly panels = new Panels(this.connection);
   private readonly views = new Views((view) => this.entered(view));
   private approvals = 0;
+  private agents = 0;
   private wasOpen = false;
   private readonly chat = new Chat(this.connection, this.panels, {
     folders: () => this.folders,
@@ -142,7 +144,7 @@ class Page {
     connection.on("review/rebased", ({ review, conflicts }) => {
       if (this.view?.id === review) void this.open(review, true).then(() => this.view?.rebased(conflicts));
     });
-    connection.on("agents/changed", ({ agents }) => this.panels.setAgents(agents));
+    connection.on("agents/changed", ({ agents }) => this.setAgents(agents));
     connection.on("problems/changed", ({ problems }) => showProblems(problems));
     connection.on("context/changed", (context) => this.panels.contextChanged(context));
     connection.on("resync", () => void this.catchUp().catch((error: unknown) => console.warn(error)));
@@ -154,7 +156,7 @@ class Page {
     this.folders = status.workspace;
     this.reviews.clear();
     for (const review of reviews) this.reviews.set(review.id, review);
-    this.panels.setAgents(status.agents);
+    this.setAgents(status.agents);
     showProblems(status.problems);
     byId("companion").textContent =
       `${plain(status.displayName)} \u00b7 ${status.workspace.map((folder) => splitPath(folder, []).name).join(", ")}`;
@@ -172,14 +174,23 @@ class Page {
     await this.chat.catchUp();
   }
 
+  private setAgents(agents: readonly Agent[]): void {
+    this.panels.setAgents(agents);
+    this.agents = agents.length;
+    this.show();
+  }
+
   private show(): void {
     const reviews = [...this.reviews.values()].sort((one, other) => one.opened - other.opened || one.id - other.id);
     this.list.show(reviews, this.opening ?? this.view?.id ?? null, this.folders);
     this.showTitle();
-    this.chat.setReviews(reviews.length);
+    this.chat.setReviews(reviews.map(({ session }) => session));
     byId("pending-count").textContent = String(reviews.length);
     byId("reviews-count").textContent = String(reviews.length);
     byId("review-empty").hidden = this.view !== null;
+    const firstRun = byId("first-run");
+    firstRun.hidden = reviews.length > 0;
+    if (!firstRun.hidden) showFirstRun(firstRun, { folders: this.folders, agents: this.agents });
     byId("review-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "No changes to review.";
   }
 
@@ -312,6 +323,7 @@ class Page {
     byId("body").hidden = isLoginShown;
     document.body.toggleAttribute("data-login", isLoginShown);
     if (isLoginShown) this.showLogin();
+    this.chat.connectionChanged();
     const banner = byId("connection");
     banner.hidden = state === "open" || state === "connecting" || isLoginShown;
     byId("reconnect").hidden = state === "loggedOut";
@@ -319,7 +331,7 @@ class Page {
     if (state === "loggedOut") {
       replaceChildren(text, "You have been logged out. Run ", element("code", {}, "alongside page"), " for a new link.");
     } else if (state === "lost") {
-      replaceChildren(text, "Disconnected from the companion. Reconnecting… Your edits are kept and sent once it is back.");
+      replaceChildren(text, "Disconnected from the companion. Reconnecting\u2026 Unsent edits stay on this page.");
     } else {
       replaceChildren(text);
       announce("Connected.");

@@ -7,6 +7,7 @@ import { type Draft, toText } from "./draft";
 import { foldAt, foldCount, foldedIds, type Gap, gapsBetween, unfold } from "./editor/collapse";
 import {
   currentField,
+  decidedField,
   hunkAt,
   hunksField,
   type Layout,
@@ -15,8 +16,10 @@ import {
   type Stretch,
   type Surroundings,
   setCurrent,
+  setDecided,
   setHunks,
   setLayout,
+  shownState,
   side,
   spanOf,
   surroundings,
@@ -165,6 +168,16 @@ export class Panes {
     if (this.draftView.state.field(currentField) !== id) this.draftView.dispatch({ effects: setCurrent.of(id) });
     this.listener.moved();
     if (show) this.scrollToCurrent();
+  }
+
+  /** A decision about a hunk was made, even if that does not change its text. */
+  decided(id: Hunk["id"]): void {
+    this.draftView.dispatch({ effects: setDecided.of(id) });
+  }
+
+  /** A hunk's state for users. */
+  stateOf(hunk: Hunk): string {
+    return shownState(hunk, this.draftView.state.field(decidedField));
   }
 
   /** Runs the code of a decision once before decisions are enabled, so that the first one is as fast as the others. */

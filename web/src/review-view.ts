@@ -5,7 +5,7 @@ import { confirmation } from "./dialogs";
 import { announce, element, replaceChildren } from "./dom";
 import { Draft, toText } from "./draft";
 import { DraftLink } from "./draft-link";
-import type { Layout } from "./editor/hunks";
+import { acceptLabel, type Layout } from "./editor/hunks";
 import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { Panes } from "./panes";
 import type { Edited, Outcome, ReviewSummary, ReviewTexts } from "./protocol";
@@ -234,7 +234,7 @@ export class ReviewView {
     const hunk = this.panes.hunks[index]?.hunk;
     if (hunk)
       announce(
-        `Hunk ${index + 1} of ${this.panes.hunks.length}, ${hunk.state}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} replacing ${hunk.base.count}.`,
+        `Hunk ${index + 1} of ${this.panes.hunks.length}, ${this.panes.stateOf(hunk)}, line ${hunk.draft.start}, ${count(hunk.draft.count, "line")} replacing ${hunk.base.count}.`,
       );
   }
 
@@ -287,6 +287,7 @@ export class ReviewView {
     this.panes.choose(hunk);
     try {
       await this.link.decideHunk(hunk, decision);
+      this.panes.decided(hunk);
       announce(`Hunk ${decision}ed.`);
     } catch (error) {
       await this.explain(error, decision);
@@ -311,6 +312,11 @@ export class ReviewView {
     // Also called while the panes are being constructed.
     if (!this.panes as boolean) return;
     const { hunks, currentIndex: index } = this.panes;
+    const label = acceptLabel(hunks.map(({ hunk }) => hunk));
+    if (this.accept.title !== `${label} (A)`) {
+      this.accept.title = `${label} (A)`;
+      this.accept.replaceChildren(label, element("kbd", {}, "A"));
+    }
     this.progress.textContent =
       hunks.length === 0 ? "no hunks" : `${index < 0 ? "\u2013" : index + 1} / ${hunks.length.toLocaleString("en")}`;
   }

@@ -19,6 +19,7 @@ await build({
   logLevel: "warning",
 });
 const { status } = spawnSync(process.execPath, ["--test", ...tests.map((name) => join(folder, name.replace(/\.ts$/, ".mjs")))], {
+  cwd: join(import.meta.dirname, ".."),
   stdio: "inherit",
 });
 await rm(folder, { recursive: true });

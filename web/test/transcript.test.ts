@@ -134,16 +134,16 @@ test("cancelled and failed turns add a notice, completed ones do not", () => {
   assert.deepEqual(ends({ outcome: "completed", stopReason: "cancelled" }).items.at(-1), {
     kind: "notice",
     level: "information",
-    message: "Cancelled.",
+    message: "Cancelled. Send a message to go on.",
   });
   assert.deepEqual(ends({ outcome: "failed", message: "Overloaded", code: null }).items.at(-1), {
     kind: "notice",
     level: "problem",
-    message: "Overloaded",
+    message: "Overloaded. Send your message again to retry.",
   });
 });
 
-test("history replaces the items and a new session everything", () => {
+test("history replaces the items, a new connection nothing", () => {
   const shown = foldAll(EMPTY, [
     sent("old"),
     { type: "models", current: "m", available: [] },
@@ -176,7 +176,7 @@ test("history replaces the items and a new session everything", () => {
     abilities,
     locality: { where: "child" },
   });
-  assert.deepEqual([fresh.items.length, fresh.models.current, fresh.session?.agent], [0, null, "A"]);
+  assert.deepEqual([fresh.items, fresh.models.current, fresh.session?.agent], [replayed.items, "m", "A"]);
 });
 
 test("ended session closes approvals and can be reopened", () => {
@@ -195,4 +195,37 @@ test("unknown events and blocks are shown", () => {
   assert.ok(shown.items[0]?.kind === "notice" && shown.items[0].level === "unsupported" && shown.items[0].message.includes("hologram"));
   const block = fold(EMPTY, { type: "assistantChunk", promptId: null, content: { type: "hologram" } });
   assert.equal(block.items[0]?.kind, "block");
+});
+
+test("request whose daemon was killed expires", () => {
+  const asked = foldAll(EMPTY, [
+    sent("write"),
+    { type: "turnStarted", promptId: "p" },
+    { type: "toolCall", promptId: "p", call: call() },
+    { type: "approvalOpened", request: request() },
+  ]);
+  const history: AgentEvent[] = [
+    { type: "historyStart", reason: "session_reopened" },
+    sent("write"),
+    { type: "toolCall", promptId: "p", call: call() },
+    { type: "historyEnd" },
+  ];
+  const after = foldAll(asked, history);
+  const card = after.items.find((item) => item.kind === "tool");
+  assert.ok(card?.kind === "tool");
+  assert.deepEqual([card.call.status, card.approval?.closed], ["stopped", "expired"]);
+  assert.equal(openApprovals(after).length, 0);
+  const reloaded = foldAll(EMPTY, history).items.find((item) => item.kind === "tool");
+  assert.equal(reloaded?.kind === "tool" && reloaded.call.status, "stopped", "a page that never saw the request says the same");
+  const again = fold(after, { type: "approvalOpened", request: request({ requestId: "r2" }) });
+  assert.equal(openApprovals(again).length, 1, "a new request can be answered");
+});
+
+test("request of a turn that ended expires", () => {
+  const shown = foldAll(EMPTY, [
+    { type: "turnStarted", promptId: "p" },
+    { type: "approvalOpened", request: request() },
+    { type: "turnEnded", promptId: "p", end: { outcome: "failed", message: "x", code: null } },
+  ]);
+  assert.equal(openApprovals(shown).length, 0);
 });

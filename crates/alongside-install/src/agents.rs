@@ -11,8 +11,12 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde::Serialize;
 
-use super::plan::{Change, read};
-use super::{InstallContext, InstallError, InstallOutcome, Messages, Mode, Plan, RunResult, Step, machine, run_plan};
+use super::plan::{Change, read, without_backups};
+use super::receipt::{ChangedSetting, Receipt};
+use super::{
+    InstallContext, InstallError, InstallOutcome, Messages, Mode, Plan, RunResult, Step, capitalized, machine, run_plan,
+};
+use crate::detect::DetectedIde;
 use alongside_discovery::Environment;
 
 /// The result for one agent's settings.
@@ -49,12 +53,17 @@ fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> Agent
         }
         Err(error) => (Err(error), messages),
     };
+    let setting = plan.as_ref().ok().and_then(|plan| changed_setting(dialect.kind, plan));
     let RunResult {
         outcome,
         sentence,
         steps,
         mut remarks,
     } = run_plan(plan, mode, context.runner, messages);
+    if let (InstallOutcome::Done, Some(setting)) = (outcome, setting) {
+        let noted = Receipt::update(context, |receipt| receipt.set_setting(setting));
+        remarks.extend(noted.err().map(|error| capitalized(&error)));
+    }
     if outcome == InstallOutcome::Refused {
         remarks.push(format!(
             "Run `/ide enable` in {name} once; after that it connects automatically."
@@ -67,6 +76,113 @@ fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> Agent
         steps,
         remarks,
     }
+}
+
+/// Sets the agents' settings back to what they were, unless an editor that is not in `editors` needs them.
+pub fn disconnect_agents(context: &InstallContext<'_>, editors: &[DetectedIde], mode: Mode) -> Vec<AgentReport> {
+    let receipt = Receipt::load(context);
+    let ids: Vec<&str> = editors.iter().map(|editor| editor.id()).collect();
+    if receipt.has_others(&ids) {
+        return Vec::new();
+    }
+    let changed = DIALECTS
+        .iter()
+        .filter_map(|dialect| Some((dialect, receipt.setting(dialect.kind)?)));
+    changed
+        .map(|(dialect, setting)| disconnect(dialect, setting, context, mode))
+        .collect()
+}
+
+fn disconnect(dialect: &Dialect, setting: &ChangedSetting, context: &InstallContext<'_>, mode: Mode) -> AgentReport {
+    let name = dialect.display_name;
+    let messages = Messages {
+        done: format!("{name}'s setting for editors is as it was before."),
+        planned: format!("{name}'s setting for editors would be set back."),
+        unchanged: format!("{name}'s setting for editors was changed since and was left alone."),
+    };
+    let RunResult {
+        outcome,
+        sentence,
+        steps,
+        mut remarks,
+    } = run_plan(plan_back(setting), mode, context.runner, messages);
+    if mode == Mode::Real && matches!(outcome, InstallOutcome::Done | InstallOutcome::Unchanged) {
+        let noted = Receipt::update(context, |receipt| receipt.forget_setting(dialect.kind));
+        remarks.extend(noted.err().map(|error| capitalized(&error)));
+    }
+    AgentReport {
+        agent: dialect.kind,
+        outcome,
+        sentence,
+        steps,
+        remarks,
+    }
+}
+
+fn plan_back(setting: &ChangedSetting) -> Result<Plan, InstallError> {
+    let path = setting.path.clone();
+    let mut plan = Plan::default();
+    let Some(current) = read(&path)? else {
+        return Ok(plan);
+    };
+    let text = String::from_utf8(current.clone()).map_err(|_| InstallError::NotText { path: path.clone() })?;
+    match &setting.before {
+        None if text == setting.after => plan.changes.push(Change::Remove {
+            path: path.clone(),
+            before: current,
+            keep: false,
+        }),
+        Some(before) if text == setting.after => {
+            plan.changes
+                .extend(Change::write(path.clone(), before.clone().into_bytes(), false)?);
+        }
+        before => {
+            let had_ide = before.as_deref().is_some_and(|before| before.contains("\"ide\""));
+            if let Some(text) = without_enabled(&text, had_ide) {
+                plan.changes
+                    .extend(Change::write(path.clone(), text.into_bytes(), false)?);
+            }
+        }
+    }
+    let before = setting.before.as_deref().map(str::as_bytes);
+    plan.changes
+        .extend(without_backups(&path, |content| Some(content) != before));
+    let directories = setting.directories.iter().cloned();
+    plan.changes
+        .extend(directories.map(|path| Change::RemoveDirectory { path }));
+    Ok(plan)
+}
+
+/// The settings without `ide.enabled`, and without `ide` if that was added too; `None` if it is not `true` any more.
+fn without_enabled(text: &str, had_ide: bool) -> Option<String> {
+    let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
+    let settings = root.object_value()?;
+    let ide = settings.object_value("ide")?;
+    let enabled = ide.get("enabled")?;
+    if !enabled.value()?.as_boolean_lit()?.value() {
+        return None;
+    }
+    enabled.remove();
+    if !had_ide && ide.properties().is_empty() {
+        settings.get("ide")?.remove();
+    }
+    Some(root.to_string())
+}
+
+/// What a plan changes in an agent's settings.
+fn changed_setting(agent: AgentKind, plan: &Plan) -> Option<ChangedSetting> {
+    plan.changes.iter().find_map(|change| match change {
+        Change::Write {
+            path, before, content, ..
+        } => Some(ChangedSetting {
+            agent,
+            path: path.clone(),
+            before: before.clone().and_then(|before| String::from_utf8(before).ok()),
+            after: String::from_utf8(content.clone()).ok()?,
+            directories: plan.new_directories(),
+        }),
+        _ => None,
+    })
 }
 
 fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
@@ -177,6 +293,58 @@ mod tests {
         for strange in ["[]", r#"{"ide": 1}"#, r#"{"ide": {"enabled": "yes"}}"#, "{"] {
             assert!(matches!(enabled(strange), Enabled::NotUnderstood(_)), "{strange}");
         }
+    }
+
+    #[test]
+    fn uninstall_sets_the_setting_back() {
+        for before in [
+            None,
+            Some("{\n  // mine\n  \"a\": 1\n}"),
+            Some("{\"ide\": {\"hasSeenNudge\": true}}\n"),
+        ] {
+            for edit in [false, true] {
+                let scene = Fixture::on(Platform::Unix);
+                let settings = scene.home().join(".gemini/settings.json");
+                fs::create_dir_all(scene.home().join(".gemini")).unwrap();
+                if let Some(before) = before {
+                    fs::write(&settings, before).unwrap();
+                }
+                connect_agents(&scene.context(), Mode::Real);
+                let mut expected = before.map(str::to_owned);
+                if edit {
+                    let text = fs::read_to_string(&settings).unwrap();
+                    fs::write(&settings, text.replacen('{', "{\n  \"later\": 2,", 1)).unwrap();
+                    let text = before.unwrap_or("{}");
+                    expected = Some(text.replacen('{', "{\n  \"later\": 2,", 1));
+                }
+                let report = disconnect_agents(&scene.context(), &[], Mode::Real).remove(0);
+                assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
+                let now = fs::read_to_string(&settings).ok();
+                let plain = |text: Option<String>| {
+                    text.map(|text| text.split_whitespace().collect::<String>().replace(",}", "}"))
+                };
+                if edit {
+                    assert_eq!(plain(now), plain(expected));
+                } else {
+                    assert_eq!(now, expected);
+                }
+                let files = fs::read_dir(scene.home().join(".gemini")).unwrap().count();
+                assert_eq!(files, usize::from(settings.exists()), "no backup is left");
+                assert!(!scene.home().join(".local").exists(), "nor the receipt");
+                assert!(disconnect_agents(&scene.context(), &[], Mode::Real).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn own_choice_survives_uninstall() {
+        let scene = Fixture::on(Platform::Unix);
+        let settings = scene.home().join(".gemini/settings.json");
+        fs::create_dir_all(scene.home().join(".gemini")).unwrap();
+        fs::write(&settings, r#"{"ide": {"enabled": true}}"#).unwrap();
+        connect_agents(&scene.context(), Mode::Real);
+        assert!(disconnect_agents(&scene.context(), &[], Mode::Real).is_empty());
+        assert_eq!(fs::read_to_string(&settings).unwrap(), r#"{"ide": {"enabled": true}}"#);
     }
 
     #[test]

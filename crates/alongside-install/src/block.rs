@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use super::plan::{self, Change, Plan};
 use super::{InstallError, InstallState, digest};
 
+/// In the opening mark of a block after a text without a final newline.
+const NEWLINE_ADDED: &str = " newline-added";
+
 #[derive(Clone, Debug)]
 pub(super) struct ConfigurationBlock {
     pub(super) path: PathBuf,
@@ -23,6 +26,8 @@ struct BlockMatch {
     start: usize,
     end: usize,
     is_edited: bool,
+    /// Whether the text before it had no final newline when the block was added.
+    adds_newline: bool,
 }
 
 impl ConfigurationBlock {
@@ -66,6 +71,12 @@ impl ConfigurationBlock {
         if found.is_edited {
             plan.remarks.push(self.edited_remark());
         }
+        // Backups of the file as it was before the block; its successor is the file itself. An edited block exists only there.
+        let has_block = |content: &[u8]| {
+            let text = String::from_utf8_lossy(content);
+            !matches!(self.find(&text), Ok(None))
+        };
+        plan.changes.extend(plan::without_backups(&self.path, has_block));
         Ok(plan)
     }
 
@@ -109,8 +120,13 @@ impl ConfigurationBlock {
 
     fn with_block(&self, text: &str) -> Result<String, InstallError> {
         let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let block = self.block().replace('\n', line_end);
-        Ok(match self.find(text)? {
+        let found = self.find(text)?;
+        let adds_newline = match &found {
+            Some(found) => found.adds_newline,
+            None => !text.is_empty() && !text.ends_with('\n'),
+        };
+        let block = self.block(adds_newline).replace('\n', line_end);
+        Ok(match found {
             Some(found) => format!("{}{block}{}", &text[..found.start], &text[found.end..]),
             None if text.is_empty() => block,
             None if text.ends_with('\n') => format!("{text}{line_end}{block}"),
@@ -118,15 +134,16 @@ impl ConfigurationBlock {
         })
     }
 
-    fn block(&self) -> String {
+    fn block(&self, adds_newline: bool) -> String {
         let comment = self.comment;
         let body = format!(
             "{comment} Managed by `alongside install`; `alongside uninstall` removes it.\n{}\n",
             self.body.trim_end()
         );
         format!(
-            "{comment} >>> alongside {} >>>\n{body}{}\n",
+            "{comment} >>> alongside {}{} >>>\n{body}{}\n",
             digest(body.as_bytes()),
+            if adds_newline { NEWLINE_ADDED } else { "" },
             self.closing()
         )
     }
@@ -159,6 +176,7 @@ impl ConfigurationBlock {
                     start: *start,
                     end: *end,
                     is_edited: noted != digest(body.as_bytes()),
+                    adds_newline: line.contains(NEWLINE_ADDED),
                 }))
             }
             _ => Err(torn()),
@@ -166,10 +184,21 @@ impl ConfigurationBlock {
     }
 }
 
-/// The text without the block and without the empty line added before it.
+/// The text without the block and without the line breaks added before it.
 fn without(text: &str, found: &BlockMatch) -> String {
+    let strip = |text: &'_ str| -> Option<usize> {
+        let shorter = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n'))?;
+        Some(shorter.len())
+    };
     let before = &text[..found.start];
-    let shortened = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
+    // Text that was added after the block needs the line break.
+    if found.adds_newline && found.end == text.len() {
+        let end = strip(before)
+            .and_then(|end| strip(&before[..end]))
+            .unwrap_or(before.len());
+        return before[..end].to_owned();
+    }
+    let shortened = strip(before).map(|end| &before[..end]);
     // Remove only the empty line: the remaining text must still end with a line break.
     let before = shortened
         .filter(|shortened| shortened.ends_with('\n'))
@@ -230,6 +259,21 @@ mod tests {
         assert_eq!(block.state().unwrap(), InstallState::Installed);
         block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
         assert_eq!(fs::read_to_string(&block.path).unwrap(), "(one)\n(two)\n");
+    }
+
+    #[test]
+    fn uninstall_leaves_the_directory_as_it_was() {
+        for text in ["(one)", "(one)\r\n(two)", "(one)\n"] {
+            let directory = tempfile::tempdir().unwrap();
+            let block = block(&directory);
+            fs::write(&block.path, text).unwrap();
+            block.plan_install().unwrap().carry_out(&NoRunner).unwrap();
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "with a backup");
+            assert_eq!(block.state().unwrap(), InstallState::Installed);
+            block.plan_uninstall().unwrap().carry_out(&NoRunner).unwrap();
+            assert_eq!(fs::read_to_string(&block.path).unwrap(), text);
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "without a backup");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::block::ConfigurationBlock;
 use super::package::Package;
 use super::plan::Plan;
-use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine};
+use super::{InstallContext, InstallError, InstallState, Installer, executable_remark, machine};
 use crate::detect::DetectedIde;
 
 /// A missing or broken plugin must not stop Emacs from starting, hence `require` with `noerror`.
@@ -112,8 +112,8 @@ impl Installer for Emacs<'_> {
         Ok(self.block.plan_uninstall()?.then(self.package.plan_uninstall()?))
     }
 
-    fn runner(&self) -> &dyn Runner {
-        self.context.runner
+    fn context(&self) -> &InstallContext<'_> {
+        self.context
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::plan::{Change, Plan};
-use super::{InstallContext, InstallError, InstallState, Installer, Runner, executables, machine};
+use super::receipt::Receipt;
+use super::{InstallContext, InstallError, InstallState, Installer, executables, machine};
 use crate::detect::DetectedIde;
 
 /// The agents' commands and their vendors' extensions.
@@ -102,6 +103,7 @@ impl Installer for Extension<'_> {
         let changes = missing.map(|id| Change::Run {
             program: program.clone(),
             arguments: vec!["--install-extension".to_owned(), (*id).to_owned(), "--force".to_owned()],
+            extension: Some((*id).to_owned()),
         });
         let changes: Vec<Change> = changes.collect();
         let mut remarks = Vec::new();
@@ -116,19 +118,30 @@ impl Installer for Extension<'_> {
 
     fn plan_uninstall(&self) -> Result<Plan, InstallError> {
         let program = self.program()?;
+        let receipt = Receipt::load(self.context);
         let present = self.present(&program)?;
-        let changes = present.into_iter().map(|id| Change::Run {
+        let (ours, theirs): (Vec<_>, Vec<_>) = present
+            .into_iter()
+            .partition(|id| receipt.has_extension(self.ide.id(), id));
+        let changes = ours.into_iter().map(|id| Change::Run {
             program: program.clone(),
             arguments: vec!["--uninstall-extension".to_owned(), id.to_owned()],
+            extension: None,
+        });
+        let remarks = theirs.into_iter().map(|id| {
+            let command = executables::usual_name(self.ide);
+            format!(
+                "{id} was not installed by alongside and was left alone; to remove it, run `{command} --uninstall-extension {id}`."
+            )
         });
         Ok(Plan {
             changes: changes.collect(),
-            remarks: Vec::new(),
+            remarks: remarks.collect(),
         })
     }
 
-    fn runner(&self) -> &dyn Runner {
-        self.context.runner
+    fn context(&self) -> &InstallContext<'_> {
+        self.context
     }
 }
 
@@ -165,6 +178,21 @@ mod tests {
         assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
         assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
         assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Unchanged);
+    }
+
+    #[test]
+    fn extension_that_was_there_before_stays() {
+        let theirs = COMPANIONS[1].1;
+        let scene = Fixture::on(Platform::Unix).with_program("code").with_answer(theirs);
+        let context = scene.context();
+        let installer = installer(DetectedIde::VsCode, &context).unwrap();
+        assert_eq!(installer.install(Mode::Real).steps.len(), 1);
+        let report = installer.uninstall(Mode::Real);
+        assert_eq!(report.steps.len(), 1);
+        assert!(report.steps[0].subject.ends_with(COMPANIONS[0].1), "{report:?}");
+        assert!(report.remarks[0].contains("left alone"), "{report:?}");
+        assert_eq!(context.runner.run(std::path::Path::new("code"), &[]).unwrap(), theirs);
+        assert_eq!(scene.count_files(), 0, "no receipt is left");
     }
 
     #[test]

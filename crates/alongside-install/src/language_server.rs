@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::block::ConfigurationBlock;
 use super::plan::Plan;
-use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, program_name};
+use super::{InstallContext, InstallError, InstallState, Installer, executable_remark, machine, program_name};
 use crate::detect::DetectedIde;
 use alongside_discovery::Platform;
 
@@ -210,8 +210,8 @@ impl Installer for LanguageServer<'_> {
         self.block.plan_uninstall()
     }
 
-    fn runner(&self) -> &dyn Runner {
-        self.context.runner
+    fn context(&self) -> &InstallContext<'_> {
+        self.context
     }
 }
 

@@ -20,13 +20,14 @@ mod package;
 mod places;
 mod plan;
 mod plugins;
+mod receipt;
 mod runner;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use agents::{AgentReport, connect_agents};
+pub use agents::{AgentReport, connect_agents, disconnect_agents};
 pub use error::InstallError;
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
@@ -35,6 +36,7 @@ pub use runner::{Runner, SystemRunner};
 use crate::detect::{DetectedIde, Family};
 use alongside_discovery::Environment;
 use places::SystemPaths;
+use receipt::Receipt;
 
 /// Everything installers depend on.
 pub struct InstallContext<'a> {
@@ -121,7 +123,7 @@ pub trait Installer {
 
     fn plan_uninstall(&self) -> Result<Plan, InstallError>;
 
-    fn runner(&self) -> &dyn Runner;
+    fn context(&self) -> &InstallContext<'_>;
 
     /// Installs or updates the plugin.
     fn install(&self, mode: Mode) -> InstallReport {
@@ -135,7 +137,19 @@ pub trait Installer {
             planned: format!("Would install for {name}{}.", at(self.place())),
             unchanged: format!("Already installed for {name}{}.", at(self.place())),
         };
-        report(self.editor(), plan, mode, self.runner(), messages)
+        let (directories, extensions) = match &plan {
+            Ok(plan) => (plan.new_directories(), plan.extensions()),
+            Err(_) => (Vec::new(), Vec::new()),
+        };
+        let mut report = report(self.editor(), plan, mode, self.context().runner, messages);
+        if matches!(report.outcome, InstallOutcome::Done | InstallOutcome::Failed) && mode == Mode::Real {
+            let ran = report.steps.iter().filter(|step| step.action == Action::Run).count();
+            let extensions = extensions.into_iter().take(ran).collect();
+            let id = self.editor().id();
+            let noted = Receipt::update(self.context(), |receipt| receipt.add(id, extensions, directories));
+            report.remarks.extend(noted.err().map(|error| capitalized(&error)));
+        }
+        report
     }
 
     fn uninstall(&self, mode: Mode) -> InstallReport {
@@ -145,7 +159,21 @@ pub trait Installer {
             planned: format!("Would remove from {name}."),
             unchanged: format!("Not installed for {name}; nothing to remove."),
         };
-        report(self.editor(), self.plan_uninstall(), mode, self.runner(), messages)
+        let id = self.editor().id();
+        let plan = self.plan_uninstall().map(|mut plan| {
+            if !plan.is_empty() {
+                let directories = Receipt::load(self.context()).directories(id).into_iter();
+                plan.changes
+                    .extend(directories.map(|path| plan::Change::RemoveDirectory { path }));
+            }
+            plan
+        });
+        let mut report = report(self.editor(), plan, mode, self.context().runner, messages);
+        if matches!(report.outcome, InstallOutcome::Done | InstallOutcome::Unchanged) && mode == Mode::Real {
+            let noted = Receipt::update(self.context(), |receipt| receipt.forget(id));
+            report.remarks.extend(noted.err().map(|error| capitalized(&error)));
+        }
+        report
     }
 
     fn status(&self) -> InstallStatus {
@@ -274,8 +302,19 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
 /// Manual steps for an editor without an installer.
 pub fn manual_steps(ide: DetectedIde) -> String {
     let name = ide.display_name();
+    let client = match ide {
+        DetectedIde::Zed | DetectedIde::SublimeText => Some("its language client"),
+        _ if ide.family() == Family::JetBrains => Some("the LSP4IJ plugin"),
+        _ => None,
+    };
+    let server = client.map(|client| {
+        format!(
+            " To have reviews in {name} itself, set up `alongside lsp` as a language server with {client}; see docs/EDITORS.md."
+        )
+    });
     format!(
-        "there is no plugin for {name} yet. Run `alongside` in your project, in a terminal in {name} or elsewhere; `gemini` and `qwen` then connect automatically. Review changes on the page (`alongside page --open`) or with `alongside diff`, and use `alongside context focus FILE` to tell agents what you are looking at"
+        "there is no plugin for {name} yet. Run `alongside` in your project, in a terminal in {name} or elsewhere; `gemini` and `qwen` then connect automatically. Review changes on the page (`alongside page --open`) or with `alongside diff`, and use `alongside context focus FILE` to tell agents what you are looking at.{}",
+        server.unwrap_or_default()
     )
 }
 

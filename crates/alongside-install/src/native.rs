@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::package::Package;
 use super::plan::Plan;
-use super::{InstallContext, InstallError, InstallState, Installer, Runner, executable_remark, machine, plugins};
+use super::{InstallContext, InstallError, InstallState, Installer, executable_remark, machine, plugins};
 use crate::detect::DetectedIde;
 
 pub(super) struct Native<'a> {
@@ -127,8 +127,8 @@ impl Installer for Native<'_> {
         self.package.plan_uninstall()
     }
 
-    fn runner(&self) -> &dyn Runner {
-        self.context.runner
+    fn context(&self) -> &InstallContext<'_> {
+        self.context
     }
 }
 

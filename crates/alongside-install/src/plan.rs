@@ -14,6 +14,9 @@ use serde::Serialize;
 
 use super::{InstallError, Runner};
 
+/// Ends the name of a backup, followed by a number if it is not the first.
+const BACKUP: &str = ".alongside-backup";
+
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Write {
@@ -38,6 +41,8 @@ pub(super) enum Change {
     Run {
         program: PathBuf,
         arguments: Vec<String>,
+        /// The extension that the command installs.
+        extension: Option<String>,
     },
 }
 
@@ -89,6 +94,27 @@ impl Plan {
         self.changes.extend(other.changes);
         self.remarks.extend(other.remarks);
         self
+    }
+
+    /// Directories that this plan will create.
+    pub(super) fn new_directories(&self) -> Vec<PathBuf> {
+        let written = self.changes.iter().filter_map(|change| match change {
+            Change::Write { path, .. } => Some(path),
+            _ => None,
+        });
+        let mut directories: Vec<PathBuf> = written.flat_map(|path| missing_directories(path)).collect();
+        directories.sort();
+        directories.dedup();
+        directories
+    }
+
+    /// Extensions that this plan will install, in order.
+    pub(super) fn extensions(&self) -> Vec<String> {
+        let extensions = self.changes.iter().filter_map(|change| match change {
+            Change::Run { extension, .. } => extension.clone(),
+            _ => None,
+        });
+        extensions.collect()
     }
 
     pub fn preview(&self) -> Vec<Step> {
@@ -159,7 +185,7 @@ impl Change {
             }
             Self::Remove { path, .. } => step(Action::Remove, path.display().to_string(), None),
             Self::RemoveDirectory { .. } => None,
-            Self::Run { program, arguments } => step(Action::Run, typed(program, arguments), None),
+            Self::Run { program, arguments, .. } => step(Action::Run, typed(program, arguments), None),
         }
     }
 
@@ -190,7 +216,7 @@ impl Change {
                 let _ = fs::remove_dir(path);
                 Ok(None)
             }
-            Self::Run { program, arguments } => {
+            Self::Run { program, arguments, .. } => {
                 runner.run(program, arguments).map_err(|output| InstallError::Command {
                     command: typed(program, arguments),
                     output,
@@ -232,7 +258,7 @@ fn back_up(path: &Path, content: &[u8]) -> Result<PathBuf, InstallError> {
         } else {
             format!("-{number}")
         };
-        let candidate = path.with_file_name(format!("{name}.alongside-backup{ending}"));
+        let candidate = path.with_file_name(format!("{name}{BACKUP}{ending}"));
         match fs::symlink_metadata(&candidate) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 write_whole(&candidate, content)?;
@@ -249,8 +275,56 @@ fn back_up(path: &Path, content: &[u8]) -> Result<PathBuf, InstallError> {
     }
 }
 
+/// The parents of a path that do not exist.
+pub(super) fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let parents = path.ancestors().skip(1);
+    parents
+        .take_while(|parent| !parent.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Removes the backups of a file whose content is not needed any more.
+pub(super) fn without_backups(path: &Path, is_needed: impl Fn(&[u8]) -> bool) -> Vec<Change> {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else {
+        return Vec::new();
+    };
+    let first = format!("{name}{BACKUP}");
+    let is_backup = |entry: &str| {
+        let number = entry.strip_prefix(&first)?;
+        let is_own = number.is_empty()
+            || number
+                .strip_prefix('-')
+                .is_some_and(|number| number.parse::<u32>().is_ok());
+        is_own.then_some(())
+    };
+    let entries = path.parent().and_then(|parent| fs::read_dir(parent).ok());
+    let mut backups: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|entry| {
+            entry
+                .file_name()
+                .and_then(|name| is_backup(&name.to_string_lossy()))
+                .is_some()
+        })
+        .collect();
+    backups.sort();
+    let read = backups
+        .into_iter()
+        .filter_map(|path| Some((fs::read(&path).ok()?, path)));
+    read.filter(|(content, _)| !is_needed(content))
+        .map(|(before, path)| Change::Remove {
+            path,
+            before,
+            keep: false,
+        })
+        .collect()
+}
+
 /// Writes a file atomically. A symlink stays a symlink: users often link to a dotfiles repository.
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallError> {
+pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallError> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     let real = if is_link {
         fs::canonicalize(path).map_err(|source| write_error(path, source))?

@@ -150,20 +150,25 @@ pub(crate) struct Serve {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Editor plugins start this command; you do not normally run it yourself. It speaks the front-end protocol, one message per line, and exits when stdin closes or the editor exits. With --check, it starts a plugin instead, acts as its companion, and reports what the plugin does not implement yet.
 
 Examples:
   alongside bridge --name neovim --display-name Neovim --pid 4711 --workspace /home/me/project
-  alongside bridge --check -- lua my_plugin.lua")]
+  alongside bridge --check -- lua my_plugin.lua",
+    override_usage = "\
+alongside bridge [OPTIONS] --name <ID> --pid <N>
+       alongside bridge [OPTIONS] --check -- <COMMAND>..."
+)]
 pub(crate) struct Bridge {
-    /// Short lowercase editor name, as reported to agents
+    /// Short lowercase editor name, as reported to agents (required, except with --check)
     #[arg(long, value_name = "ID", required_unless_present = "check")]
     pub(crate) name: Option<String>,
     /// Editor name, as displayed by agents
     #[arg(long, value_name = "TEXT")]
     pub(crate) display_name: Option<String>,
-    /// PID of the editor; the companion exits when it does
+    /// PID of the editor; the companion exits when it does (required, except with --check)
     #[arg(long, value_name = "N", required_unless_present = "check")]
     pub(crate) pid: Option<u32>,
     /// Check a plugin: start COMMAND and test its side of the protocol

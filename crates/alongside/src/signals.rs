@@ -5,7 +5,7 @@
 
 #[cfg(unix)]
 pub(crate) struct ShutdownSignals {
-    signals: [tokio::signal::unix::Signal; 3],
+    signals: [tokio::signal::unix::Signal; 4],
 }
 
 #[cfg(unix)]
@@ -18,17 +18,20 @@ impl ShutdownSignals {
                 signal(SignalKind::interrupt())?,
                 signal(SignalKind::terminate())?,
                 signal(SignalKind::hangup())?,
+                // Ctrl-\, which would also leave a core dump.
+                signal(SignalKind::quit())?,
             ],
         })
     }
 
     /// Waits for one of them.
     pub(crate) async fn received(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.signals;
+        let [interrupt, terminate, hangup, quit] = &mut self.signals;
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
             _ = hangup.recv() => {}
+            _ = quit.recv() => {}
         }
     }
 }

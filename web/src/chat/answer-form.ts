@@ -2,6 +2,7 @@
 
 import { element, replaceChildren } from "../dom";
 import { plain } from "../format";
+import { EXPIRED } from "./endings";
 import type { Decision, PermissionOption, Question } from "./protocol";
 import type { Approval } from "./transcript";
 
@@ -10,6 +11,16 @@ const ARM_DELAY = 400;
 
 const isNo = (option: PermissionOption) => option.kind.startsWith("reject") || option.optionId === "cancel";
 
+/** Whether the user said no. That is a decision, not an error. */
+export function isRejected({ request, closed }: Approval): boolean {
+  if (closed === null || closed === "expired") return false;
+  const option = request.options.find(({ optionId }) => optionId === closed.optionId);
+  return option !== undefined && isNo(option);
+}
+
+/** Questions and their answers. */
+export type Answers = readonly (readonly [question: string, answer: string])[];
+
 export class AnswerForm {
   readonly element: HTMLElement;
   private readonly buttons: HTMLButtonElement[];
@@ -17,6 +28,7 @@ export class AnswerForm {
   private readonly questions: readonly QuestionField[];
   private armed = false;
   private sent = false;
+  private isReachable = true;
 
   /** @param answer sends the decision and returns a problem, if any. */
   constructor(
@@ -39,7 +51,9 @@ export class AnswerForm {
           onclick: () => void this.choose(index),
         },
         plain(option.name),
-        index < 9 && element("kbd", { "aria-hidden": "true" }, String(index + 1)),
+        // The digit alone is typed into the message box while that has the focus; the styles show the one that works.
+        index < 9 && element("kbd", { class: "key-alone", "aria-hidden": "true" }, String(index + 1)),
+        index < 9 && element("kbd", { class: "key-typing", "aria-hidden": "true" }, `Alt ${index + 1}`),
       ),
     );
     this.element = element(
@@ -73,6 +87,19 @@ export class AnswerForm {
     return this.sent;
   }
 
+  /** What was chosen here, for each question. */
+  get answers(): Answers {
+    return this.sent ? this.questions.map((question) => [question.question, question.value]) : [];
+  }
+
+  /** Whether an answer can reach the agent now. */
+  setReachable(isReachable: boolean): void {
+    if (isReachable === this.isReachable) return;
+    this.isReachable = isReachable;
+    this.note.textContent = isReachable ? "" : "You can answer when the connection is back.";
+    this.showArming();
+  }
+
   get hasFocus(): boolean {
     return this.element.contains(document.activeElement);
   }
@@ -84,7 +111,7 @@ export class AnswerForm {
   /** Chooses an option by its index. */
   async choose(index: number): Promise<void> {
     const option = this.approval.request.options[index];
-    if (!option || !this.armed || this.sent) return;
+    if (!option || !this.armed || this.sent || !this.isReachable) return;
     let decision: Decision = { decision: "select", optionId: option.optionId };
     if (this.questions.length > 0 && !isNo(option)) {
       const missing = this.questions.find((question) => question.value === "");
@@ -106,7 +133,7 @@ export class AnswerForm {
 
   private showArming(): void {
     this.element.dataset["armed"] = String(this.armed);
-    for (const button of this.buttons) button.setAttribute("aria-disabled", String(!this.armed || this.sent));
+    for (const button of this.buttons) button.setAttribute("aria-disabled", String(!this.armed || this.sent || !this.isReachable));
   }
 }
 
@@ -114,11 +141,13 @@ export class AnswerForm {
 class QuestionField {
   readonly element: HTMLElement;
   readonly key: string;
+  readonly question: string;
   private readonly boxes: HTMLInputElement[];
   private readonly other: HTMLInputElement;
 
   constructor(question: Question, id: string) {
     this.key = question.answerKey;
+    this.question = question.question;
     const type = question.multiple ? "checkbox" : "radio";
     this.boxes = question.choices.map((choice) => element("input", { type, name: `question-${id}`, value: choice.label }));
     this.other = element("input", {
@@ -179,16 +208,28 @@ class QuestionField {
 /** How an approval ended. `here` is whether it was answered on this page. */
 export function outcomeOf({ request, closed }: Approval, here: boolean): string {
   if (!closed) return "";
+  if (closed === "expired") return EXPIRED;
   const name = request.options.find((option) => option.optionId === closed.optionId)?.name ?? closed.optionId;
   if (here) return name ? `You chose: ${plain(name)}` : "You dismissed this request.";
   if (closed.own) return name ? `Answered on another page: ${plain(name)}` : "Answered on another page.";
-  return name ? `Answered elsewhere: ${plain(name)}` : "No longer open: answered elsewhere or cancelled.";
+  return name ? `Answered elsewhere: ${plain(name)}` : "No longer open: it was answered elsewhere or cancelled.";
 }
 
-/** Replaces the form with the outcome. */
-export function showOutcome(place: HTMLElement, approval: Approval, here: boolean): void {
+/** Replaces the form with the outcome. Questions stay, with their answers where these are known. */
+export function showOutcome(place: HTMLElement, approval: Approval, here: boolean, answers: Answers): void {
+  const known = new Map(answers);
+  const rejected = isRejected(approval);
   replaceChildren(
     place,
+    ...approval.request.questions.map(({ question }) =>
+      element(
+        "p",
+        { class: "answered-question", "data-testid": "answered-question" },
+        element("span", {}, plain(question)),
+        " ",
+        !rejected && known.has(question) && element("strong", {}, plain(known.get(question) ?? "")),
+      ),
+    ),
     element("p", { class: "answered", "data-testid": "answered", "data-here": String(here) }, outcomeOf(approval, here)),
   );
 }

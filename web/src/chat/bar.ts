@@ -15,13 +15,23 @@ export interface BarListener {
   setMode(id: string): Promise<boolean>;
 }
 
-const PHASES = {
-  idle: "not connected",
-  connecting: "connecting\u2026",
-  connected: "connected",
-  interrupted: "reconnecting\u2026",
-  ended: "disconnected",
-} as const;
+/** The state of the connection, as the rest of the page describes it, and its color. */
+export function headline(phase: ChatConnection["phase"], hasEnded: boolean, isOnline: boolean): readonly [words: string, color: string] {
+  if (!isOnline) return ["companion unreachable", "bad"];
+  switch (phase) {
+    case "idle":
+      return ["not connected", ""];
+    case "connecting":
+      return ["connecting\u2026", "waiting"];
+    case "connected":
+      return ["connected", "good"];
+    case "interrupted":
+      return ["reconnecting\u2026", "waiting"];
+    case "ended":
+      // Without a session that ended, the connection attempt failed.
+      return hasEnded ? ["disconnected", "bad"] : ["could not connect", "bad"];
+  }
+}
 
 export class Bar {
   readonly element: HTMLElement;
@@ -83,16 +93,18 @@ export class Bar {
     this.choices = element("div", { class: "choices" }, this.mode.element, this.model.element, this.meter);
   }
 
-  show(shown: Transcript, connection: ChatConnection, agents: readonly ChatAgent[]): void {
-    const { session, title, models, modes, context, tokens } = shown;
-    if (!this.memo.isNew(session, title, models, modes, context, tokens, connection, agents)) return;
+  /** @param isOnline whether the companion can be reached. */
+  show(shown: Transcript, connection: ChatConnection, agents: readonly ChatAgent[], isOnline: boolean): void {
+    const { session, title, models, modes, context, tokens, over } = shown;
+    if (!this.memo.isNew(session, title, models, modes, context, tokens, over, connection, agents, isOnline)) return;
     const { phase } = connection;
     const connected = phase === "connected" || phase === "interrupted";
     const abilities = shown.session?.abilities;
     const chosen = agents.find(({ id }) => id === connection.agent)?.name;
     this.agent.textContent = plain((connected && shown.session && sessionLabel(shown.session)) || chosen || "Choose an agent");
-    this.phase.textContent = PHASES[phase];
-    this.dot.className = `dot ${phase === "connected" ? "good" : phase === "ended" ? "bad" : phase === "idle" ? "" : "waiting"}`;
+    const [words, color] = headline(phase, over !== null, isOnline);
+    this.phase.textContent = words;
+    this.dot.className = `dot ${color}`;
     this.title.textContent = plain(shown.title) || (connected ? "Untitled" : "");
     this.title.hidden = !connected;
     const canRename = abilities?.renameSessions ?? false;

@@ -9,6 +9,7 @@ import { outcomeOf } from "./answer-form";
 import { Bar } from "./bar";
 import { Composer, selectionOf } from "./composer";
 import { ConnectionView } from "./connection-view";
+import { asSentence, firstCause, sessionEnd } from "./endings";
 import { Follower } from "./follower";
 import { LogView } from "./log-view";
 import { Memo } from "./memo";
@@ -34,6 +35,9 @@ const FRAME = 16;
 /** …and by at most this many times the duration of the last drawing, so that a fast page shows each word immediately. */
 const REST = 2;
 
+/** How the sessions of the chat's agents begin in a review. */
+const CHAT_SESSION = "chat-";
+
 export interface ChatSurroundings {
   folders(): readonly string[];
   isShown(): boolean;
@@ -53,7 +57,7 @@ export class Chat {
   private readonly composer: Composer;
   private readonly markMemo = new Memo();
   private readonly turnMemo = new Memo();
-  private reviews = 0;
+  private reviews = { all: 0, own: 0 };
   private drawn = 0;
   private cost = 0;
   private timer = 0;
@@ -93,6 +97,7 @@ export class Chat {
       toApproval: () => this.toApproval(),
       toReviews: () => around.toReviews(),
       fill: (text) => this.composer.fill(text),
+      retry: () => void this.composer.send(),
     });
     this.composer = new Composer({
       send: (blocks, text) => this.send(blocks, text),
@@ -146,9 +151,29 @@ export class Chat {
     this.composer.field.focus({ preventScroll: true });
   }
 
-  setReviews(count: number): void {
-    this.reviews = count;
-    this.status.show(this.shown, count);
+  /** The sessions of the pending reviews. */
+  setReviews(sessions: readonly string[]): void {
+    this.reviews = { all: sessions.length, own: sessions.filter((session) => session.startsWith(CHAT_SESSION)).length };
+    this.showStatus();
+  }
+
+  /** The companion was lost, or is back. */
+  connectionChanged(): void {
+    this.draw();
+  }
+
+  private get isOnline(): boolean {
+    return this.connection.state === "open" || this.connection.state === "connecting";
+  }
+
+  /** Whether a message or an answer can reach the agent now. */
+  private get isReachable(): boolean {
+    return this.isOnline && this.agentConnection.phase === "connected";
+  }
+
+  private showStatus(): void {
+    const { reviews, isReachable } = this;
+    this.status.show(this.shown, { reviews: reviews.all, ownReviews: reviews.own, isReachable });
   }
 
   // Keys
@@ -213,7 +238,8 @@ export class Chat {
     } else if (event.type === "approvalClosed" && !event.own) {
       const closed = this.shown.items.find((item) => item.kind === "tool" && item.approval?.request.requestId === event.requestId);
       if (closed?.kind === "tool" && closed.approval) announce(outcomeOf(closed.approval, false));
-    } else if (event.type === "interrupted" || event.type === "disconnected") announce(plain(event.reason));
+    } else if (event.type === "interrupted") announce("The connection to the agent was lost. Reconnecting\u2026");
+    else if (event.type === "disconnected") announce(plain(sessionEnd(event)));
     else if (event.type === "notice") announce(plain(event.message));
   }
 
@@ -234,26 +260,27 @@ export class Chat {
     const started = performance.now();
     const { shown, agentConnection } = this;
     const waiting = openApprovals(shown).length;
-    if (this.markMemo.isNew(waiting, shown.turn !== null)) {
+    const { isOnline, isReachable } = this;
+    if (this.markMemo.isNew(waiting, shown.turn !== null, isReachable)) {
       this.around.waits(waiting);
       const mark = byId("chat-mark");
-      mark.dataset["state"] = waiting > 0 ? "asks" : shown.turn ? "works" : "";
+      mark.dataset["state"] = waiting > 0 ? "asks" : shown.turn && isReachable ? "works" : "";
       mark.textContent = waiting > 0 ? "asks" : "";
     }
     if (this.around.isShown()) {
-      this.bar.show(shown, agentConnection, this.agents);
-      this.connectionView.show(shown, agentConnection, this.agents);
-      this.log.show(shown.items);
-      this.status.show(shown, this.reviews);
-      const canSend = agentConnection.phase === "connected" || agentConnection.phase === "interrupted";
-      if (this.turnMemo.isNew(shown.turn, canSend)) this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, canSend);
+      this.bar.show(shown, agentConnection, this.agents, isOnline);
+      this.connectionView.show(shown, agentConnection, this.agents, isOnline);
+      this.log.show(shown.items, isReachable);
+      this.showStatus();
+      if (this.turnMemo.isNew(shown.turn, isReachable))
+        this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, isReachable);
     }
     this.drawn = performance.now();
     this.cost = this.drawn - started;
   }
 
-  private notify(sentence: string): void {
-    this.status.showProblem(sentence);
+  private notify(sentence: string, canRetry = false): void {
+    this.status.showProblem(sentence, canRetry);
     announce(sentence);
   }
 
@@ -273,7 +300,7 @@ export class Chat {
   private async send(blocks: readonly ContentBlock[], text: string): Promise<boolean> {
     const { phase } = this.agentConnection;
     if (phase !== "connected" && phase !== "interrupted") {
-      this.notify("No agent is connected. Your message is kept.");
+      this.notify("Not sent: no agent is connected. Your message is kept.", true);
       return false;
     }
     this.log.toEnd();
@@ -285,7 +312,7 @@ export class Chat {
       return true;
     } catch (error) {
       if (!(error instanceof RequestError && error.kind === "offline")) this.uncertain = null;
-      this.notify(`Not sent: ${sentenceOf(error)} Your message is kept.`);
+      this.notify(`Not sent. ${sentenceOf(error)} Your message is kept.`, true);
       return false;
     }
   }
@@ -304,7 +331,7 @@ export class Chat {
         message.text === uncertain.text,
     );
     if (arrived) this.composer.clear();
-    this.status.showProblem(arrived ? "" : "Your message was not delivered; it is kept.");
+    this.status.showProblem(arrived ? "" : "Not sent. Your message is kept.", !arrived);
   }
 
   private cancel(): void {
@@ -331,9 +358,9 @@ export class Chat {
   }
 
   private async setWrites(writes: Writes): Promise<void> {
-    const sentence = "The agent will change files without isFetching you to review them first.";
+    const sentence = "The agent will change files without asking you to review them first.";
     if (writes === "allow" && !(await confirmation("Allow writes without review?", sentence, "Allow writes"))) {
-      this.connectionView.show(this.shown, this.agentConnection, this.agents);
+      this.connectionView.show(this.shown, this.agentConnection, this.agents, this.isOnline);
       this.panels.refreshOther("agent");
       return;
     }
@@ -431,7 +458,6 @@ function promptIds({ items, queue }: Transcript): string[] {
 }
 
 function sentenceOf(error: unknown): string {
-  const sentence = error instanceof Error ? error.message : String(error);
-  const whole = /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+  const whole = asSentence(firstCause(error instanceof Error ? error.message : String(error)));
   return error instanceof RequestError && error.hint ? `${whole} ${error.hint}` : whole;
 }

@@ -107,9 +107,11 @@ export class Composer {
   }
 
   showTurn(running: boolean, stopping: boolean, canSend: boolean): void {
-    this.stopButton.hidden = !running;
+    this.element.dataset["turn"] = running ? "running" : "none";
+    this.stopButton.hidden = !running || !canSend;
     this.stopButton.setAttribute("aria-disabled", String(stopping));
-    this.sendButton.replaceChildren(running ? "Queue" : "Send");
+    this.sendButton.replaceChildren(running && canSend ? "Queue" : "Send");
+    this.sendButton.classList.toggle("primary", canSend);
     this.sendButton.setAttribute("aria-disabled", String(!canSend));
   }
 
@@ -141,7 +143,7 @@ export class Composer {
     return parts.length === 0 ? [] : [{ type: "text", text: parts.join("\n\n") }];
   }
 
-  private async send(): Promise<void> {
+  async send(): Promise<void> {
     if (this.isEmpty || this.sending) return;
     const { blocks } = this;
     const text = blocks.map((block) => ("text" in block ? block.text : "")).join("");

@@ -2,6 +2,7 @@
 
 import { element, replaceChildren } from "../dom";
 import { plain, sessionLabel } from "../format";
+import { sessionEnd } from "./endings";
 import { Memo } from "./memo";
 import { agentButtons, DAEMON_SENTENCE, writesSentence } from "./panels";
 import type { ChatAgent, ChatConnection, Writes } from "./protocol";
@@ -28,10 +29,11 @@ export class ConnectionView {
 
   constructor(private readonly listener: ConnectionViewListener) {}
 
-  show(shown: Transcript, connection: ChatConnection, agents: readonly ChatAgent[]): void {
+  /** @param isOnline whether the companion can be reached; if not, the page says only that. */
+  show(shown: Transcript, connection: ChatConnection, agents: readonly ChatAgent[], isOnline: boolean): void {
     this.showBanner(shown, connection);
     this.showEmpty(shown, connection, agents);
-    this.showOver(shown, connection, agents);
+    this.showOver(shown, connection, agents, isOnline);
   }
 
   private showBanner({ session }: Transcript, { phase, writes }: ChatConnection): void {
@@ -120,25 +122,17 @@ export class ConnectionView {
     }
   }
 
-  private showOver({ interrupted, over }: Transcript, { phase, agent }: ChatConnection, agents: readonly ChatAgent[]): void {
+  private showOver({ over }: Transcript, { phase, agent }: ChatConnection, agents: readonly ChatAgent[], isOnline: boolean): void {
     const chosen = agents.find(({ id }) => id === agent);
-    if (!this.overMemo.isNew(phase, interrupted, over, chosen)) return;
+    if (!this.overMemo.isNew(phase, over, chosen, isOnline)) return;
     const button = (testId: string, kind: string, label: string, action: () => void) =>
       element("button", { type: "button", class: kind, "data-testid": testId, onclick: action }, label);
     const connect = chosen && button("connect-again", "", "Reconnect", () => this.listener.connect(chosen));
-    if (phase === "interrupted") {
+    if (isOnline && phase === "interrupted") {
       this.over.hidden = false;
       this.over.dataset["state"] = "interrupted";
-      replaceChildren(
-        this.over,
-        element(
-          "span",
-          { class: "grow" },
-          `Connection to the agent interrupted${interrupted ? `: ${plain(interrupted.reason)}` : ""}. Reconnecting automatically; nothing is lost.`,
-        ),
-        connect,
-      );
-    } else if (phase === "ended") {
+      replaceChildren(this.over, element("span", { class: "grow" }, "The connection to the agent was lost. Reconnecting\u2026"), connect);
+    } else if (isOnline && phase === "ended") {
       const reopen = over?.reopen;
       this.over.hidden = false;
       this.over.dataset["state"] = "over";
@@ -148,7 +142,7 @@ export class ConnectionView {
         element(
           "span",
           { class: "grow" },
-          over ? `Session ended${over.reason ? `: ${plain(over.reason).replace(/\.$/, "")}` : ""}.` : "Could not connect to the agent.",
+          over ? plain(sessionEnd(over)) : "Could not connect to the agent. Try again, or choose another agent.",
         ),
         reopen && button("reopen", "primary", "Reopen session", () => this.listener.reopen(reopen)),
         over && button("begin-new", "", "New session", () => this.listener.newSession()),

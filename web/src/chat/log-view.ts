@@ -16,6 +16,7 @@ export class LogView {
   private readonly jump: HTMLButtonElement;
   private views: ItemView[] = [];
   private items: readonly Item[] = [];
+  private isReachable = true;
   private atEnd = true;
   private top = 0;
 
@@ -47,8 +48,12 @@ export class LogView {
     follow.observe(this.scroller);
   }
 
-  /** Shows these items; identical objects are not drawn again. */
-  show(items: readonly Item[]): void {
+  /** Shows these items; identical objects are not drawn again. Requests can be answered if the agent is reachable. */
+  show(items: readonly Item[], isReachable: boolean): void {
+    if (isReachable !== this.isReachable) {
+      this.isReachable = isReachable;
+      for (const view of this.views) cardOf(view)?.setReachable(isReachable);
+    }
     if (items === this.items) return;
     let same = 0;
     while (same < items.length && same < this.views.length) {
@@ -63,6 +68,7 @@ export class LogView {
     }
     for (const item of items.slice(same)) {
       const view = viewOf(item, this.around);
+      cardOf(view)?.setReachable(this.isReachable);
       this.views.push(view);
       this.list.append(view.element);
     }

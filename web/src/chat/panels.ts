@@ -2,6 +2,7 @@
 
 import { element } from "../dom";
 import { plain, sessionLabel } from "../format";
+import { readable } from "./endings";
 import type { ChatAgent, ChatConnection, ConnectedSession, PreflightCell, Writes } from "./protocol";
 
 export const DAEMON_SENTENCE =
@@ -73,7 +74,7 @@ export function agentPanel(
       element("button", { type: "button", "data-testid": "disconnect", onclick: () => listener.disconnect() }, "Disconnect"),
     );
     if (session.locality.where === "daemon")
-      made.append(element("h3", {}, "Where it runs"), element("p", {}, DAEMON_SENTENCE), preflight(session.locality.preflight));
+      made.append(element("h3", {}, "Where it runs"), ownership(), preflight(session.locality.preflight) ?? "");
   }
   if (!session || session.locality.where === "child") made.append(writesSwitch(connection.writes, listener));
   made.append(
@@ -108,40 +109,74 @@ export function writesSwitch(writes: Writes, { setWrites }: Pick<AgentPanelListe
   );
 }
 
-const CELLS: Record<string, string> = { ok: "good", warning: "waiting", error: "bad" };
+/** Whose files, servers, skills and credentials a daemon's agent uses. */
+function ownership(): HTMLElement {
+  const host = "of the daemon\u2019s host";
+  const lines = [
+    ["Files", host],
+    ["MCP servers", `${host}, as configured there`],
+    ["Skills", host],
+    ["Credentials", "of the user who started the daemon"],
+  ] as const;
+  return element("dl", { class: "facts", "data-testid": "ownership" }, ...lines.flatMap(([name, whose]) => fact(name, whose)));
+}
 
-function preflight(cells: readonly PreflightCell[]): HTMLElement {
-  if (cells.length === 0) return element("p", { class: "faint" }, "The daemon reports no details.");
+/** The daemon's checks in plain words: what is checked, whether it is fine, and the daemon's own sentence if it has one. */
+function preflight(cells: readonly PreflightCell[]): HTMLElement | null {
+  if (cells.length === 0) return null;
   return element(
-    "ul",
-    { class: "files agents", "data-testid": "preflight" },
-    ...cells.map((cell) =>
-      element(
-        "li",
-        {},
-        element("span", { class: `dot ${CELLS[cell.status] ?? ""}`, "aria-hidden": "true" }),
-        element("span", { class: "path" }, plain(cell.kind.replaceAll("_", " "))),
-        element(
-          "span",
-          { class: "detail" },
-          [
-            plain(cell.status),
-            cell.locality ? `applies to: ${plain(cell.locality)}` : "",
-            cell.error ? plain(cell.error) : "",
-            details(cell.detail),
-          ]
-            .filter(Boolean)
-            .join(" \u00b7 "),
-        ),
-      ),
+    "details",
+    { "data-testid": "preflight" },
+    element("summary", {}, "Checks by the daemon"),
+    element(
+      "ul",
+      { class: "files agents" },
+      ...cells.map((cell) => {
+        const [words, color] = checkResult(cell);
+        return element(
+          "li",
+          {},
+          element("span", { class: `dot ${color}`, "aria-hidden": "true" }),
+          element("span", { class: "path" }, checkName(cell.kind)),
+          element("span", { class: "detail" }, words),
+        );
+      }),
     ),
   );
 }
 
-function details(detail: unknown): string {
-  if (detail === null || detail === undefined) return "";
-  if (typeof detail === "string") return plain(detail);
-  if (typeof detail !== "object") return String(detail);
-  const entries = Object.entries(detail).filter(([, value]) => value !== null && typeof value !== "object");
-  return entries.map(([name, value]) => `${plain(name)}: ${plain(String(value))}`).join(", ");
+const CHECKS: Record<string, string> = {
+  node_version: "Node.js version",
+  auth: "Login",
+  mcp_discovery: "MCP servers",
+  cli_entry: "Program",
+  workspace_dir: "Working directory",
+  ripgrep: "File search (ripgrep)",
+  git: "Git",
+  npm: "npm",
+  skills: "Skills",
+  providers: "Model providers",
+  tool_registry: "Tools",
+  egress: "Network access",
+};
+
+export function checkName(kind: string): string {
+  const words = plain(kind.replaceAll("_", " "));
+  return CHECKS[kind] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const RESULTS: Record<string, readonly [string, string]> = {
+  ok: ["fine", "good"],
+  warning: ["needs attention", "waiting"],
+  error: ["does not work", "bad"],
+  disabled: ["turned off", ""],
+  not_started: ["not checked yet", ""],
+  unknown: ["not checked yet", ""],
+};
+
+/** The result in words, and its color. */
+export function checkResult({ status, error }: PreflightCell): readonly [string, string] {
+  const [words, color] = RESULTS[status] ?? [plain(status.replaceAll("_", " ")), ""];
+  const why = error ? plain(readable(error)) : "";
+  return [why ? `${words}: ${why}` : words, color];
 }

@@ -11,6 +11,16 @@ export interface StatusListener {
   toApproval(): void;
   toReviews(): void;
   fill(text: string): void;
+  retry(): void;
+}
+
+/** What the page knows besides the conversation. */
+export interface Surroundings {
+  /** Pending reviews, and those of the chat's own agent, which waits for them. */
+  readonly reviews: number;
+  readonly ownReviews: number;
+  /** Whether a message can reach the agent now. */
+  readonly isReachable: boolean;
 }
 
 const PLAN_SIGNS: Record<string, readonly [string, string]> = {
@@ -26,6 +36,7 @@ export class StatusView {
   private readonly words = element("span", { class: "status-words", "data-testid": "status" });
   private readonly approval: HTMLButtonElement;
   private readonly reviews: HTMLButtonElement;
+  private readonly retry: HTMLButtonElement;
   private readonly suggestion: HTMLButtonElement;
   private readonly planSummary = element("summary");
   private readonly planList = element("ol");
@@ -35,6 +46,7 @@ export class StatusView {
   private shownQueue: readonly QueuedPrompt[] = [];
   private started = 0;
   private problem = "";
+  private around: Surroundings = { reviews: 0, ownReviews: 0, isReachable: true };
   private shown: Transcript | null = null;
 
   constructor(private readonly listener: StatusListener) {
@@ -59,14 +71,21 @@ export class StatusView {
       hidden: true,
       onclick: () => listener.fill(this.shown?.suggestion ?? ""),
     });
-    this.line.append(this.words, this.approval, this.reviews, this.suggestion);
+    this.retry = element(
+      "button",
+      { type: "button", class: "small", "data-testid": "retry", hidden: true, onclick: () => listener.retry() },
+      "Retry",
+    );
+    this.line.append(this.words, this.retry, this.approval, this.reviews, this.suggestion);
     this.element = element("div", { class: "chat-status" }, this.plan, this.queue, this.line);
     window.setInterval(() => this.showWords(), 1000);
   }
 
-  show(shown: Transcript, reviews: number): void {
+  show(shown: Transcript, around: Surroundings): void {
     const waiting = openApprovals(shown).length;
-    if (!this.memo.isNew(shown.turn, shown.plan, shown.queue, shown.suggestion, waiting, reviews)) return;
+    const { reviews, ownReviews, isReachable } = around;
+    if (!this.memo.isNew(shown.turn, shown.plan, shown.queue, shown.suggestion, waiting, reviews, ownReviews, isReachable)) return;
+    this.around = around;
     if (shown.turn?.promptId !== this.shown?.turn?.promptId) this.started = performance.now();
     this.shown = shown;
     this.showPlan(shown.plan);
@@ -75,29 +94,32 @@ export class StatusView {
     this.approval.textContent = waiting === 1 ? "The agent needs your answer \u2191" : `${count(waiting, "request")} from the agent \u2191`;
     this.reviews.hidden = reviews === 0;
     this.reviews.textContent = `${count(reviews, "change")} to review`;
-    this.suggestion.hidden = shown.suggestion === "" || shown.turn !== null;
+    this.suggestion.hidden = shown.suggestion === "" || shown.turn !== null || !isReachable;
     this.suggestion.textContent = plain(shown.suggestion);
     this.suggestion.title = "Use this suggestion (\u2192 in an empty message)";
     this.showWords();
   }
 
-  /** Shows a problem until the next action. */
-  showProblem(problem: string): void {
+  /** Shows a problem until the next action; with a Retry button if the message in the box was not sent. */
+  showProblem(problem: string, canRetry = false): void {
     this.problem = problem;
+    this.retry.hidden = !canRetry;
     this.showWords();
   }
 
   private showWords(): void {
     const turn = this.shown?.turn;
-    const words = this.problem || (turn ? this.doing(turn.cancelling) : "");
+    const isWorking = turn !== null && turn !== undefined && this.around.isReachable;
+    const words = this.problem || (isWorking ? this.doing(turn.cancelling) : "");
     if (this.words.textContent !== words) this.words.textContent = words;
     this.words.classList.toggle("problem", this.problem !== "");
-    this.line.classList.toggle("busy", turn !== null && turn !== undefined && this.problem === "");
+    this.line.classList.toggle("busy", isWorking && this.problem === "");
   }
 
   private doing(isCancelling: boolean): string {
     if (isCancelling) return "Cancelling\u2026";
     if (!this.approval.hidden) return "Waiting for your answer";
+    if (this.around.ownReviews > 0) return "Waiting for your review";
     const seconds = Math.round((performance.now() - this.started) / 1000);
     return seconds >= 3 ? `Working \u00b7 ${seconds} s` : "Working\u2026";
   }

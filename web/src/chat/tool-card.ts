@@ -4,11 +4,11 @@ import type { Connection } from "../connection";
 import { element, replaceChildren } from "../dom";
 import { appendVisibly } from "../editor/special";
 import { plain, splitPath } from "../format";
-import { AnswerForm, showOutcome } from "./answer-form";
+import { AnswerForm, type Answers, isRejected, showOutcome } from "./answer-form";
 import { type Difference, DiffView } from "./diff-view";
 import { withoutEscapes } from "./prose";
 import type { ContentBlock, Decision, ToolCall } from "./protocol";
-import type { Approval, Item } from "./transcript";
+import { type Approval, type Item, STOPPED } from "./transcript";
 
 type ToolItem = Item & { readonly kind: "tool" };
 
@@ -20,6 +20,8 @@ const STATUS: Record<string, readonly [string, string]> = {
   in_progress: ["\u25d4", "running"],
   completed: ["\u2713", "done"],
   failed: ["\u2715", "failed"],
+  [STOPPED]: ["\u2013", "not finished"],
+  rejected: ["\u2013", "rejected"],
 };
 
 const KINDS: Record<string, string> = {
@@ -57,6 +59,8 @@ export class ToolCard {
   private readonly views: { readonly fold: HTMLDetailsElement; readonly diff: Difference; view: DiffView | null }[] = [];
   private shown: ToolItem | null = null;
   private answeredHere = false;
+  private answers: Answers = [];
+  private isReachable = true;
 
   constructor(
     item: ToolItem,
@@ -79,13 +83,20 @@ export class ToolCard {
     for (const { view } of this.views) view?.destroy();
   }
 
+  setReachable(isReachable: boolean): void {
+    this.isReachable = isReachable;
+    this.form?.setReachable(isReachable);
+  }
+
   update(item: ToolItem): void {
     if (item === this.shown) return;
     const { call, approval } = item;
     const before = this.shown;
     this.shown = item;
-    const [sign, words] = STATUS[call.status] ?? ["\u25cb", call.status];
-    this.element.dataset["status"] = call.status;
+    // Agents report a call that the user rejected as failed.
+    const status = call.status !== "completed" && approval && isRejected(approval) ? "rejected" : call.status;
+    const [sign, words] = STATUS[status] ?? ["\u25cb", status];
+    this.element.dataset["status"] = status;
     this.element.dataset["call"] = call.id;
     this.element.setAttribute("aria-label", `${KINDS[call.kind] ?? "Tool"}: ${plain(call.title)}, ${plain(words)}`);
     replaceChildren(
@@ -100,7 +111,7 @@ export class ToolCard {
     this.showDifferences(call, approval);
     if (before?.call.content !== call.content || before.call.output !== call.output) show(this.outputFold, this.output, outputOf(call));
     // Show why it failed.
-    if (call.status === "failed" && before?.call.status !== "failed") this.outputFold.open = true;
+    if (status === "failed" && before?.call.status !== "failed") this.outputFold.open = true;
     if (before?.call.input !== call.input || asks) show(this.inputFold, this.input, asks ? "" : inputOf(call));
     this.showApproval(approval);
   }
@@ -171,12 +182,18 @@ export class ToolCard {
 
   private showApproval(approval: Approval | null): void {
     this.element.dataset["approval"] = approval ? (approval.closed ? "closed" : "open") : "none";
-    if (!approval) return;
+    if (!approval) {
+      // A history has replaced the conversation.
+      this.form = null;
+      replaceChildren(this.answerPlace);
+      return;
+    }
     if (approval.closed) {
       const hadFocus = this.form?.hasFocus ?? false;
-      this.answeredHere ||= (this.form?.isSent ?? false) && approval.closed.own;
+      this.answeredHere ||= (this.form?.isSent ?? false) && approval.closed !== "expired" && approval.closed.own;
+      if (this.form && this.answeredHere) this.answers = this.form.answers;
       this.form = null;
-      showOutcome(this.answerPlace, approval, this.answeredHere);
+      showOutcome(this.answerPlace, approval, this.answeredHere, this.answers);
       // The focused element is gone; keep the focus here.
       if (hadFocus) {
         this.element.tabIndex = -1;
@@ -190,7 +207,9 @@ export class ToolCard {
     }
     const { requestId } = approval.request;
     this.answeredHere = false;
+    this.answers = [];
     this.form = new AnswerForm(approval, (decision) => this.around.answer(requestId, decision));
+    this.form.setReachable(this.isReachable);
     replaceChildren(this.answerPlace, this.form.element);
   }
 }

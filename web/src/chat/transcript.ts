@@ -1,6 +1,7 @@
 // What the chat shows of a conversation, folded from the companion's events: `fold(shown, event)` returns the next transcript.
 // Transcripts are immutable: an item that is the same object looks the same.
 
+import { turnFailed, turnStopped } from "./endings";
 import type {
   AgentEvent,
   Choices,
@@ -15,12 +16,15 @@ import type {
   TurnEnd,
 } from "./protocol";
 
+/** `expired`: the agent stopped before it had an answer. */
+export type Closed = { readonly optionId: string | null; readonly own: boolean } | "expired";
+
 export interface Approval {
   readonly request: PermissionRequest;
   /** Votes received and still needed, where one is not enough. */
   readonly votes: { readonly received: number; readonly needed: number } | null;
   /** How it ended; `null` while it is open. */
-  readonly closed: { readonly optionId: string | null; readonly own: boolean } | null;
+  readonly closed: Closed | null;
 }
 
 export type Item =
@@ -60,6 +64,8 @@ export interface Transcript {
   readonly suggestion: string;
   readonly interrupted: { readonly reason: string; readonly retryInMilliseconds: number } | null;
   readonly over: { readonly kind: string; readonly reason: string; readonly reopen: string | null } | null;
+  /** Requests that were open before the history that is being replayed. */
+  readonly asked: readonly Approval[];
   /** Whether history is being replayed, which is not announced. */
   readonly replaying: boolean;
 }
@@ -82,8 +88,13 @@ export const EMPTY: Transcript = {
   suggestion: "",
   interrupted: null,
   over: null,
+  asked: [],
   replaying: false,
 };
+
+/** The status of a tool call whose turn ended before it. */
+export const STOPPED = "stopped";
+const UNFINISHED: ReadonlySet<string> = new Set(["pending", "in_progress"]);
 
 /** Open approvals, oldest first. */
 export function openApprovals(shown: Transcript): Approval[] {
@@ -101,13 +112,14 @@ export function foldAll(shown: Transcript, events: readonly AgentEvent[]): Trans
 export function fold(shown: Transcript, event: AgentEvent): Transcript {
   switch (event.type) {
     case "connected": {
+      // A log has it in its middle when the companion or the connection was replaced. Another conversation is another log.
       const { type: _, ...session } = event;
-      return { ...EMPTY, session };
+      return { ...shown, session, interrupted: null, over: null };
     }
     case "historyStart":
-      return { ...shown, items: [], queue: [], turn: null, plan: [], suggestion: "", replaying: true };
+      return { ...shown, asked: openApprovals(shown), items: [], queue: [], turn: null, plan: [], suggestion: "", replaying: true };
     case "historyEnd":
-      return { ...shown, replaying: false };
+      return replayed(shown);
     case "promptAccepted":
       return {
         ...shown,
@@ -279,26 +291,39 @@ function unqueue(shown: Transcript, promptId: string, removed: boolean): Transcr
   return { ...shown, queue, items: [...shown.items, { kind: "user", promptId, text: waited.text, others: [], own: true }] };
 }
 
-const ENDS: Record<string, string> = {
-  cancelled: "Cancelled.",
-  max_tokens: "The answer was cut off at the model\u2019s length limit.",
-  max_turn_requests: "The agent stopped at the request limit for one turn.",
-  refusal: "The model declined to continue.",
-};
-
 function ended(shown: Transcript, promptId: string | null, end: TurnEnd): Transcript {
   const isRunning = !shown.turn || promptId === null || shown.turn.promptId === null || shown.turn.promptId === promptId;
-  const next: Transcript = isRunning ? { ...shown, turn: null } : shown;
-  if (end.outcome === "failed") return notice(next, "problem", end.message || "The agent could not continue.");
+  const next: Transcript = isRunning ? { ...shown, turn: null, items: stopped(shown.items) } : shown;
+  if (end.outcome === "failed") return notice(next, "problem", turnFailed(end.message));
   if (end.stopReason === "end_turn" || end.stopReason === "") return next;
-  return notice(next, "information", ENDS[end.stopReason] ?? `The turn ended: ${end.stopReason}.`);
+  return notice(next, "information", turnStopped(end.stopReason));
+}
+
+/** No turn is running: what is unfinished stays so, and open requests can no longer be answered. */
+function stopped(items: readonly Item[]): readonly Item[] {
+  const isOpen = (item: Item) =>
+    item.kind === "tool" && ((item.approval !== null && !item.approval.closed) || UNFINISHED.has(item.call.status));
+  if (!items.some(isOpen)) return items;
+  return items.map((item): Item => {
+    if (item.kind !== "tool" || !isOpen(item)) return item;
+    const call = UNFINISHED.has(item.call.status) ? { ...item.call, status: STOPPED } : item.call;
+    return { ...item, call, approval: item.approval && { ...item.approval, closed: item.approval.closed ?? "expired" } };
+  });
+}
+
+/** A history replaces the conversation: requests that were open before it, and are not in it, expired. */
+function replayed(shown: Transcript): Transcript {
+  let { items } = shown;
+  for (const lost of shown.asked) {
+    const index = cardIndex(items, (item) => item.call.id === lost.request.toolCall.id);
+    const known = items[index];
+    if (known?.kind === "tool" && !known.approval) items = items.with(index, { ...known, approval: { ...lost, closed: "expired" } });
+  }
+  return { ...shown, items: shown.turn ? items : stopped(items), asked: [], replaying: false };
 }
 
 /** The session ended, and with it all open approvals. */
 function over(shown: Transcript, { kind, reason, reopen }: { kind: string; reason: string; reopen: string | null }): Transcript {
-  const items = shown.items.map((item): Item => {
-    if (item.kind !== "tool" || !item.approval || item.approval.closed) return item;
-    return { ...item, approval: { ...item.approval, closed: { optionId: null, own: false } } };
-  });
+  const items = stopped(shown.items);
   return { ...shown, items, queue: [], turn: null, suggestion: "", interrupted: null, over: { kind, reason, reopen } };
 }

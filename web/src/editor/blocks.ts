@@ -8,16 +8,20 @@ import { count } from "../format";
 import type { Hunk, LineRange } from "../protocol";
 import {
   currentField,
+  decidedField,
   hunksField,
   type Layout,
   layoutField,
   moveHunk,
   type PlacedHunk,
+  type ShownState,
   type Side,
   type Surroundings,
   setCurrent,
+  setDecided,
   setHunks,
   setLayout,
+  shownState,
   side,
   spanOf,
   surroundings,
@@ -30,8 +34,6 @@ export const LINE_HEIGHT = 20;
 export const BAR_HEIGHT = 30;
 const MAX_REJECTED_LINES = 12;
 const MAX_REMOVED_LINES = 400;
-
-const STATES = { accepted: "accepted", rejected: "rejected", edited: "edited", conflict: "conflict" } as const;
 
 class Space extends WidgetType {
   constructor(readonly height: number) {
@@ -84,6 +86,7 @@ class Bar extends WidgetType {
     readonly total: number,
     readonly layout: Layout,
     readonly isCurrent: boolean,
+    readonly shownState: ShownState,
     readonly around: Surroundings,
   ) {
     super();
@@ -92,7 +95,9 @@ class Bar extends WidgetType {
   override eq(other: Bar): boolean {
     const isAlike =
       this.index === other.index && this.total === other.total && this.layout === other.layout && this.isCurrent === other.isCurrent;
-    return isAlike && this.around === other.around && looksTheSame(this.placed, other.placed, "draft");
+    return (
+      isAlike && this.shownState === other.shownState && this.around === other.around && looksTheSame(this.placed, other.placed, "draft")
+    );
   }
 
   override get estimatedHeight(): number {
@@ -109,13 +114,13 @@ class Bar extends WidgetType {
     const made = element(
       "div",
       {
-        class: `hunk hunk-${hunk.state}${this.isCurrent ? " current" : ""}`,
+        class: `hunk hunk-${this.shownState}${this.isCurrent ? " current" : ""}`,
         "data-testid": "hunk",
         "data-hunk": hunk.id,
         "data-state": hunk.state,
         "data-yours": hunk.yours,
         role: "group",
-        "aria-label": `${title}, ${STATES[hunk.state]}`,
+        "aria-label": `${title}, ${this.shownState}`,
         onmousedown: (event: MouseEvent) => {
           // Buttons select the hunk themselves. Selecting it here would rebuild the bar under the pointer and lose the click.
           if (event.target instanceof Element && event.target.closest("button")) return;
@@ -156,21 +161,29 @@ class Bar extends WidgetType {
       element(
         "span",
         { class: "hunk-state", "data-testid": "hunk-state" },
-        conflict ? "Conflict: the file also changed here. Proposed:" : STATES[hunk.state],
+        conflict ? "Conflict: the file also changed here. Proposed:" : this.shownState,
       ),
       element("span", { class: "grow" }),
       hunk.yours
         ? button("reject", "Undo", "Undo your edit", hunk.state === "rejected")
         : button("reject", conflict ? "Keep the file\u2019s version" : "Reject", "Reject this hunk", hunk.state === "rejected"),
       !hunk.yours &&
-        button("accept", conflict ? "Use the agent\u2019s version" : "Accept", "Accept this hunk as proposed", hunk.state === "accepted"),
+        button(
+          "accept",
+          conflict ? "Use the agent\u2019s version" : "Accept",
+          "Accept this hunk as proposed",
+          this.shownState === "accepted",
+        ),
     );
   }
 
   private lines(view: EditorView, { kind, shown, left }: ReturnType<typeof extraLines>): HTMLElement {
     const { hunk } = this.placed;
     const { base, proposal } = this.around;
-    const made = element("div", { class: kind === "ghost" ? "ghost-lines" : "removed-lines" });
+    const made = element("div", {
+      class: kind === "ghost" ? "ghost-lines" : "removed-lines",
+      role: kind === "ghost" ? "note" : "deletion",
+    });
     const source: Text = kind === "ghost" ? proposal : base;
     const range = kind === "ghost" ? hunk.proposal : hunk.base;
     const span = spanOf(source, { start: range.start, count: shown });
@@ -198,6 +211,7 @@ interface Scene {
   readonly own: Side;
   readonly layout: Layout;
   readonly current: Hunk["id"] | null;
+  readonly decided: ReadonlySet<Hunk["id"]>;
   readonly hunks: readonly PlacedHunk[];
 }
 
@@ -205,11 +219,11 @@ function scene(state: EditorState): Scene | null {
   const around = state.facet(surroundings);
   if (!around) return null;
   const [own, layout, current, hunks] = [state.facet(side), state.field(layoutField), state.field(currentField), state.field(hunksField)];
-  return { state, around, own, layout, current, hunks };
+  return { state, around, own, layout, current, decided: state.field(decidedField), hunks };
 }
 
 /** The widgets before and after one hunk. */
-function around({ state, around, own, layout, current, hunks }: Scene, index: number): Range<Decoration>[] {
+function around({ state, around, own, layout, current, decided, hunks }: Scene, index: number): Range<Decoration>[] {
   const placed = hunks[index] as PlacedHunk;
   const { hunk } = placed;
   const span = placed[own];
@@ -225,7 +239,9 @@ function around({ state, around, own, layout, current, hunks }: Scene, index: nu
     );
   };
   const widget =
-    own === "draft" ? new Bar(placed, index, hunks.length, layout, hunk.id === current, around) : new Space(barHeight(placed, layout));
+    own === "draft"
+      ? new Bar(placed, index, hunks.length, layout, hunk.id === current, shownState(hunk, decided), around)
+      : new Space(barHeight(placed, layout));
   add(span.from, 1, widget);
   const missing = own === "draft" ? hunk.base.count - hunk.draft.count : hunk.draft.count - hunk.base.count;
   // After this hunk's bar, but before the bar of a directly following hunk.
@@ -263,11 +279,12 @@ function rebuild(before: DecorationSet, transaction: Transaction): DecorationSet
   const { own, hunks, current } = now;
   const previous = transaction.startState.field(currentField);
   const candidates = new Set<number>();
-  for (const effect of transaction.effects) {
-    if (effect.is(setHunks)) for (let index = effect.value.touched.from; index < effect.value.touched.to; index++) candidates.add(index);
-  }
   const marked = (id: Hunk["id"] | null) => (previous === current ? -1 : hunks.findIndex(({ hunk }) => hunk.id === id));
   const marks = [marked(previous), marked(current)].filter((index) => index >= 0);
+  for (const effect of transaction.effects) {
+    if (effect.is(setDecided)) marks.push(...hunks.flatMap(({ hunk }, index) => (hunk.id === effect.value ? [index] : [])));
+    if (effect.is(setHunks)) for (let index = effect.value.touched.from; index < effect.value.touched.to; index++) candidates.add(index);
+  }
   const isOther = (index: number) => {
     const mapped = moveHunk(old[index] as PlacedHunk, transaction.changes, own);
     return marks.includes(index) || !looksTheSame(mapped, hunks[index] as PlacedHunk, own);
@@ -291,12 +308,12 @@ const blocks = StateField.define<DecorationSet>({
     const isLaidOut = transaction.effects.some((effect) => effect.is(setLayout));
     if (isLaidOut) return build(transaction.state);
     const mapped = transaction.docChanged ? decorations.map(transaction.changes) : decorations;
-    const isOurs = transaction.effects.some((effect) => effect.is(setHunks) || effect.is(setCurrent));
+    const isOurs = transaction.effects.some((effect) => effect.is(setHunks) || effect.is(setCurrent) || effect.is(setDecided));
     return isOurs ? rebuild(mapped, transaction) : mapped;
   },
   provide: (field) => EditorView.decorations.from(field),
 });
 
 export function hunkBlocks(hunks: readonly PlacedHunk[], layout: Layout, current: Hunk["id"] | null): Extension {
-  return [hunksField.init(() => hunks), layoutField.init(() => layout), currentField.init(() => current), blocks];
+  return [hunksField.init(() => hunks), decidedField, layoutField.init(() => layout), currentField.init(() => current), blocks];
 }

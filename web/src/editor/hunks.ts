@@ -38,6 +38,8 @@ export interface Stretch {
 export const setHunks = StateEffect.define<{ readonly hunks: readonly PlacedHunk[]; readonly touched: Stretch }>();
 export const setLayout = StateEffect.define<Layout>();
 export const setCurrent = StateEffect.define<Hunk["id"] | null>();
+/** A decision about a hunk was made. */
+export const setDecided = StateEffect.define<Hunk["id"]>();
 
 export function spanOf(text: Text, range: LineRange): Span {
   const at = (line: number) => (line > text.lines ? text.length : text.line(Math.max(1, line)).from);
@@ -77,6 +79,42 @@ export const currentField = StateField.define<Hunk["id"] | null>({
     return current;
   },
 });
+
+/** Hunks that were decided or edited. The others are proposals: they will be accepted with the whole, but nothing was said about them. */
+export const decidedField = StateField.define<ReadonlySet<Hunk["id"]>>({
+  create: (state) => withTouched(new Set(), state.field(hunksField)),
+  update(decided, transaction) {
+    let next = decided;
+    for (const effect of transaction.effects) {
+      if (effect.is(setDecided)) next = new Set([...next, effect.value]);
+      else if (effect.is(setHunks)) next = withTouched(next, effect.value.hunks.slice(effect.value.touched.from, effect.value.touched.to));
+    }
+    return next;
+  },
+});
+
+function withTouched(decided: ReadonlySet<Hunk["id"]>, hunks: readonly PlacedHunk[]): ReadonlySet<Hunk["id"]> {
+  const touched = hunks.filter(({ hunk }) => hunk.state !== "accepted" && !decided.has(hunk.id));
+  return touched.length > 0 ? new Set([...decided, ...touched.map(({ hunk }) => hunk.id)]) : decided;
+}
+
+/** A hunk's state for users. */
+export type ShownState = Hunk["state"] | "proposed";
+
+export function shownState({ state, id }: Hunk, decided: ReadonlySet<Hunk["id"]>): ShownState {
+  return state === "accepted" && !decided.has(id) ? "proposed" : state;
+}
+
+/** What accepting the whole change does, as the label of its button. */
+export function acceptLabel(hunks: readonly Pick<Hunk, "state" | "yours">[]): string {
+  const kept = hunks.filter(({ state }) => state !== "rejected");
+  const edited = kept.some(({ state, yours }) => state === "edited" || yours) ? ", as edited" : "";
+  if (hunks.length === 0) return "Accept";
+  if (kept.length === 0) return "Accept without changes";
+  const size = hunks.length.toLocaleString("en");
+  if (kept.length < hunks.length) return `Accept ${kept.length.toLocaleString("en")} of ${size} hunks${edited}`;
+  return hunks.length === 1 ? `Accept 1 hunk${edited}` : `Accept all ${size} hunks${edited}`;
+}
 
 /** Index of the hunk at a position in the draft, or of the next one after it. */
 export function hunkAt(state: EditorState, position: number): number {

@@ -38,12 +38,12 @@ const loaders: Record<string, Load> = {
   json: async () => (await import("@codemirror/lang-json")).json(),
   markdown: async () => (await import("@codemirror/lang-markdown")).markdown(),
   toml: legacy(async () => (await import("@codemirror/legacy-modes/mode/toml")).toml as StreamParser<unknown>),
-  csharp: legacy(async () => (await import("@codemirror/legacy-modes/mode/clike")).csharp as StreamParser<unknown>),
-  kotlin: legacy(async () => (await import("@codemirror/legacy-modes/mode/clike")).kotlin as StreamParser<unknown>),
-  scala: legacy(async () => (await import("@codemirror/legacy-modes/mode/clike")).scala as StreamParser<unknown>),
+  csharp: legacy(async () => (await import("./modes/clike")).csharp as StreamParser<unknown>),
+  kotlin: legacy(async () => (await import("./modes/clike")).kotlin as StreamParser<unknown>),
+  scala: legacy(async () => (await import("./modes/clike")).scala as StreamParser<unknown>),
   swift: legacy(async () => (await import("@codemirror/legacy-modes/mode/swift")).swift as StreamParser<unknown>),
   lua: legacy(async () => (await import("@codemirror/legacy-modes/mode/lua")).lua as StreamParser<unknown>),
-  sql: legacy(async () => (await import("@codemirror/legacy-modes/mode/sql")).standardSQL as StreamParser<unknown>),
+  sql: legacy(async () => (await import("./modes/sql")).standardSQL as StreamParser<unknown>),
   docker: legacy(async () => (await import("@codemirror/legacy-modes/mode/dockerfile")).dockerFile as StreamParser<unknown>),
 };
 

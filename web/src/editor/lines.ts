@@ -24,7 +24,15 @@ class Sign extends GutterMarker {
 
 const kinds: Kind[] = ["removed", "added", "edited", "conflict", "kept"];
 const signs = new Map(kinds.map((kind) => [kind, new Sign(kind)]));
-const lineMarks = new Map(kinds.map((kind) => [kind, Decoration.line({ class: `line-${kind}` })]));
+/** How screen readers announce the lines; the signs and colors are only visible. */
+const ROLES: Record<Kind, Record<string, string>> = {
+  removed: { role: "deletion" },
+  added: { role: "insertion" },
+  edited: { role: "insertion" },
+  conflict: {},
+  kept: {},
+};
+const lineMarks = new Map(kinds.map((kind) => [kind, Decoration.line({ class: `line-${kind}`, attributes: ROLES[kind] })]));
 const word = Decoration.mark({ class: "changed-word" });
 
 function kindOf({ hunk }: PlacedHunk, own: Side): Kind {

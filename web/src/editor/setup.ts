@@ -32,7 +32,10 @@ export function common({ hunks, layout, current, gaps }: Scenery): Extension {
   return [
     EditorView.cspNonce.of(styleNonce()),
     lineEndings(),
-    lineNumbers(),
+    // After the final newline there is no line, only a place for the cursor.
+    lineNumbers({
+      formatNumber: (number, { doc }) => (number > 1 && number === doc.lines && doc.line(number).length === 0 ? "" : String(number)),
+    }),
     highlightSpecialChars({ specialChars: SPECIAL, render: (code) => markFor(String.fromCodePoint(code)) }),
     finalNewline(),
     syntaxHighlighting(classHighlighter),

@@ -128,6 +128,59 @@ impl Shown {
     }
 }
 
+/// A recorded log. The page's tests read the same files.
+#[derive(serde::Deserialize)]
+struct Recording {
+    events: Vec<AgentEvent>,
+    /// What the log keeps of them.
+    log: Vec<AgentEvent>,
+    shown: Value,
+}
+
+impl Shown {
+    /// As the recordings describe it, and the page's tests too.
+    fn summary(&self) -> Value {
+        let said = self.said.iter().filter_map(|(kind, _, what)| {
+            Some(match kind.as_str() {
+                "promptAccepted" => format!("user {}", what["text"].as_str()?),
+                "assistantChunk" => format!("answer {}", what.as_str()?),
+                "toolCall" => format!("tool {}", what["call"]["id"].as_str()?),
+                "notice" => "notice".to_owned(),
+                "turnEnded" if what["end"]["outcome"] == "failed" => "notice".to_owned(),
+                _ => return None,
+            })
+        });
+        let queue = self.queue.iter().map(|queued| &queued["promptId"]);
+        json!({
+            "said": said.collect::<Vec<_>>(),
+            "running": !self.running.is_empty(),
+            "approvals": self.approvals.keys().collect::<Vec<_>>(),
+            "queue": queue.collect::<Vec<_>>(),
+            "over": self.over,
+            "interrupted": self.interrupted,
+        })
+    }
+}
+
+#[test]
+fn recorded_logs_are_kept_and_shown_as_the_page_shows_them() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs");
+    let mut count = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap().path();
+        let name = file.display();
+        let recording: Recording = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let events: Vec<_> = recording.events.into_iter().map(Arc::new).collect();
+        let log = compacted(&events);
+        let kept: Vec<AgentEvent> = log.events().map(|event| AgentEvent::clone(event)).collect();
+        assert_eq!(kept, recording.log, "{name}");
+        assert_eq!(Shown::of(&events).summary(), recording.shown, "{name}: events");
+        assert_eq!(Shown::of(log.events()).summary(), recording.shown, "{name}: log");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
 fn compacted(events: &[Arc<AgentEvent>]) -> Log {
     let mut log = Log::default();
     for event in events {

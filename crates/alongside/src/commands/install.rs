@@ -7,7 +7,7 @@ use alongside_discovery::process::SystemProcesses;
 use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
     Action, AgentReport, InstallContext, InstallError, InstallOutcome, InstallReport, InstallState, InstallStatus,
-    Mode, Plugins, Step, SystemRunner, connect_agents, installable, installer,
+    Mode, Plugins, Step, SystemRunner, connect_agents, disconnect_agents, installable, installer,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -68,7 +68,13 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
         Ok(installer) => installer.uninstall(mode),
         Err(error) => refusal(*ide, &error),
     });
-    Ok(show_reports(common.output(), &reports.collect::<Vec<_>>(), &[]))
+    let reports: Vec<InstallReport> = reports.collect();
+    let removed = reports
+        .iter()
+        .filter(|report| !matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed));
+    let removed: Vec<DetectedIde> = removed.map(|report| report.editor).collect();
+    let agents = disconnect_agents(&context, &removed, mode);
+    Ok(show_reports(common.output(), &reports, &agents))
 }
 
 /// The owned values behind an [`InstallContext`].

@@ -90,7 +90,10 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
         .map(|folder| printable_line(&folder.to_string_lossy()))
         .collect();
     let mut text = format!(
-        "alongside {} is running for {}\n\nStart `gemini` or `qwen` in another terminal, anywhere in the workspace. It connects automatically;\nthe first time, run `/ide enable` in it. Review its changes here (one-time link):\n\n  \
+        "alongside {} is running for {}\n\n\
+         Start `gemini` or `qwen` in another terminal, anywhere in the workspace.\n\
+         It connects automatically; the first time, run `/ide enable` in it.\n\
+         Review its changes here (one-time link):\n\n  \
          {page}\n\n  \
          alongside context focus FILE   tell agents what you are looking at\n  \
          alongside diff list            list pending changes\n  \
@@ -101,7 +104,7 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
     );
     if dials_the_containers_host(&Environment::current()) {
         text.push_str(
-            "\nYou are in a container, where Gemini CLI looks for its companion on the host.\nStart it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before running `gemini`.\n",
+            "\nYou are in a container, where Gemini CLI looks for its companion on the host.\nStart it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before running\n`gemini`.\n",
         );
     }
     for other in others {
@@ -112,7 +115,7 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
             "Agents connect to the most recently used one, which is now this one."
         };
         text.push_str(&format!(
-            "\n{who} is also running for this directory; each has its own agents and reviews.\n{rule} Run `alongside status` to see both.\n"
+            "\n{who} is also running for this directory;\neach has its own agents and reviews.\n{rule}\nRun `alongside status` to see both.\n"
         ));
     }
     for problem in running.companion().announce_report().problems {

@@ -60,7 +60,7 @@ fn files_with_a_token_are_readable_by_the_user_only() {
 
 #[test]
 fn files_are_removed_however_the_companion_stops() {
-    for signal in ["INT", "TERM", "HUP"] {
+    for signal in ["INT", "TERM", "HUP", "QUIT"] {
         let sandbox = Sandbox::new();
         let serving = sandbox.serve();
         serving.signal(signal);

@@ -131,6 +131,11 @@ fn an_editor_without_an_installer_gets_the_manual_steps() {
         words.contains("RustRover: there is no plugin") && words.contains("Run `alongside` in your project"),
         "{words}"
     );
+    for editor in ["rustrover", "sublimetext", "zed"] {
+        let output = run(&sandbox, &["install", editor]);
+        let words = String::from_utf8(output.stdout).unwrap();
+        assert!(words.contains("`alongside lsp`"), "{words}");
+    }
     let mut inside = command(&sandbox, &["install"]);
     let output = inside.env("TERMINAL_EMULATOR", "JetBrains-JediTerm").output().unwrap();
     let words = String::from_utf8(output.stdout).unwrap();

@@ -57,6 +57,22 @@ fn serve_prints_events() {
         words.contains("is running for") && words.contains("Start `gemini` or `qwen`"),
         "{words}"
     );
+    // Paths and links are as long as they are.
+    for line in words
+        .lines()
+        .filter(|line| !line.contains('/') || line.contains("/ide"))
+    {
+        assert!(line.chars().count() <= 80, "{line:?} does not fit into a terminal");
+    }
+}
+
+#[test]
+fn bridge_help_shows_required_options_as_required() {
+    let help = Sandbox::new().words(&["bridge", "--help"]);
+    assert!(
+        help.contains("Usage: alongside bridge [OPTIONS] --name <ID> --pid <N>\n"),
+        "{help}"
+    );
 }
 
 #[test]

@@ -1,0 +1,182 @@
+//! What was installed, so that uninstalling removes exactly that.
+//!
+//! An extension or a setting that was there before is not in the receipt, and is left alone. The receipt disappears with its
+//! last entry.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{self, missing_directories, write_whole};
+use super::{InstallContext, InstallError};
+use alongside_core::dialect::AgentKind;
+use alongside_discovery::{Environment, Platform};
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Receipt {
+    /// By the editor's id.
+    editors: BTreeMap<String, Installed>,
+    settings: Vec<ChangedSetting>,
+    /// Directories created for the receipt itself, and others that it is in.
+    directories: Vec<PathBuf>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Installed {
+    extensions: BTreeSet<String>,
+    directories: BTreeSet<PathBuf>,
+}
+
+/// An agent's settings file that was changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ChangedSetting {
+    pub(super) agent: AgentKind,
+    pub(super) path: PathBuf,
+    /// `None` if there was no file.
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+    pub(super) directories: Vec<PathBuf>,
+}
+
+impl Receipt {
+    /// An unreadable receipt counts as empty: then nothing is removed that may be the user's.
+    pub(super) fn load(context: &InstallContext<'_>) -> Self {
+        let path = place(context.environment);
+        let json = path.and_then(|path| plan::read(&path).ok().flatten());
+        json.and_then(|json| serde_json::from_slice(&json).ok())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn update(context: &InstallContext<'_>, change: impl FnOnce(&mut Self)) -> Result<(), InstallError> {
+        let path = place(context.environment).ok_or(InstallError::NoHome)?;
+        let mut receipt = Self::load(context);
+        change(&mut receipt);
+        if receipt.editors.is_empty() && receipt.settings.is_empty() {
+            let _ = fs::remove_file(&path);
+            remove_directories(&receipt.directories);
+            return Ok(());
+        }
+        receipt.directories.extend(missing_directories(&path));
+        let json = serde_json::to_vec_pretty(&receipt).unwrap_or_default();
+        write_whole(&path, &json)
+    }
+
+    pub(super) fn add(&mut self, editor: &str, extensions: Vec<String>, directories: Vec<PathBuf>) {
+        let installed = self.editors.entry(editor.to_owned()).or_default();
+        installed.extensions.extend(extensions);
+        installed.directories.extend(directories);
+    }
+
+    /// Directories that are not empty yet may be so without the receipt.
+    pub(super) fn forget(&mut self, editor: &str) {
+        let installed = self.editors.remove(editor).unwrap_or_default();
+        let left = installed.directories.into_iter().filter(|directory| directory.exists());
+        self.directories.extend(left);
+    }
+
+    pub(super) fn has_extension(&self, editor: &str, id: &str) -> bool {
+        let installed = self.editors.get(editor);
+        installed.is_some_and(|installed| installed.extensions.contains(id))
+    }
+
+    /// Deepest first.
+    pub(super) fn directories(&self, editor: &str) -> Vec<PathBuf> {
+        let installed = self.editors.get(editor);
+        let mut directories: Vec<PathBuf> = installed
+            .map(|installed| installed.directories.iter().cloned().collect())
+            .unwrap_or_default();
+        directories.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
+        directories
+    }
+
+    /// Whether an editor other than these was installed.
+    pub(super) fn has_others(&self, editors: &[&str]) -> bool {
+        self.editors.keys().any(|editor| !editors.contains(&editor.as_str()))
+    }
+
+    pub(super) fn set_setting(&mut self, setting: ChangedSetting) {
+        self.settings.retain(|known| known.agent != setting.agent);
+        self.settings.push(setting);
+    }
+
+    pub(super) fn forget_setting(&mut self, agent: AgentKind) {
+        self.settings.retain(|known| known.agent != agent);
+    }
+
+    pub(super) fn setting(&self, agent: AgentKind) -> Option<&ChangedSetting> {
+        self.settings.iter().find(|known| known.agent == agent)
+    }
+}
+
+/// In the directory with the companion's own state.
+fn place(environment: &Environment) -> Option<PathBuf> {
+    let absolute = |name| {
+        environment
+            .variable(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state = match environment.platform {
+        Platform::Windows => absolute("APPDATA"),
+        Platform::Unix | Platform::MacOs => absolute("XDG_STATE_HOME"),
+    };
+    let state = state.or_else(|| Some(environment.home.as_ref()?.join(".local/state")))?;
+    Some(state.join("alongside/installed.json"))
+}
+
+fn remove_directories(directories: &[PathBuf]) {
+    let mut directories: Vec<&Path> = directories.iter().map(PathBuf::as_path).collect();
+    directories.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
+    for directory in directories {
+        // If it is not empty, it is in use.
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::DetectedIde;
+    use crate::fixture::Fixture;
+    use crate::{InstallOutcome, Mode, installer};
+
+    #[test]
+    fn uninstall_leaves_an_empty_home_empty() {
+        for platform in [Platform::Unix, Platform::MacOs] {
+            for ide in [
+                DetectedIde::Neovim,
+                DetectedIde::Vim,
+                DetectedIde::Emacs,
+                DetectedIde::Helix,
+                DetectedIde::Kakoune,
+            ] {
+                let scene = Fixture::on(platform).with_plugin(ide.id(), "plugin/alongside.x", "text");
+                let context = scene.context();
+                let installer = installer(ide, &context).unwrap();
+                assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done, "{ide:?}");
+                assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done, "{ide:?}");
+                let left: Vec<_> = fs::read_dir(scene.home())
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path())
+                    .collect();
+                assert!(left.is_empty(), "{ide:?}: {left:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn directory_that_was_there_before_stays() {
+        let scene = Fixture::on(Platform::Unix);
+        let directory = scene.home().join(".config/helix");
+        fs::create_dir_all(&directory).unwrap();
+        let context = scene.context();
+        let installer = installer(DetectedIde::Helix, &context).unwrap();
+        installer.install(Mode::Real);
+        installer.uninstall(Mode::Real);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    }
+}
