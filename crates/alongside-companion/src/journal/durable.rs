@@ -272,13 +272,13 @@ impl Durable {
             Decision::Accepted { content, .. } => {
                 let known = self.texts.contents.get(&delivery.id).cloned();
                 let proposal = review.filter(|review| Arc::ptr_eq(&review.proposal, content));
-                let stored = match known.or_else(|| proposal.map(|review| review.stored.proposal.clone())) {
-                    Some(stored) => stored,
-                    None => {
-                        let stored = self.directory.texts().store(content)?;
-                        staged.created.push(stored.clone());
-                        stored
-                    }
+                let known = known.or_else(|| proposal.map(|review| review.stored.proposal.clone()));
+                let stored = if let Some(stored) = known {
+                    stored
+                } else {
+                    let stored = self.directory.texts().store(content)?;
+                    staged.created.push(stored.clone());
+                    stored
                 };
                 staged.contents.insert(delivery.id, stored.clone());
                 Some(stored)

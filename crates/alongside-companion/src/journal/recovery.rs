@@ -50,7 +50,9 @@ impl Recovery {
                 self.last_review = self.last_review.max(review.0);
                 self.reviews.remove(&review);
                 self.ended.push((review, outcome));
-                delivery.into_iter().for_each(|delivery| self.deliver(delivery));
+                if let Some(delivery) = delivery {
+                    self.deliver(delivery);
+                }
             }
             Record::Readdressed { delivery, to } => {
                 if let Some(delivery) = self.deliveries.get_mut(&delivery) {

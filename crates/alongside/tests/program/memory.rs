@@ -18,9 +18,8 @@ fn resident_bytes(serving: &Serving) -> u64 {
 }
 
 fn text(number: u64) -> String {
-    (0..150_000)
-        .map(|line| format!("line {line} of file {number}, long enough to be one of eight megabytes\n"))
-        .collect()
+    let line = |line: u64| format!("line {line} of file {number}, long enough to be one of eight megabytes\n");
+    (0..150_000).map(line).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]

@@ -201,17 +201,17 @@ fn every_test_in_the_table_of_bounds_exists() {
     let rows = section
         .lines()
         .filter(|line| line.starts_with("| ") && !line.starts_with("| **"));
-    let mut named = 0;
+    let mut count = 0;
     for row in rows.skip(1) {
         let column = row.trim_end_matches('|').rsplit('|').next().unwrap();
         let names: Vec<&str> = column.split('`').skip(1).step_by(2).collect();
         assert!(!names.is_empty(), "this bound has no test: {row}");
         for name in names {
             assert!(tests.contains(name), "there is no test `{name}`: {row}");
-            named += 1;
+            count += 1;
         }
     }
-    assert!(named > 50, "the table was not found");
+    assert!(count > 50, "the table was not found");
 }
 
 #[test]
