@@ -440,8 +440,9 @@ async fn keep_journal(companion: Shared) {
                 companion.start_writing();
             }
             () = companion.wake.journal.notified() => {}
-            // Ends with the companion.
-            _ = chat.wait_for(|problem| problem.sentence.is_some() != had_chat_problem) => {
+            // Ends with the companion. The guard is dropped here: held during the report, which reads the problem again, it would
+            // block that read behind a waiting writer, forever.
+            () = async { drop(chat.wait_for(|problem| problem.sentence.is_some() != had_chat_problem).await) } => {
                 had_chat_problem = !had_chat_problem;
                 companion.report_problems();
             }
