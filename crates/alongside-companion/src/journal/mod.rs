@@ -13,6 +13,8 @@ mod durable;
 mod record;
 mod recovery;
 mod slot;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::PathBuf;

@@ -1,0 +1,193 @@
+//! What is acknowledged is written, whatever happens to the disk.
+
+use std::sync::Arc;
+
+use alongside_core::{DeliveryId, ReviewId, SessionEnd, SessionId};
+use alongside_discovery::Environment;
+use alongside_journal::{Directory, Fault, SimDisk};
+use alongside_mcp::Companion as _;
+use alongside_protocol::{Backend, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::Slot;
+use crate::places::Places;
+use crate::settings::Settings;
+use crate::{Companion, Identity, Parts, Shared};
+
+/// A companion on a disk that can be made to fail.
+fn companion(scratch: &TempDir, disk: &SimDisk) -> Shared {
+    let places = Places {
+        configuration: scratch.path().join("config"),
+        state: scratch.path().join("state"),
+    };
+    let workspace = vec![scratch.path().to_owned()];
+    let slot = Slot {
+        directory: Directory::on(Arc::new(disk.clone())),
+    };
+    let parts = Parts::open(&places, &workspace, &slot).unwrap();
+    let settings = Settings::load(&places.settings(), &workspace).unwrap();
+    let identity = Identity {
+        name: "editor".into(),
+        display_name: "Editor".into(),
+        pid: std::process::id(),
+    };
+    let environment = Environment::current();
+    let companion =
+        Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, parts));
+    let ledger = companion.journal.ledger();
+    companion.with_core(|core, now| core.restore(now, ledger));
+    companion
+}
+
+fn session() -> SessionId {
+    SessionId::new("one")
+}
+
+/// Waits until everything so far is written.
+async fn written(companion: &Shared) {
+    let ticket = companion.push(|_| {});
+    companion.start_writing();
+    ticket.written().await.unwrap();
+}
+
+async fn propose(companion: &Shared, path: &str, text: &str) -> Result<(), String> {
+    companion.open_diff(&session(), path.into(), text.into()).await
+}
+
+async fn ask(companion: &Shared, method: &str, params: serde_json::Value) -> Result<Response, RequestError> {
+    let hello = Hello::new("test");
+    let request: Request = serde_json::from_value(json!({"method": method, "params": params})).unwrap();
+    companion.handle(&FrontEnd { hello }, request).await
+}
+
+fn pending(companion: &Shared) -> Vec<(u64, String)> {
+    let reviews = companion.reviews();
+    reviews
+        .iter()
+        .map(|review| (review.id.0, review.text().to_string()))
+        .collect()
+}
+
+fn kept(companion: &Shared) -> Vec<(u64, String)> {
+    let core = companion.core.lock();
+    let deliveries = core.ledger().deliveries();
+    deliveries
+        .map(|delivery| (delivery.id.0, delivery.decision.path().to_string()))
+        .collect()
+}
+
+#[tokio::test]
+async fn everything_acknowledged_survives_a_kill() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(1);
+    let before = companion(&scratch, &disk);
+    before.session_started(&session(), None).await;
+    let large = "large\n".repeat(20_000);
+    propose(&before, "/edited", "text").await.unwrap();
+    propose(&before, "/accepted", &large).await.unwrap();
+    propose(&before, "/closed", "text").await.unwrap();
+    ask(&before, "review/edit", json!({"review": 1, "content": "edited"}))
+        .await
+        .unwrap();
+    ask(&before, "review/accept", json!({"review": 2})).await.unwrap();
+    before.close_diff(&session(), "/closed").await.unwrap();
+
+    let after = companion(&scratch, &disk.kill());
+    assert_eq!(pending(&after), [(1, "edited".to_owned())]);
+    assert_eq!(kept(&after), [(1, "/accepted".to_owned())]);
+    let closed = ask(&after, "review/reject", json!({"review": 2})).await.unwrap_err();
+    assert_eq!(closed.kind, ErrorKind::Closed);
+    propose(&after, "/next", "text").await.unwrap();
+    assert_eq!(pending(&after).last().unwrap().0, 4, "numbers are not reused");
+}
+
+#[tokio::test]
+async fn settled_decision_and_its_text_are_forgotten() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(2);
+    let before = companion(&scratch, &disk);
+    before.session_started(&session(), None).await;
+    let idle = disk.used();
+    propose(&before, "/a", &"large\n".repeat(100_000)).await.unwrap();
+    ask(&before, "review/accept", json!({"review": 1})).await.unwrap();
+    before.settled(&session(), &[DeliveryId(1)]);
+    written(&before).await;
+    before.journal.close();
+    let after = companion(&scratch, &disk.kill());
+    assert_eq!(kept(&after), []);
+    assert!(disk.used() < idle + 100_000, "{} bytes, and {idle} before", disk.used());
+}
+
+#[tokio::test]
+async fn full_disk_refuses_with_a_sentence_and_work_resumes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(3);
+    let companion = companion(&scratch, &disk);
+    companion.session_started(&session(), None).await;
+    propose(&companion, "/before", "text").await.unwrap();
+    let mut notifications = companion.subscribe();
+
+    disk.set_capacity(Some(disk.used()));
+    let refused = propose(&companion, "/large", &"large\n".repeat(100_000))
+        .await
+        .unwrap_err();
+    assert!(refused.contains("decide in the terminal"), "{refused}");
+    assert_eq!(pending(&companion).len(), 1, "nothing was changed");
+
+    disk.set_capacity(None);
+    propose(&companion, "/after", "text").await.unwrap();
+    assert_eq!(pending(&companion).len(), 2);
+    assert!(companion.problems().is_empty());
+    assert!(notifications.try_recv().is_ok());
+}
+
+#[tokio::test]
+async fn write_that_fails_changes_nothing_and_everybody_is_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(4);
+    let before = companion(&scratch, &disk);
+    before.session_started(&session(), None).await;
+    propose(&before, "/a", "text").await.unwrap();
+    let mut notifications = before.subscribe();
+
+    disk.fail_at(disk.calls(), Fault::Full);
+    let refused = ask(&before, "review/accept", json!({"review": 1})).await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::NotSaved, "{refused}");
+    assert_eq!(pending(&before), [(1, "text".to_owned())]);
+    assert_eq!(kept(&before), []);
+    let mut told = false;
+    while let Ok(notification) = notifications.try_recv() {
+        told |= matches!(&*notification, Notification::ProblemsChanged(now) if !now.problems.is_empty());
+        assert!(!matches!(&*notification, Notification::ReviewClosed(_)));
+    }
+    assert!(told);
+    assert!(!before.problems().is_empty());
+
+    ask(&before, "review/reject", json!({"review": 1})).await.unwrap();
+    assert!(before.problems().is_empty());
+    let after = companion(&scratch, &disk.kill());
+    assert_eq!(pending(&after), []);
+    assert_eq!(kept(&after), [(1, "/a".to_owned())]);
+}
+
+#[tokio::test]
+async fn ended_session_is_forgotten_and_its_review_is_an_orphan() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(5);
+    let before = companion(&scratch, &disk);
+    let client = alongside_core::dialect::ClientInfo {
+        name: "agent".into(),
+        version: "1".into(),
+    };
+    before.session_started(&session(), Some(&client)).await;
+    propose(&before, "/a", "text").await.unwrap();
+    assert_eq!(companion(&scratch, &disk.kill()).known_client(&session()), Some(client));
+    before.session_ended(&session(), &SessionEnd::Lost);
+    written(&before).await;
+    let after = companion(&scratch, &disk.kill());
+    assert_eq!(after.known_client(&session()), None);
+    assert_eq!(pending(&after), []);
+    assert_eq!(kept(&after), [(1, "/a".to_owned())]);
+    assert!(after.review(ReviewId(1)).is_err());
+}
