@@ -82,14 +82,15 @@ pub fn sse_reader(bytes: &[u8]) {
             let outcome = reader.push(part);
             while let Some(event) = reader.pop() {
                 assert!(event.data.len() <= LIMIT + 1);
-                events.push((event.data, event.name, reader.last_event_id().map(str::to_owned)));
+                events.push((event.id, event.data, event.name));
             }
             if outcome.is_err() {
                 // A long event ends the stream; how much of the chunk before it was looked at is not promised.
                 return None;
             }
         }
-        Some((events, reader.retry()))
+        // In between, an id without data may come before the event in front of it is popped, or after.
+        Some((events, reader.last_event_id().map(str::to_owned), reader.retry()))
     };
     let whole = read_all(bytes.len().max(1));
     for chunk in [1, 3, 64] {

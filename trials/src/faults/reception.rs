@@ -47,7 +47,8 @@ impl Books {
             return false;
         };
         let is_its = matches!(&previous.decided, Known::Yes(made) | Known::Perhaps(made) if made.matches(decision));
-        if !next.busy || previous.received.is_some() || !is_its {
+        let is_under_way = next.busy && next.opened == Known::Perhaps(());
+        if !is_under_way || previous.received.is_some() || !is_its {
             return false;
         }
         previous.received = Some(decision.clone());
