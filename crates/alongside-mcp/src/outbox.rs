@@ -214,11 +214,16 @@ impl Outbox {
     }
 
     /// The agent proposes a file, and has closed a previous proposal of it on its own. A decision about that, even one that is yet
-    /// to come, would decide the new one unseen, so none is written until [`supersede`](Self::supersede). Returns those that are
-    /// dropped.
-    pub(crate) fn begin_open(&mut self, file_path: &Arc<str>) -> Vec<DeliveryId> {
+    /// to come, would decide the new one unseen, so none is written until [`supersede`](Self::supersede).
+    pub(crate) fn begin_open(&mut self, file_path: &Arc<str>) {
         self.opening.push(file_path.clone());
-        self.remove(|queued| queued.decision.path() == file_path)
+        for queued in self
+            .decisions
+            .iter_mut()
+            .filter(|queued| queued.decision.path() == file_path)
+        {
+            queued.state = State::Blocked;
+        }
     }
 
     /// The new proposal is a review: decisions from now on are about it.
@@ -227,15 +232,22 @@ impl Outbox {
         self.opening.retain(|opening| &**opening != file_path);
     }
 
-    /// The proposal was answered. Returns the decisions about the previous one that came in between, and are dropped.
-    pub(crate) fn end_open(&mut self, file_path: &str) -> Vec<DeliveryId> {
+    /// The proposal was answered. If it was refused, decisions about the previous one are not written on this stream any more: nobody
+    /// is waiting for them. They are kept, because the agent may not have received the refusal.
+    pub(crate) fn end_open(&mut self, file_path: &str) {
         if let Some(index) = self.opening.iter().position(|opening| &**opening == file_path) {
             self.opening.swap_remove(index);
         }
         if self.opening.iter().any(|opening| &**opening == file_path) {
-            return Vec::new();
+            return;
         }
-        self.remove(|queued| queued.state == State::Blocked && &**queued.decision.path() == file_path)
+        let blocked = self
+            .decisions
+            .iter_mut()
+            .filter(|queued| queued.state == State::Blocked);
+        for queued in blocked.filter(|queued| &**queued.decision.path() == file_path) {
+            queued.state = State::Written;
+        }
     }
 
     fn remove(&mut self, which: impl Fn(&QueuedDecision) -> bool) -> Vec<DeliveryId> {
@@ -471,14 +483,17 @@ mod tests {
     }
 
     #[test]
-    fn refused_proposal_settles_the_previous_one() {
+    fn decision_about_the_previous_proposal_waits_for_the_next_stream_when_the_new_one_is_refused() {
         let limits = Limits::default();
         let mut outbox = outbox();
         outbox.push(numbered(1, "/a"), &limits).unwrap();
-        assert_eq!(outbox.begin_open(&"/a".into()), [DeliveryId(1)]);
+        outbox.begin_open(&"/a".into());
         outbox.push(numbered(2, "/a"), &limits).unwrap();
-        assert_eq!(outbox.end_open("/a"), [DeliveryId(2)]);
+        outbox.end_open("/a");
         assert!(paths(&mut outbox, &limits).is_empty());
+        outbox.reopen(None);
+        outbox.release_held();
+        assert_eq!(paths(&mut outbox, &limits), ["/a", "/a"]);
     }
 
     #[test]

@@ -145,7 +145,9 @@ impl Registry {
 
     /// The agent proposes this file: no decision about a previous proposal is written before the returned guard is dropped.
     pub(crate) fn begin_open<'a>(&'a self, id: &'a SessionId, file_path: &'a Arc<str>) -> Opening<'a> {
-        self.table.lock().begin_open(id, file_path);
+        if let Some(session) = self.table.lock().sessions.get_mut(id) {
+            session.outbox.begin_open(file_path);
+        }
         Opening {
             registry: self,
             id,
@@ -233,7 +235,9 @@ pub(crate) struct Opening<'a> {
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        self.registry.table.lock().end_open(self.id, self.file_path);
+        if let Some(session) = self.registry.table.lock().sessions.get_mut(self.id) {
+            session.outbox.end_open(self.file_path);
+        }
         self.registry.drained.notify_one();
     }
 }

@@ -194,22 +194,6 @@ impl SessionTable {
         }
     }
 
-    /// The agent proposes this path.
-    pub(crate) fn begin_open(&mut self, id: &SessionId, file_path: &Arc<str>) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            let dropped = session.outbox.begin_open(file_path);
-            self.callbacks.settled(id, dropped);
-        }
-    }
-
-    /// A proposal of this path was answered.
-    pub(crate) fn end_open(&mut self, id: &SessionId, file_path: &str) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            let dropped = session.outbox.end_open(file_path);
-            self.callbacks.settled(id, dropped);
-        }
-    }
-
     /// The agent closed a review of this path.
     pub(crate) fn acknowledge(&mut self, id: &SessionId, file_path: &str) {
         if let Some(session) = self.sessions.get_mut(id) {

@@ -1,6 +1,7 @@
 //! What is acknowledged is written, whatever happens to the disk.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alongside_core::{DeliveryId, ReviewId, SessionEnd, SessionId};
 use alongside_discovery::Environment;
@@ -156,12 +157,16 @@ async fn write_that_fails_changes_nothing_and_everybody_is_told() {
     assert_eq!(refused.kind, ErrorKind::NotSaved, "{refused}");
     assert_eq!(pending(&before), [(1, "text".to_owned())]);
     assert_eq!(kept(&before), []);
-    let mut told = false;
-    while let Ok(notification) = notifications.try_recv() {
-        told |= matches!(&*notification, Notification::ProblemsChanged(now) if !now.problems.is_empty());
-        assert!(!matches!(&*notification, Notification::ReviewClosed(_)));
-    }
-    assert!(told);
+    let told = async {
+        loop {
+            let notification = notifications.recv().await.unwrap();
+            assert!(!matches!(&*notification, Notification::ReviewClosed(_)));
+            if matches!(&*notification, Notification::ProblemsChanged(now) if !now.problems.is_empty()) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), told).await.unwrap();
     assert!(!before.problems().is_empty());
 
     ask(&before, "review/reject", json!({"review": 1})).await.unwrap();
