@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use crate::{cargo, npm, root, run, target_directory};
+use crate::{cargo, npm, release_binary, root, run, target_directory};
 
 /// Runs a trial against `ALONGSIDE_BIN`, or a debug build.
 pub(crate) fn run_trial(name: &str, arguments: &[String]) -> Result<(), String> {
@@ -16,8 +16,13 @@ pub(crate) fn run_trial(name: &str, arguments: &[String]) -> Result<(), String> 
     run_trial_with(binary, name, arguments)
 }
 
-/// Runs a trial against a binary.
-pub(crate) fn run_trial_with(binary: PathBuf, name: &str, arguments: &[String]) -> Result<(), String> {
+/// Runs a trial against the release build.
+pub(crate) fn run_with_release(name: &str, arguments: &[&str]) -> Result<(), String> {
+    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    run_trial_with(release_binary()?, name, &arguments)
+}
+
+fn run_trial_with(binary: PathBuf, name: &str, arguments: &[String]) -> Result<(), String> {
     let mut command = cargo(&["run", "--quiet", "--locked", "--package", "alongside-trials"]);
     command.args(["--bin", name, "--"]).args(arguments);
     command.env("ALONGSIDE_BIN", binary);

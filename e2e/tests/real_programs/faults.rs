@@ -43,6 +43,7 @@ fn every_decision_arrives_through_random_faults(cli: Cli) {
     let model = FakeModel::start();
     let mut companion = Companion::start(&sandbox);
     let agent = Agent::start(&sandbox, cli, &model);
+    agent.wait_until_connected();
     for number in 0..rounds {
         reconnect(&agent);
         let round = dice.pick(&[
@@ -59,12 +60,12 @@ fn every_decision_arrives_through_random_faults(cli: Cli) {
         agent.prompt(&Prompt::WriteFile(&path.to_string_lossy(), &text).to_string());
         companion.wait_for_review(&path);
         agent.wait_for_question();
-        play(round, &mut companion, &agent, &path, dice.milliseconds(50));
+        play(round, &mut companion, &path, dice.milliseconds(50));
         check(round, &agent, &path, &text);
     }
 }
 
-fn play(round: Round, companion: &mut Companion<'_>, agent: &Agent, path: &Path, moment: Duration) {
+fn play(round: Round, companion: &mut Companion<'_>, path: &Path, moment: Duration) {
     let name = path.to_string_lossy().into_owned();
     let decision = if round.is_accepted() { "accept" } else { "reject" };
     match round {
@@ -75,13 +76,12 @@ fn play(round: Round, companion: &mut Companion<'_>, agent: &Agent, path: &Path,
             companion.json(&["diff", decision, &name]);
         }
         Round::AcceptWithoutStreamThenKill | Round::RejectWithoutStreamThenKill => {
-            agent.terminal.freeze();
+            // The agent opens the next one after a second.
             companion.end_stream();
             companion.json(&["diff", decision, &name]);
             std::thread::sleep(moment);
             companion.kill();
             companion.restart();
-            agent.terminal.thaw();
         }
         Round::AcceptThenKillAtOnce => {
             companion.json(&["diff", decision, &name]);
