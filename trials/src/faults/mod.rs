@@ -1,7 +1,7 @@
 //! Random faults, and what must hold after each of them.
 //!
 //! Agents propose and close, front ends edit and decide, while a companion, a bridge, a local agent, a daemon, event streams
-//! and the disk fail at random moments of a [plan](plan::Plan). After each fault, the [ledger](ledger::Ledger) compares what was
+//! and the disk fail at random moments of a [plan](plan::Plan). After each fault, the ledger compares what was
 //! acknowledged with what is there.
 
 mod agent;
