@@ -18,10 +18,13 @@ impl Companion {
         while let Some(event) = events.recv().await {
             // A slow disk slows the agent down instead of filling the queue.
             self.chat.writer.ready().await;
+            // Before front ends hear of it, so that they find the agent gone.
+            if matches!(event, AgentEvent::Disconnected { .. }) {
+                self.chat_left();
+            }
             self.chat.take(event.clone(), events.position());
             match &event {
                 AgentEvent::Connected(session) => self.chat_entered(session),
-                AgentEvent::Disconnected { .. } => self.chat_left(),
                 AgentEvent::Modes(modes) => self.switch_to_review_mode(modes),
                 _ => {}
             }
