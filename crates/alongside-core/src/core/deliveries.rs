@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::{Change, Core, Delivery, DeliveryId, Effect, Recipient, SessionEnd};
 use crate::dialect::ClientInfo;
-use crate::review::{Decision, Review, ReviewOutcome};
+use crate::review::{Decision, Review, ReviewId, ReviewOutcome};
 use crate::session::SessionKey;
 use crate::time::Now;
 
@@ -109,6 +109,7 @@ impl Core {
         for session in absent {
             self.orphan(now, &session, &SessionEnd::Lost);
         }
+        self.report_orphans();
     }
 
     /// The session is gone: rejects its reviews, and readdresses the decisions that it may not have.
@@ -154,6 +155,9 @@ impl Core {
         }
         self.drop_replaced_orphans();
         self.bound_orphans();
+    }
+
+    pub(super) fn report_orphans(&mut self) {
         let listening = self.agents.values().filter(|agent| agent.listening);
         for session in listening.map(|agent| agent.session.clone()).collect::<Vec<_>>() {
             self.report_orphans_to(&session);
@@ -172,8 +176,17 @@ impl Core {
             .map(|own| &**own.decision.path())
             .chain(self.ledger.reviews().map(|review| &*review.path))
             .collect();
+        // A later proposal may be the same agent's, under a session that has not ended yet.
+        let mut latest: HashMap<&str, ReviewId> = HashMap::new();
+        for delivery in self.ledger.deliveries.values() {
+            let review = latest.entry(delivery.decision.path()).or_insert(delivery.review);
+            *review = delivery.review.max(*review);
+        }
         let mut reported = Vec::new();
         for delivery in self.ledger.deliveries.values() {
+            if latest.get(&**delivery.decision.path()) != Some(&delivery.review) {
+                continue;
+            }
             let Recipient::Client { client, .. } = &delivery.to else {
                 continue;
             };

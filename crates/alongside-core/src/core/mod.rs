@@ -295,6 +295,7 @@ impl Core {
         if self.agents.remove(session).is_some() {
             self.effects.push(Effect::AgentsChanged);
             self.orphan(now, session, end);
+            self.report_orphans();
         }
     }
 

@@ -171,3 +171,37 @@ fn orphan_does_not_overtake_the_decision_about_a_later_proposal() {
     core.stream_opened(at(0), &third);
     assert_eq!(decisions(&mut core), [("third".into(), accepted("/a", "second"))]);
 }
+
+#[test]
+fn only_the_decision_about_the_latest_proposal_of_a_file_is_reported() {
+    let mut core = core();
+    for (name, text) in [("one", "first"), ("two", "second")] {
+        let session = connect(&mut core, name, gemini());
+        let review = propose(&mut core, &session, "/a", text);
+        core.accept(review, None, EmptyDraft::Refuse).unwrap();
+    }
+    let (one, two) = (SessionKey::from("one"), SessionKey::from("two"));
+    connect(&mut core, "three", gemini());
+    core.session_ended(at(0), &one, &SessionEnd::Lost);
+    assert!(
+        decisions(&mut core).is_empty(),
+        "the second proposal may be the same agent's"
+    );
+    core.session_ended(at(0), &two, &SessionEnd::Lost);
+    assert_eq!(decisions(&mut core), [("three".into(), accepted("/a", "second"))]);
+}
+
+#[test]
+fn absent_sessions_are_all_ended_before_their_decisions_are_reported() {
+    let mut before = core();
+    for (name, text) in [("one", "first"), ("two", "second")] {
+        let session = connect(&mut before, name, gemini());
+        let review = propose(&mut before, &session, "/a", text);
+        before.accept(review, None, EmptyDraft::Refuse).unwrap();
+    }
+    let mut after = core();
+    after.restore(at(0), before.ledger().clone());
+    connect(&mut after, "three", gemini());
+    after.end_absent_sessions(at(0));
+    assert_eq!(decisions(&mut after), [("three".into(), accepted("/a", "second"))]);
+}
