@@ -134,7 +134,7 @@ test("cancelled and failed turns add a notice, completed ones do not", () => {
   assert.deepEqual(ends({ outcome: "completed", stopReason: "cancelled" }).items.at(-1), {
     kind: "notice",
     level: "information",
-    message: "Cancelled. Send a message to go on.",
+    message: "Cancelled. Send a message to continue.",
   });
   assert.deepEqual(ends({ outcome: "failed", message: "Overloaded", code: null }).items.at(-1), {
     kind: "notice",

@@ -1,7 +1,7 @@
 //! The threads on which the files of proposals are read.
 //!
 //! A file may not answer, for example on a network file system that hangs, and a thread cannot be stopped. So a thread counts until
-//! it has really finished, each agent has a few, and a proposal that waits too long is refused. The other agents go on.
+//! it has really finished, each agent has a few, and a proposal that waits too long is refused. The other agents continue.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -105,7 +105,7 @@ impl From<NotSaved> for CommitError {
 }
 
 impl Companion {
-    /// Runs an input of the core. What it changes is written soon; nobody waits for it.
+    /// Runs an input of the core. What it changes is written soon; the caller does not wait.
     pub(super) fn with_core<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> R {
         let (result, ticket) = self.input(None, input);
         if ticket.is_some() {
@@ -181,7 +181,7 @@ impl Companion {
         }
     }
 
-    /// Writes what is queued, unless somebody else does.
+    /// Writes what is queued, unless another caller is writing.
     pub(super) fn write(&self) {
         let had_problem = self.journal.has_problem();
         self.journal.lead(

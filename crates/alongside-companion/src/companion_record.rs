@@ -236,18 +236,21 @@ impl CompanionRecord {
 mod tests {
     use super::*;
 
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn record_of_a_reused_pid_is_removed() {
-        let scratch = tempfile::tempdir().unwrap();
-        let places = Places {
-            configuration: scratch.path().join("configuration"),
-            state: scratch.path().join("state"),
-        };
+    /// The only record there is, of this process.
+    fn saved_record(scratch: &tempfile::TempDir) -> (Places, CompanionRecord) {
+        let places = crate::test_companion::places(scratch);
         let mut record = CompanionRecord::sample(std::process::id(), "/a", LastUse::default());
         record.path = places.companions().join("1.json");
         record.save().unwrap();
         assert_eq!(all(&places).len(), 1);
+        (places, record)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn record_of_a_reused_pid_is_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (places, mut record) = saved_record(&scratch);
         // As if this PID had belonged to a companion that started when the first process did.
         record.started = StartStamp::of(1);
         record.save().unwrap();
@@ -258,14 +261,7 @@ mod tests {
     #[test]
     fn record_with_an_invalid_token_is_ignored() {
         let scratch = tempfile::tempdir().unwrap();
-        let places = Places {
-            configuration: scratch.path().join("configuration"),
-            state: scratch.path().join("state"),
-        };
-        let mut record = CompanionRecord::sample(std::process::id(), "/a", LastUse::default());
-        record.path = places.companions().join("1.json");
-        record.save().unwrap();
-        assert_eq!(all(&places).len(), 1);
+        let (places, record) = saved_record(&scratch);
         let text = fs::read_to_string(&record.path).unwrap();
         for token in ["token", "frontToken"] {
             let mut broken: serde_json::Value = serde_json::from_str(&text).unwrap();

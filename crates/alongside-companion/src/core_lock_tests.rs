@@ -6,7 +6,6 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use alongside_core::{ReviewId, SessionId};
-use alongside_discovery::Environment;
 use alongside_mcp::Companion as _;
 use alongside_protocol::{Backend, FrontEnd, Hello, Notification, Request, SharedNotification};
 use parking_lot::Mutex;
@@ -14,35 +13,15 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::{broadcast, mpsc as async_mpsc};
 
-use super::{Companion, Host, Identity, Parts, Shared, base, files, lifecycle};
+use super::{Host, Shared, base, files, lifecycle, test_companion};
 use crate::journal::Slot;
-use crate::places::Places;
-use crate::settings::Settings;
 
 /// Only keeps a failing test from hanging.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn companion(scratch: &TempDir, host: Host) -> Shared {
-    let places = Places {
-        configuration: scratch.path().join("config"),
-        state: scratch.path().join("state"),
-    };
-    let workspace = vec![scratch.path().to_owned()];
-    let slot = Slot::take(&places, "editor", &workspace).unwrap();
-    let parts = Parts::open(&places, &workspace, &slot).unwrap();
-    let settings = Settings::load(&places.settings(), &workspace).unwrap();
-    let identity = Identity {
-        name: "editor".into(),
-        display_name: "Editor".into(),
-        pid: std::process::id(),
-    };
-    let companion = Arc::new_cyclic(|me| {
-        let environment = Environment::current();
-        let mut companion = Companion::new(me.clone(), workspace, places, environment, settings, identity, parts);
-        companion.host = Arc::new(host);
-        companion.base_threads.timeout = Duration::from_secs(5);
-        companion
-    });
+    let slot = Slot::take(&test_companion::places(scratch), "editor", &[scratch.path().to_owned()]).unwrap();
+    let companion = test_companion::start(scratch, &slot, host);
     tokio::spawn(lifecycle::keep_deadlines(companion.clone()));
     tokio::spawn(files::keep_files(companion.clone()));
     companion

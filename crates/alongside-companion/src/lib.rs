@@ -28,6 +28,8 @@ mod lifecycle;
 pub mod places;
 mod ranking;
 pub mod settings;
+#[cfg(test)]
+mod test_companion;
 mod watcher;
 mod writer;
 
@@ -268,7 +270,7 @@ impl Companion {
         let _ = self.notifications.send(notification.into());
     }
 
-    /// Tells front ends what is wrong now.
+    /// Notifies front ends of what is wrong now.
     fn report_problems(&self) {
         let problems = self.problems();
         self.broadcast(Notification::ProblemsChanged(ProblemsChanged { problems }));

@@ -79,7 +79,7 @@ impl Writer {
     /// Runs a job after all others, until it succeeds. Await [`ready`](Self::ready) first.
     pub(crate) fn append(&self, job: impl FnMut() -> io::Result<()> + Send + 'static) {
         let mut queue = self.shared.queue.lock();
-        // After the end there is nobody to tell.
+        // After the end no front end is connected.
         if !queue.closed {
             queue.jobs.push_back(Box::new(job));
             self.shared.changed.notify_one();

@@ -30,6 +30,23 @@ pub struct AgentReport {
     pub remarks: Vec<String>,
 }
 
+impl AgentReport {
+    fn new(dialect: &Dialect, result: RunResult) -> Self {
+        Self {
+            agent: dialect.kind,
+            outcome: result.outcome,
+            sentence: result.sentence,
+            steps: result.steps,
+            remarks: result.remarks,
+        }
+    }
+
+    /// Remarks that the receipt could not be written.
+    fn note(&mut self, receipt: Result<(), InstallError>) {
+        self.remarks.extend(receipt.err().map(|error| capitalized(&error)));
+    }
+}
+
 /// Makes every installed agent connect automatically.
 pub fn connect_agents(context: &InstallContext<'_>, mode: Mode) -> Vec<AgentReport> {
     let there = DIALECTS.iter().filter(|dialect| is_there(dialect, context));
@@ -54,28 +71,16 @@ fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> Agent
         Err(error) => (Err(error), messages),
     };
     let setting = plan.as_ref().ok().and_then(|plan| changed_setting(dialect.kind, plan));
-    let RunResult {
-        outcome,
-        sentence,
-        steps,
-        mut remarks,
-    } = run_plan(plan, mode, context.runner, messages);
-    if let (InstallOutcome::Done, Some(setting)) = (outcome, setting) {
-        let noted = Receipt::update(context, |receipt| receipt.set_setting(setting));
-        remarks.extend(noted.err().map(|error| capitalized(&error)));
+    let mut report = AgentReport::new(dialect, run_plan(plan, mode, context.runner, messages));
+    if let (InstallOutcome::Done, Some(setting)) = (report.outcome, setting) {
+        report.note(Receipt::update(context, |receipt| receipt.set_setting(setting)));
     }
-    if outcome == InstallOutcome::Refused {
-        remarks.push(format!(
+    if report.outcome == InstallOutcome::Refused {
+        report.remarks.push(format!(
             "Run `/ide enable` in {name} once; after that it connects automatically."
         ));
     }
-    AgentReport {
-        agent: dialect.kind,
-        outcome,
-        sentence,
-        steps,
-        remarks,
-    }
+    report
 }
 
 /// Sets the agents' settings back to what they were, unless an editor that is not in `editors` needs them.
@@ -100,23 +105,11 @@ fn disconnect(dialect: &Dialect, setting: &ChangedSetting, context: &InstallCont
         planned: format!("{name}'s setting for editors would be set back."),
         unchanged: format!("{name}'s setting for editors was changed since and was left alone."),
     };
-    let RunResult {
-        outcome,
-        sentence,
-        steps,
-        mut remarks,
-    } = run_plan(plan_back(setting), mode, context.runner, messages);
-    if mode == Mode::Real && matches!(outcome, InstallOutcome::Done | InstallOutcome::Unchanged) {
-        let noted = Receipt::update(context, |receipt| receipt.forget_setting(dialect.kind));
-        remarks.extend(noted.err().map(|error| capitalized(&error)));
+    let mut report = AgentReport::new(dialect, run_plan(plan_back(setting), mode, context.runner, messages));
+    if mode == Mode::Real && matches!(report.outcome, InstallOutcome::Done | InstallOutcome::Unchanged) {
+        report.note(Receipt::update(context, |receipt| receipt.forget_setting(dialect.kind)));
     }
-    AgentReport {
-        agent: dialect.kind,
-        outcome,
-        sentence,
-        steps,
-        remarks,
-    }
+    report
 }
 
 fn plan_back(setting: &ChangedSetting) -> Result<Plan, InstallError> {

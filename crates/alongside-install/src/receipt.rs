@@ -43,7 +43,7 @@ pub(super) struct ChangedSetting {
 }
 
 impl Receipt {
-    /// An unreadable receipt counts as empty: then nothing is removed that may be the user's.
+    /// An unreadable receipt is treated as empty: then nothing is removed that may be the user's.
     pub(super) fn load(context: &InstallContext<'_>) -> Self {
         let path = place(context.environment);
         let json = path.and_then(|path| plan::read(&path).ok().flatten());

@@ -1,7 +1,7 @@
 //! How long the journal takes: `cargo run --release -p alongside-journal --example measure -- [directory]`.
 //!
 //! Kinds are interleaved in rounds, and everything is synced before each, so that none pays for another. The thread syncs
-//! in the background meanwhile, as in the companion.
+//! in the background, as in the companion.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
 

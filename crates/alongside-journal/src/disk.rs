@@ -37,7 +37,7 @@ pub trait Disk: Send + Sync + 'static {
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Opens an existing file for writing.
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Gives a file another name in the same folder, atomically.
+    /// Renames a file in the same folder, atomically.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes the names in a folder durable.

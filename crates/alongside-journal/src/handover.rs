@@ -1,7 +1,7 @@
 //! The queue between "decided" and "written".
 //!
 //! Decisions are made under a lock of the caller, which must not be held while a disk is slow. So an item is pushed under
-//! that lock, which gives the order, and written after it: the first caller that finds no leader becomes the leader and
+//! that lock, which fixes the order, and written after it: the first caller that finds no leader becomes the leader and
 //! writes everything queued, in one batch, until the queue is empty. The others wait for their [`Ticket`]. A thread for
 //! the writing would cost two switches per item; this costs a single client nothing.
 
@@ -70,7 +70,7 @@ impl<T: Send> Handover<T> {
         Self::default()
     }
 
-    /// Queues an item. Cheap: call it under the lock that gives the order, and [`lead`](Self::lead) after it.
+    /// Queues an item. Cheap: call it under the lock that fixes the order, and [`lead`](Self::lead) after it.
     pub fn push(&self, item: T) -> Ticket {
         let mut queue = self.queue.lock();
         queue.items.push(item);

@@ -1,7 +1,7 @@
 //! Opens a log after whatever happened to the process before.
 //!
 //! The newest generation with a whole snapshot counts; a generation gets its name only when it has one, so an older one is
-//! needed only after damage. A damaged generation is written anew from what can be read of it, and kept as a copy. What
+//! needed only after damage. A damaged generation is rewritten from what can be read of it, and kept as a copy. What
 //! cannot be read at all, or is of another major version, is renamed and left alone. Recovering again changes nothing.
 
 use std::cmp::Reverse;
@@ -161,7 +161,7 @@ impl<'a> Recovery<'a> {
         generation::create(self.disk, self.log, header, records)
     }
 
-    /// Goes on with an undamaged generation.
+    /// Continues with an undamaged generation.
     fn resume(&self, directory: &Directory, chosen: Chosen) -> io::Result<(Log, Vec<Vec<u8>>)> {
         let Chosen {
             name,

@@ -60,7 +60,7 @@ enum Change {
 #[derive(Clone)]
 enum NameChange {
     Create(String, usize),
-    /// Of this file: no power loss gives a name to one that never had it.
+    /// Of this file: a power loss never names a file that did not have the name.
     Rename(String, String, usize),
     Remove(String),
 }

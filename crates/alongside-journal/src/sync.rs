@@ -7,7 +7,7 @@
 //!
 //! A log whose sync failed is not synced again: the operating system may have dropped what it could not write, and a
 //! second sync would claim that it did not. Such a log [wants a compaction](crate::Log::wants_compaction) instead, which
-//! writes everything anew.
+//! rewrites everything.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;

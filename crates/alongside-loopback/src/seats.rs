@@ -63,7 +63,7 @@ impl Seats {
         })
     }
 
-    /// Gives a new connection a seat. `number` is its position among all that this port accepted; `spawn` starts its task.
+    /// Assigns a seat to a new connection. `number` is its position among all that this port accepted; `spawn` starts its task.
     pub(crate) fn take(self: &Arc<Self>, number: u64, spawn: impl FnOnce(Seat) -> AbortHandle) {
         let seat = Seat(Arc::new(Taken {
             number,

@@ -17,7 +17,7 @@ pub struct Config {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Logged-in pages; one more is told to close another.
+    /// Logged-in pages; one more is refused, with a message to close another.
     pub pages: usize,
     /// Connections that are not logged in, such as those that load the page's files; one more closes the oldest.
     pub unauthenticated: usize,

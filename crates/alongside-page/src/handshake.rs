@@ -47,7 +47,7 @@ pub(crate) enum Refusal {
     NoRandomness,
 }
 
-/// Authenticates a page. `admit` is called before the page is told that it succeeded.
+/// Authenticates a page. `admit` is called before the page learns that it succeeded.
 pub(crate) async fn authenticate<S, E>(
     socket: &mut S,
     host: &str,

@@ -237,7 +237,7 @@ impl Agent {
         reply(id, &json!({"stopReason": reason}));
     }
 
-    /// Sends requests in the name of sessions that nobody opened.
+    /// Sends requests in the name of sessions that were never opened.
     fn claim(&mut self, path: &str) {
         let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);
         let requests = [

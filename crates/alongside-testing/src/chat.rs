@@ -1,4 +1,4 @@
-//! A front end that shows the chat: it puts together what it is told, as a page does. And what must stay true of that.
+//! A front end that shows the chat: it assembles the events it receives, as a page does, and checks what must stay true of them.
 
 use std::collections::HashMap;
 use std::time::Duration;

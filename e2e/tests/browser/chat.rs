@@ -78,7 +78,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_page() {
         "{seen:#}"
     );
     assert_eq!(text("counted").trim(), words(60).trim());
-    assert_eq!(text("cancelled"), "Cancelled. Send a message to go on.");
+    assert_eq!(text("cancelled"), "Cancelled. Send a message to continue.");
     assert_eq!(text("kept"), "kept");
     assert_eq!(text("focus"), "prompt", "the focus stays");
     let kinds: Vec<&str> = seen["offered"]

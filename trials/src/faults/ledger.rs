@@ -445,7 +445,7 @@ impl Ledger {
         self.books.lock().stopping = None;
     }
 
-    /// Compares the pending reviews of a companion with what was acknowledged. Nothing is under way meanwhile.
+    /// Compares the pending reviews of a companion with what was acknowledged. Nothing else is under way.
     pub(super) fn inspect(&self, role: Role, pending: &[Seen], after_stop: bool) {
         let mut books = self.books.lock();
         let mut found = vec![false; books.proposals.len()];
@@ -497,7 +497,7 @@ impl Ledger {
             let proposal = &mut books.proposals[id];
             (proposal.given_up, proposal.waiting) = (true, false);
             let what = format!(
-                "{} was {:?}, and its agent never heard of it",
+                "{} was {:?}, and its agent never received it",
                 proposal.name(),
                 proposal.decided
             );

@@ -1,4 +1,4 @@
-//! A run: the sandbox, the companions in it, everybody who takes part, and the rounds.
+//! A run: the sandbox, the companions in it, all participants, and the rounds.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

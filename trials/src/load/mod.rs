@@ -83,7 +83,7 @@ pub async fn run(options: &Options) -> Report {
     report
 }
 
-/// A front end that moves the cursor and accepts reviews, until told to stop. Returns how much it did.
+/// A front end that moves the cursor and accepts reviews, until it is stopped. Returns how much it did.
 async fn keep_busy(
     endpoints: crate::program::Endpoints,
     file: std::path::PathBuf,

@@ -168,7 +168,7 @@ impl Crowd {
         }
     }
 
-    /// Everybody leaves, properly or not.
+    /// All clients disconnect, properly or not.
     pub(crate) async fn disperse(self) {
         for (index, reader) in self.readers.into_iter().enumerate() {
             if index % 2 == 0 {

@@ -47,11 +47,11 @@ const SESSION_ENDS: Record<string, string> = {
 export function sessionEnd({ kind, reason, reopen }: { kind: string; reason: string; reopen: string | null }): string {
   const what = readable(firstCause(reason)) || SESSION_ENDS[kind] || "The connection to the agent was lost.";
   if (kind === "unauthorized") return `${what} Log in to the agent, or set its token, and reconnect.`;
-  return `${what} ${reopen === null ? "Start a new session to go on." : "Reopen the session to go on where it ended."}`;
+  return `${what} ${reopen === null ? "Start a new session to continue." : "Reopen the session to continue where it ended."}`;
 }
 
 const STOP_REASONS: Record<string, string> = {
-  cancelled: "Cancelled. Send a message to go on.",
+  cancelled: "Cancelled. Send a message to continue.",
   max_tokens: "The answer was cut off at the model\u2019s length limit. Ask the agent to continue.",
   max_turn_requests: "The agent stopped at the request limit for one turn. Ask it to continue.",
   refusal: "The model declined to continue. Rephrase your message, or choose another model.",

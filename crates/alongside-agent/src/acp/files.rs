@@ -137,10 +137,7 @@ pub(super) async fn read(
     let text = if let Some(text) = gate.unsaved_text(&file.path) {
         text
     } else {
-        let text = {
-            let file = Arc::clone(&file);
-            blocking(io, &file.path.clone(), move || text_on_disk(&file)).await?
-        };
+        let text = current_text(io, &file).await?;
         text.ok_or_else(|| FileError::missing(&file.path))?
     };
     let number = |name: &str| {
@@ -167,10 +164,7 @@ pub(super) async fn write(
     let file = requested_file(io, workspace, params).await?;
     let text = text_of(params, "content");
     let text = text.ok_or_else(|| FileError::new(INVALID_PARAMS, "missing content", "parse_error"))?;
-    let base = {
-        let file = Arc::clone(&file);
-        blocking(io, &file.path.clone(), move || text_on_disk(&file)).await?
-    };
+    let base = current_text(io, &file).await?;
     let proposed = ProposedWrite {
         session_id: SessionId::new(text_of(params, "sessionId").unwrap_or_default()),
         base,
@@ -187,6 +181,12 @@ pub(super) async fn write(
     })
     .await?;
     Ok(json!({}))
+}
+
+/// The text of a file now; `None` if it does not exist.
+async fn current_text(io: &FileIo, file: &Arc<WorkspaceFile>) -> Result<Option<String>, FileError> {
+    let read = Arc::clone(file);
+    blocking(io, &file.path, move || text_on_disk(&read)).await
 }
 
 fn text_on_disk(file: &WorkspaceFile) -> Result<Option<String>, FileError> {

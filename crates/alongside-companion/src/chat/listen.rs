@@ -18,7 +18,7 @@ impl Companion {
         while let Some(event) = events.recv().await {
             // A slow disk slows the agent down instead of filling the queue.
             self.chat.writer.ready().await;
-            // Before front ends hear of it, so that they find the agent gone.
+            // Before front ends are notified, so that they find the agent gone.
             if matches!(event, AgentEvent::Disconnected { .. }) {
                 self.chat_left();
             }

@@ -260,7 +260,7 @@ impl Durable {
         Ok(stored)
     }
 
-    /// An accepted proposal that nobody edited is stored already.
+    /// An accepted proposal without edits is stored already.
     fn encode_delivery(
         &self,
         delivery: &Delivery,

@@ -1,13 +1,13 @@
 //! The journal between "decided" and "acknowledged".
 //!
 //! Every input of the core leads to an [`Entry`]: the changes to write, and the effects to carry out once they are written. Entries
-//! are queued with the core locked, which gives their order, and written after it by whoever comes first, on a thread that may
-//! block. So nothing leaves this process (a response, a decision, a notification) before the record that it depends on is
-//! in the file, and nobody holds the core's lock while a disk is slow. What is in the file survives a kill; a thread syncs it
+//! are queued with the core locked, which fixes their order, and written after it by the first caller that finds no other
+//! writing, on a thread that may block. So nothing leaves this process (a response, a decision, a notification) before the record that it depends on is
+//! in the file, and the core's lock is never held while a disk is slow. What is in the file survives a kill; a thread syncs it
 //! within 50 ms, so that it also survives a power loss.
 //!
 //! If a write fails, everything queued behind it fails too, because it builds on it; the core goes back to what is
-//! written, and whoever is waiting gets an error.
+//! written, and every waiting request gets an error.
 
 mod durable;
 mod record;
@@ -137,7 +137,7 @@ impl Journal {
         self.problem.lock().is_some()
     }
 
-    /// Stores the texts of a proposal before it reaches the core, so that a large text delays nobody else. Blocks.
+    /// Stores the texts of a proposal before it reaches the core, so that a large text delays no other client. Blocks.
     pub(crate) fn store(&self, proposal: &Proposal) -> io::Result<StoredTexts> {
         let texts = self.directory.texts();
         let base = texts.store(proposal.base())?;
@@ -168,7 +168,7 @@ impl Journal {
         self.queue.is_idle()
     }
 
-    /// Writes what is queued, unless somebody does. `done` gets each entry once it is written. `failed` gets the ledger that is
+    /// Writes what is queued, unless another caller is writing. `done` gets each entry once it is written. `failed` gets the ledger that is
     /// written; it must lock the core before it calls its argument, which returns everything that is queued on top of it.
     pub(crate) fn lead(
         &self,

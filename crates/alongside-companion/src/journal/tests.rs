@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::{DeliveryId, ReviewId, SessionEnd, SessionId};
-use alongside_discovery::Environment;
 use alongside_journal::{Directory, Fault, SimDisk};
 use alongside_mcp::Companion as _;
 use alongside_protocol::{Backend, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response};
@@ -12,33 +11,12 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::Slot;
-use crate::places::Places;
-use crate::settings::Settings;
-use crate::{Companion, Identity, Parts, Shared};
+use crate::{Host, Shared, test_companion};
 
 /// A companion on a disk that can be made to fail.
 fn companion(scratch: &TempDir, disk: &SimDisk) -> Shared {
-    let places = Places {
-        configuration: scratch.path().join("config"),
-        state: scratch.path().join("state"),
-    };
-    let workspace = vec![scratch.path().to_owned()];
-    let slot = Slot {
-        directory: Directory::on(Arc::new(disk.clone())),
-    };
-    let parts = Parts::open(&places, &workspace, &slot).unwrap();
-    let settings = Settings::load(&places.settings(), &workspace).unwrap();
-    let identity = Identity {
-        name: "editor".into(),
-        display_name: "Editor".into(),
-        pid: std::process::id(),
-    };
-    let environment = Environment::current();
-    let companion =
-        Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, parts));
-    let ledger = companion.journal.ledger();
-    companion.with_core(|core, now| core.restore(now, ledger));
-    companion
+    let directory = Directory::on(Arc::new(disk.clone()));
+    test_companion::start(scratch, &Slot { directory }, Host::default())
 }
 
 fn session() -> SessionId {

@@ -5,8 +5,8 @@
 //!
 //! - It goes to the session that asked, again whenever that session cannot show that it has it. It is always the same decision.
 //! - When that session has ended, its agent may be back under another one. So the decision is reported to every later session
-//!   of the same client, once to each. An agent that is not waiting for the file ignores it. After an hour, a decision that
-//!   was reported is forgotten.
+//!   of the same client, once to each, unless there is a decision about a later proposal for the file. An agent that is not
+//!   waiting for the file ignores it. After an hour, a decision that was reported is forgotten.
 //! - A new proposal for the same file replaces it: the agent has closed the previous one on its own, and the decision would
 //!   hit the new one.
 

@@ -122,7 +122,7 @@ async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
         .all(|position| position.is_some_and(|position| position >= 1));
 
     if watches {
-        // What it says is heard here before the backend has dealt with it, and who does not watch yet is told nothing.
+        // Its messages are seen here before the backend has handled them, and a front end that does not watch yet receives nothing.
         let _ = tokio::time::timeout(PLUGIN_TIMEOUT, plugin.backend.watched.notified()).await;
     }
     let unknown = json!({ "jsonrpc": "2.0", "method": "check/unheardOf", "params": { "a": [1] } });
@@ -301,7 +301,7 @@ impl Plugin {
     }
 }
 
-/// Passes what the plugin says on to the backend, and tells us.
+/// Forwards the plugin's messages to the backend, and reports them.
 async fn listen(
     plugin: impl AsyncBufReadExt + Unpin,
     mut backend: impl AsyncWrite + Unpin,

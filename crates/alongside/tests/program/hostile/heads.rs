@@ -43,7 +43,7 @@ fn handshake(name: &'static str, port: Port, lines: &str, expect: Expect) -> Row
     raw(name, port, &request, expect)
 }
 
-/// A page's WebSocket opens for everybody; what is sent on it before the login is not answered.
+/// A page's WebSocket opens for every client; what is sent on it before the login is not answered.
 fn without_login() -> Row {
     const HELLO: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1,"name":"x"}}"#;
     let mut row = handshake("no login", Page, "Host: {host}\nOrigin: http://{host}", Expect::Silence);
