@@ -1,3 +1,5 @@
+//! Rules of the outbox: what is due, held, proven, and what order it leaves in.
+
 use proptest::prelude::*;
 
 use super::*;
