@@ -72,6 +72,27 @@ export class ChatPage extends ReviewPage {
     await this.page.waitForFunction(() => document.querySelector("[data-testid=prompt]").value === "");
   }
 
+  /** Queues a message during a turn and waits until it is in the queue. */
+  async queue(text) {
+    const before = await this.at("queued").count();
+    await this.at("prompt").fill(text);
+    await this.at("prompt").press("Alt+Enter");
+    await this.page.waitForFunction((count) => document.querySelectorAll("[data-testid=queued]").length > count, before);
+  }
+
+  /** The conversation in short, in order: messages with their first words, and the kinds of everything else. */
+  async said() {
+    const places = "[data-testid=user], [data-testid=answer], [data-testid=tool], [data-testid=chat-notice]";
+    return this.page.locator(places).evaluateAll((items) =>
+      items.map((item) => {
+        const { testid } = item.dataset;
+        if (testid !== "user") return testid.replace("chat-", "");
+        const words = item.querySelector(".as-written").textContent;
+        return `user ${words.startsWith("DO ") ? "DO" : words}`;
+      }),
+    );
+  }
+
   /** Waits until the agent is idle. */
   async rest() {
     await this.page.waitForFunction(() => document.querySelector("[data-testid=composer]").dataset.turn === "none");

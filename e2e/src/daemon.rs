@@ -124,6 +124,8 @@ fn offer_two_models(sandbox: &Sandbox, model: &FakeModel) {
     let provider =
         |id: &str| json!({"id": id, "name": id, "baseUrl": format!("{}/v1", model.url()), "envKey": "OPENAI_API_KEY"});
     settings["model"] = json!({"name": "fake-a"});
+    // Without this, Qwen Code makes no plans.
+    settings["tools"] = json!({"todoWrite": {"enabled": true}});
     settings["modelProviders"] = json!({"openai": [provider("fake-a"), provider("fake-b")]});
     std::fs::write(path, settings.to_string()).expect("write the settings");
 }

@@ -21,7 +21,7 @@ mod sdk;
 mod tmux;
 mod waiting;
 
-pub use alongside_testing::Prompt;
+pub use alongside_testing::{Prompt, SUGGESTION};
 pub use cli::{Agent, Cli, Launch};
 pub use companion::{Companion, Outcome, Review};
 pub use daemon::{CutProxy, MODEL_KEY, QwenDaemon};

@@ -61,3 +61,9 @@ export function outcome(outcome: Outcome): string {
       return "The companion shut down.";
   }
 }
+
+/** A size in bytes for people. */
+export function formatSize(bytes: number): string {
+  if (bytes < 1000) return count(bytes, "byte");
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

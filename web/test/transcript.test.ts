@@ -122,7 +122,7 @@ test("prompt queued elsewhere is shown once when its turn starts", () => {
     { type: "turnStarted", promptId: "2" },
     { type: "userMessage", promptId: "2", content: text("two") },
   ]);
-  assert.deepEqual(shown.items, [{ kind: "user", promptId: "2", text: "two", others: [], own: false }]);
+  assert.deepEqual(shown.items, [{ kind: "user", promptId: "2", text: "two", others: [], own: false, midTurn: false }]);
 });
 
 test("cancelled and failed turns add a notice, completed ones do not", () => {
@@ -155,7 +155,7 @@ test("history replaces the items, a new connection nothing", () => {
     { type: "userMessage", promptId: null, content: text("der") },
     { type: "historyEnd" },
   ]);
-  assert.deepEqual(replayed.items, [{ kind: "user", promptId: null, text: "older", others: [], own: true }]);
+  assert.deepEqual(replayed.items, [{ kind: "user", promptId: null, text: "older", others: [], own: true, midTurn: false }]);
   assert.equal(replayed.models.current, "m");
   const abilities = {
     listSessions: false,

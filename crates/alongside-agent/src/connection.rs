@@ -1,5 +1,6 @@
 //! What a connection to an agent can do, whatever the transport.
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use alongside_core::SessionId;
@@ -71,6 +72,23 @@ pub(crate) trait AgentConnection: Send + Sync {
 
     /// Sends a prompt, or queues it while a turn is running. Returns the prompt's id.
     fn prompt(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>>;
+
+    /// Sends a message that the agent may receive during the running turn. By default it is a prompt.
+    fn mid_turn(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>> {
+        self.prompt(blocks)
+    }
+
+    /// Removes the turns from `turn` on, of `turns` in all.
+    fn rewind(&self, turn: usize, turns: usize) -> BoxFuture<'_, Result<(), AgentError>> {
+        let _ = (turn, turns);
+        std::future::ready(Err(AgentError::Unsupported("rewind its conversation"))).boxed()
+    }
+
+    /// The content of an attached image, in base 64.
+    fn read_attachment(&self, name: String) -> BoxFuture<'_, Result<String, AgentError>> {
+        let _ = name;
+        std::future::ready(Err(AgentError::Unsupported("read attachments"))).boxed()
+    }
 
     /// Cancels the running turn, once.
     fn cancel(&self) -> BoxFuture<'_, Result<(), AgentError>>;

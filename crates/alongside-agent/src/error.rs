@@ -15,6 +15,10 @@ pub enum AgentError {
     Pattern(String),
     #[error("this agent cannot {0}")]
     Unsupported(&'static str),
+    #[error("cannot attach {0}: {1}")]
+    Attachment(String, &'static str),
+    #[error("cannot rewind: {0}")]
+    Rewind(&'static str),
     #[error(transparent)]
     Daemon(#[from] DaemonError),
     #[error(transparent)]

@@ -33,6 +33,7 @@
 //! *Invariant:* every queue is bounded: see [`EventReceiver`] for what happens when it is full.
 
 pub mod acp;
+mod attachments;
 mod connection;
 pub mod conversation;
 pub mod daemon;

@@ -148,7 +148,9 @@ impl AgentManager {
             AgentCommand::LoadSession { session_id } => {
                 return self.open_session(OpenSession::Load(session_id)).await;
             }
-            AgentCommand::Prompt { blocks, .. } if blocks.is_empty() => return Err(AgentError::EmptyPrompt),
+            AgentCommand::Prompt { blocks, .. } | AgentCommand::MidTurn { blocks, .. } if blocks.is_empty() => {
+                return Err(AgentError::EmptyPrompt);
+            }
             command => command,
         };
         let Some(connection) = self.connection() else {
@@ -158,6 +160,13 @@ impl AgentManager {
             };
         };
         execute(&*connection, command).await
+    }
+
+    /// Removes the turns from `turn` on, of `turns` in all.
+    pub async fn rewind(&self, turn: usize, turns: usize) -> Result<(), AgentError> {
+        self.shared.events.ready().await;
+        let connection = self.connection().ok_or(AgentError::NotConnected)?;
+        connection.rewind(turn, turns).await
     }
 
     async fn open_session(&self, open: OpenSession) -> Result<AgentReply, AgentError> {
@@ -182,6 +191,14 @@ async fn execute(connection: &dyn AgentConnection, command: AgentCommand) -> Res
         AgentCommand::Prompt { blocks, .. } => AgentReply::Prompt {
             prompt_id: connection.prompt(blocks).await?,
         },
+        AgentCommand::MidTurn { blocks, .. } => AgentReply::Prompt {
+            prompt_id: connection.mid_turn(blocks).await?,
+        },
+        AgentCommand::ReadAttachment { name } => AgentReply::Attachment {
+            data: connection.read_attachment(name).await?,
+        },
+        // Needs the number of turns: see `AgentManager::rewind`.
+        AgentCommand::Rewind { .. } => return Err(AgentError::Unsupported("rewind its conversation")),
         AgentCommand::Cancel => connection.cancel().await.map(|()| AgentReply::Done)?,
         AgentCommand::Answer { request_id, decision } => done(connection.respond(request_id, decision).await?),
         AgentCommand::RemoveQueued { prompt_id } => done(connection.remove_queued(prompt_id).await?),

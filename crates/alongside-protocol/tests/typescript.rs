@@ -40,6 +40,9 @@ const SPECIAL: &[(&str, &str)] = &[
         "\n  | { readonly type: \"text\"; readonly text: string }\
          \n  | { readonly type: \"image\"; readonly data?: string; readonly mimeType: string }\
          \n  | { readonly type: \"resource_link\"; readonly name: string; readonly uri: string }\
+         \n  | { readonly type: \"file\"; readonly name: string; readonly mimeType: string; readonly data: string }\
+         \n  | { readonly type: \"image\" | \"resource\"; readonly attachmentId: string; readonly mimeType: string; readonly size: number }\
+         \n  | { readonly type: \"resource\"; readonly resource: { readonly uri: string; readonly mimeType?: string } }\
          \n  | { readonly type: string }",
     ),
     ("Empty", "Readonly<Record<never, never>>"),

@@ -30,5 +30,5 @@ mod sandbox;
 
 pub use daemon::FakeDaemon;
 pub use dice::Dice;
-pub use model::{FakeModel, Prompt};
+pub use model::{FakeModel, Prompt, SUGGESTION};
 pub use sandbox::Sandbox;

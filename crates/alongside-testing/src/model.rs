@@ -31,7 +31,12 @@ pub enum Prompt<'a> {
     Code(usize),
     /// Ask the user which color.
     Ask,
+    /// Make a plan of two steps, the first of them done.
+    Plan,
 }
+
+/// What the model suggests when Qwen Code asks for the user's next message.
+pub const SUGGESTION: &str = "run the tests";
 
 impl std::fmt::Display for Prompt<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -43,6 +48,7 @@ impl std::fmt::Display for Prompt<'_> {
             Self::Slow => write!(formatter, "DO slow"),
             Self::Code(lines) => write!(formatter, "DO code {lines}"),
             Self::Ask => write!(formatter, "DO ask"),
+            Self::Plan => write!(formatter, "DO plan"),
         }
     }
 }
@@ -171,6 +177,9 @@ fn next_turn(request: &Value) -> Turn {
             return Turn::Say("DONE.".to_owned());
         }
         let text = part.as_str().or_else(|| part["text"].as_str()).unwrap_or_default();
+        if text.starts_with("[SUGGESTION MODE") {
+            return Turn::Say(SUGGESTION.to_owned());
+        }
         if let Some(command) = text.lines().rev().find_map(|line| line.trim().strip_prefix("DO ")) {
             return obey(command, is_gemini);
         }
@@ -218,6 +227,14 @@ fn obey(command: &str, is_gemini: bool) -> Turn {
             Box::new((0..).map(|number: usize| format!("slow{number} "))),
             Duration::from_millis(30),
         ),
+        ["plan"] => {
+            let step = |id: &str, content: &str, status: &str| json!({"id": id, "content": content, "status": status});
+            let steps = json!([
+                step("1", "Read the code", "completed"),
+                step("2", "Change it", "in_progress")
+            ]);
+            Turn::Call("todo_write", json!({"todos": steps}))
+        }
         ["ask"] => {
             let options = json!([{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}]);
             let question =

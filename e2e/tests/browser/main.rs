@@ -7,6 +7,7 @@ mod accessibility;
 mod arrivals;
 mod browser;
 mod chat;
+mod chat_extras;
 mod chat_speed;
 mod decisions;
 mod hostile;

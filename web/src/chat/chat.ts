@@ -6,8 +6,9 @@ import { announce, byId, element } from "../dom";
 import { plain, sessionLabel } from "../format";
 import type { Panels } from "../panels";
 import { outcomeOf } from "./answer-form";
+import { selectionOf } from "./attachments";
 import { Bar } from "./bar";
-import { Composer, selectionOf } from "./composer";
+import { Composer } from "./composer";
 import { ConnectionView } from "./connection-view";
 import { asSentence, firstCause, sessionEnd } from "./endings";
 import { Follower } from "./follower";
@@ -28,7 +29,7 @@ import type {
 } from "./protocol";
 import { SessionPages, sessionPanel } from "./session-panel";
 import { StatusView } from "./status-view";
-import { openApprovals, type Transcript } from "./transcript";
+import { type Item, openApprovals, type Transcript, turnStarts } from "./transcript";
 
 /** While an answer streams, drawing is delayed by at most this, in milliseconds… */
 const FRAME = 16;
@@ -64,6 +65,8 @@ export class Chat {
   private due = false;
   /** Schedules the next task; timers are slower. */
   private readonly now = new MessageChannel();
+  /** Attached images, by session and name. */
+  private readonly pictures = new Map<string, Promise<string | null>>();
   /** The message that was being sent when the connection was lost; it may have arrived. */
   private uncertain: { readonly text: string; readonly known: ReadonlySet<string> } | null = null;
 
@@ -84,6 +87,8 @@ export class Chat {
       connection,
       folders: () => around.folders(),
       answer: (requestId, decision) => this.answer(requestId, decision),
+      picture: (name) => this.picture(name),
+      rewind: (item) => void this.rewind(item),
     });
     this.connectionView = new ConnectionView({
       connect: (agent) => void this.connect(agent),
@@ -100,7 +105,8 @@ export class Chat {
       retry: () => void this.composer.send(),
     });
     this.composer = new Composer({
-      send: (blocks, text) => this.send(blocks, text),
+      send: (blocks, text, midTurn) => this.send(blocks, text, midTurn),
+      refuse: (sentence) => this.notify(sentence),
       stop: () => this.cancel(),
       commands: () => this.commands(),
       files: (word) => this.files(word),
@@ -272,8 +278,12 @@ export class Chat {
       this.connectionView.show(shown, agentConnection, this.agents, isOnline);
       this.log.show(shown.items, isReachable);
       this.showStatus();
-      if (this.turnMemo.isNew(shown.turn, isReachable))
-        this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, isReachable);
+      const abilities = shown.session?.abilities;
+      if (this.turnMemo.isNew(shown.turn, isReachable, abilities)) {
+        this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, isReachable, abilities?.midTurn ?? false);
+        this.composer.accept({ images: abilities?.images ?? false, files: abilities?.files ?? false });
+        this.log.offerRewind((abilities?.rewind ?? false) && isReachable && shown.turn === null);
+      }
     }
     this.drawn = performance.now();
     this.cost = this.drawn - started;
@@ -297,7 +307,7 @@ export class Chat {
     }
   }
 
-  private async send(blocks: readonly ContentBlock[], text: string): Promise<boolean> {
+  private async send(blocks: readonly ContentBlock[], text: string, midTurn: boolean): Promise<boolean> {
     const { phase } = this.agentConnection;
     if (phase !== "connected" && phase !== "interrupted") {
       this.notify("Not sent: no agent is connected. Your message is kept.", true);
@@ -306,7 +316,7 @@ export class Chat {
     this.log.toEnd();
     this.uncertain = { text, known: new Set(promptIds(this.shown)) };
     try {
-      await this.connection.request("chat/command", { command: { type: "prompt", blocks } });
+      await this.connection.request("chat/command", { command: { type: midTurn ? "midTurn" : "prompt", blocks } });
       this.uncertain = null;
       this.status.showProblem("");
       return true;
@@ -332,6 +342,33 @@ export class Chat {
     );
     if (arrived) this.composer.clear();
     this.status.showProblem(arrived ? "" : "Not sent. Your message is kept.", !arrived);
+  }
+
+  /** The content of an attached image, read once. */
+  private picture(name: string): Promise<string | null> {
+    const { session } = this.shown;
+    if (!session?.abilities.readAttachments) return Promise.resolve(null);
+    const key = `${session.sessionId}/${name}`;
+    const known = this.pictures.get(key);
+    if (known) return known;
+    const read = this.connection.request("chat/command", { command: { type: "readAttachment", name } }).then(
+      (reply) => (reply.type === "attachment" ? reply.data : null),
+      () => null,
+    );
+    this.pictures.set(key, read);
+    return read;
+  }
+
+  private async rewind(item: Item): Promise<void> {
+    const sentence = "This message and everything after it are removed from the conversation. Files stay as they are.";
+    if (!(await confirmation("Rewind to before this message?", sentence, "Rewind"))) return;
+    const turn = turnStarts(this.shown.items).indexOf(item);
+    if (turn < 0 || item.kind !== "user") return;
+    const reply = await this.command({ type: "rewind", turn });
+    if (!reply) return;
+    announce("Rewound.");
+    // To change it and send it again.
+    if (this.composer.isEmpty) this.composer.fill(item.text);
   }
 
   private cancel(): void {

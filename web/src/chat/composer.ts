@@ -1,8 +1,8 @@
 // The message box, with attachments and completion.
 
 import { element, replaceChildren } from "../dom";
-import { count, plain, splitPath } from "../format";
-import type { OpenFile } from "../protocol";
+import { count, formatSize, plain, splitPath } from "../format";
+import { type Accepted, type Attachment, fileBlock, quoted, readFile, refusal, type Selection } from "./attachments";
 import { CompletionList, matching, type Suggestion, wantedAt } from "./completion";
 import type { ContentBlock } from "./protocol";
 
@@ -10,22 +10,17 @@ const STORAGE_KEY = "alongside:prompt";
 /** Delay after typing before files are requested, in milliseconds. */
 const PAUSE = 80;
 
-/** An editor selection attached to a prompt. */
-export interface Attachment {
-  readonly path: string;
-  readonly line: number | null;
-  readonly text: string;
-}
-
 export interface ComposerListener {
-  /** Returns whether the message was received. */
-  send(blocks: readonly ContentBlock[], text: string): Promise<boolean>;
+  /** Returns whether the message was received. It is for the running turn, if possible, or for the queue. */
+  send(blocks: readonly ContentBlock[], text: string, midTurn: boolean): Promise<boolean>;
   stop(): void;
   commands(): readonly Suggestion[];
   files(word: string): Promise<readonly string[]>;
   attach(): void;
   folders(): readonly string[];
   suggestion(): string;
+  /** Shows why a file was not attached. */
+  refuse(sentence: string): void;
 }
 
 export class Composer {
@@ -33,6 +28,11 @@ export class Composer {
   readonly field: HTMLTextAreaElement;
   private readonly chips = element("div", { class: "chips", hidden: true });
   private readonly sendButton: HTMLButtonElement;
+  private readonly queueButton: HTMLButtonElement;
+  private readonly fileButton: HTMLButtonElement;
+  private readonly picker = element("input", { type: "file", multiple: true, hidden: true, "data-testid": "file-picker" });
+  private accepted: Accepted = { images: false, files: false };
+  private canSendMidTurn = false;
   private readonly stopButton: HTMLButtonElement;
   private readonly list: CompletionList;
   private attachments: Attachment[] = [];
@@ -65,10 +65,33 @@ export class Composer {
       "+ Selection",
       element("kbd", { "aria-hidden": "true" }, "Alt S"),
     );
+    this.fileButton = element(
+      "button",
+      {
+        type: "button",
+        class: "quiet small",
+        "data-testid": "attach-file",
+        title: "Attach images or files. You can also paste them, or drop them here.",
+        hidden: true,
+        onclick: () => this.picker.click(),
+      },
+      "+ File",
+    );
     this.sendButton = element(
       "button",
-      { type: "button", class: "primary", "data-testid": "send", title: "Send (Enter)", onclick: () => void this.send() },
+      { type: "button", class: "primary", "data-testid": "send", onclick: () => void this.send() },
       "Send",
+    );
+    this.queueButton = element(
+      "button",
+      {
+        type: "button",
+        "data-testid": "queue-message",
+        title: "Send it when the turn has ended (Alt+Enter)",
+        hidden: true,
+        onclick: () => void this.send(true),
+      },
+      "Queue",
     );
     this.stopButton = element(
       "button",
@@ -89,13 +112,33 @@ export class Composer {
       this.list.element,
       this.chips,
       this.field,
-      element("div", { class: "composer-buttons" }, attach, element("span", { class: "grow" }), this.stopButton, this.sendButton),
+      element(
+        "div",
+        { class: "composer-buttons" },
+        attach,
+        this.fileButton,
+        this.picker,
+        element("span", { class: "grow" }),
+        this.stopButton,
+        this.queueButton,
+        this.sendButton,
+      ),
     );
     this.restore();
     this.field.addEventListener("input", () => this.edited());
     this.field.addEventListener("keydown", (event) => this.key(event));
     this.field.addEventListener("blur", () => this.list.close());
     this.field.addEventListener("click", () => this.completeSoon());
+    this.picker.addEventListener("change", () => {
+      void this.attachFiles(this.picker.files);
+      // The same file can be chosen again.
+      this.picker.value = "";
+    });
+    this.field.addEventListener("paste", (event) => this.attachFrom(event, event.clipboardData));
+    this.element.addEventListener("drop", (event) => this.attachFrom(event, event.dataTransfer));
+    this.element.addEventListener("dragover", (event) => {
+      if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+    });
   }
 
   get isEmpty(): boolean {
@@ -106,19 +149,50 @@ export class Composer {
     return this.list.isOpen;
   }
 
-  showTurn(running: boolean, stopping: boolean, canSend: boolean): void {
+  showTurn(running: boolean, stopping: boolean, canSend: boolean, canSendMidTurn: boolean): void {
     this.element.dataset["turn"] = running ? "running" : "none";
     this.stopButton.hidden = !running || !canSend;
     this.stopButton.setAttribute("aria-disabled", String(stopping));
-    this.sendButton.replaceChildren(running && canSend ? "Queue" : "Send");
+    this.canSendMidTurn = running && canSend && canSendMidTurn;
+    this.sendButton.textContent = this.canSendMidTurn ? "Send now" : running && canSend ? "Queue" : "Send";
+    this.sendButton.title = this.canSendMidTurn ? "The agent receives it with its next step (Enter)" : "Send (Enter)";
     this.sendButton.classList.toggle("primary", canSend);
     this.sendButton.setAttribute("aria-disabled", String(!canSend));
+    this.queueButton.hidden = !this.canSendMidTurn;
   }
 
-  attach(attachment: Attachment): void {
-    const isKnown = this.attachments.some((known) => known.path === attachment.path && known.text === attachment.text);
-    if (!isKnown) this.attachments = [...this.attachments, attachment];
+  /** What the agent accepts in a message. */
+  accept(accepted: Accepted): void {
+    this.accepted = accepted;
+    this.fileButton.hidden = !accepted.images && !accepted.files;
+  }
+
+  attach(attachment: Selection): void {
+    const isSame = (known: Attachment) => known.kind === "selection" && known.path === attachment.path && known.text === attachment.text;
+    if (!this.attachments.some(isSame)) this.attachments = [...this.attachments, attachment];
     this.changed();
+  }
+
+  private attachFrom(event: Event, data: DataTransfer | null): void {
+    if (!data || data.files.length === 0) return;
+    event.preventDefault();
+    void this.attachFiles(data.files);
+  }
+
+  private async attachFiles(files: FileList | null): Promise<void> {
+    for (const file of [...(files ?? [])]) {
+      let problem = refusal(file, this.attachments, this.accepted);
+      if (problem === null) {
+        try {
+          this.attachments = [...this.attachments, await readFile(file)];
+        } catch (error) {
+          problem = (error as Error).message;
+        }
+      }
+      if (problem !== null) this.listener.refuse(problem);
+    }
+    this.changed();
+    this.field.focus();
   }
 
   fill(text: string): void {
@@ -137,20 +211,23 @@ export class Composer {
   /** The message as it would be sent now. */
   get blocks(): readonly ContentBlock[] {
     const written = this.field.value.trim();
-    const parts = [written, ...this.attachments.map((attachment) => quoted(attachment, this.listener.folders()))].filter(
-      (part) => part !== "",
-    );
-    return parts.length === 0 ? [] : [{ type: "text", text: parts.join("\n\n") }];
+    const selections = this.attachments.filter((attachment) => attachment.kind === "selection");
+    const files = this.attachments.filter((attachment) => attachment.kind === "file");
+    const parts = [written, ...selections.map((selection) => quoted(selection, this.listener.folders()))].filter((part) => part !== "");
+    const text: ContentBlock[] = parts.length === 0 ? [] : [{ type: "text", text: parts.join("\n\n") }];
+    return [...text, ...files.map(fileBlock)];
   }
 
-  async send(): Promise<void> {
+  /** During a turn, the message is for that turn unless `isForQueue`. */
+  async send(isForQueue = false): Promise<void> {
     if (this.isEmpty || this.sending) return;
     const { blocks } = this;
     const text = blocks.map((block) => ("text" in block ? block.text : "")).join("");
     const [before, with_] = [this.field.value, this.attachments];
     this.sending = true;
     this.list.close();
-    const arrived = await this.listener.send(blocks, text).finally(() => (this.sending = false));
+    const midTurn = this.canSendMidTurn && !isForQueue;
+    const arrived = await this.listener.send(blocks, text, midTurn).finally(() => (this.sending = false));
     // Keep what was typed since then.
     if (arrived && this.field.value === before && this.attachments === with_) this.clear();
     this.changed();
@@ -159,9 +236,9 @@ export class Composer {
   private key(event: KeyboardEvent): void {
     if (this.list.key(event)) return;
     if (event.isComposing) return;
-    if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
+    if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      if (!event.repeat) void this.send();
+      if (!event.repeat) void this.send(event.altKey);
     } else if (event.key === "ArrowRight" && this.field.value === "" && this.listener.suggestion() !== "") {
       event.preventDefault();
       this.fill(this.listener.suggestion());
@@ -214,7 +291,8 @@ export class Composer {
     this.chips.hidden = this.attachments.length === 0;
     replaceChildren(this.chips, ...this.attachments.map((attachment) => this.chip(attachment)));
     // Per tab, for as long as the tab exists.
-    const kept = { text: this.field.value, attachments: this.attachments };
+    // Files are too large for this.
+    const kept = { text: this.field.value, attachments: this.attachments.filter(({ kind }) => kind === "selection") };
     try {
       if (this.isEmpty) sessionStorage.removeItem(STORAGE_KEY);
       else sessionStorage.setItem(STORAGE_KEY, JSON.stringify(kept));
@@ -228,7 +306,7 @@ export class Composer {
       const kept = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "null") as { text: string; attachments: Attachment[] } | null;
       if (!kept) return;
       this.field.value = kept.text;
-      this.attachments = kept.attachments;
+      this.attachments = kept.attachments.filter(({ kind }) => kind === "selection");
     } catch {
       return;
     }
@@ -243,19 +321,18 @@ export class Composer {
   }
 
   private chip(attachment: Attachment): HTMLElement {
-    const { name } = splitPath(attachment.path, this.listener.folders());
-    const lines = attachment.text.split("\n").length;
+    const [name, label, title] = this.describe(attachment);
     return element(
       "span",
-      { class: "chip attachment", "data-testid": "attachment", title: plain(attachment.text.slice(0, 400)) },
-      `${name}${attachment.line ? `:${attachment.line}` : ""} \u00b7 ${count(lines, "line")}`,
+      { class: "chip attachment", "data-testid": "attachment", title },
+      label,
       element(
         "button",
         {
           type: "button",
           class: "quiet",
           "data-testid": "detach",
-          "aria-label": `Remove the selection from ${name}`,
+          "aria-label": `Remove ${name}`,
           onclick: () => {
             this.attachments = this.attachments.filter((known) => known !== attachment);
             this.changed();
@@ -266,19 +343,15 @@ export class Composer {
       ),
     );
   }
-}
 
-/** A selection as part of a prompt: its path, and the text in a fence longer than any in it. */
-function quoted({ path, line, text }: Attachment, folders: readonly string[]): string {
-  const { folder, name } = splitPath(path, folders);
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((match) => match[0].length));
-  const fence = "`".repeat(longest + 1);
-  const extension = /\.([A-Za-z0-9]{1,10})$/.exec(name)?.[1] ?? "";
-  return `Selected in ${folder}${name}${line ? ` at line ${line}` : ""}:\n${fence}${extension}\n${text}\n${fence}`;
-}
-
-/** The selection in the context that agents see. */
-export function selectionOf(files: readonly OpenFile[]): Attachment | null {
-  const file = files.find(({ selectedText }) => selectedText !== undefined && selectedText !== "");
-  return file?.selectedText === undefined ? null : { path: file.path, line: file.cursor?.line ?? null, text: file.selectedText };
+  private describe(attachment: Attachment): readonly [name: string, label: string, title: string] {
+    if (attachment.kind === "file") {
+      const name = plain(attachment.name);
+      return [name, `${name} \u00b7 ${formatSize(attachment.bytes)}`, plain(attachment.mimeType)];
+    }
+    const { name } = splitPath(attachment.path, this.listener.folders());
+    const lines = count(attachment.text.split("\n").length, "line");
+    const at = attachment.line ? `:${attachment.line}` : "";
+    return [`the selection from ${name}`, `${name}${at} \u00b7 ${lines}`, plain(attachment.text.slice(0, 400))];
+  }
 }

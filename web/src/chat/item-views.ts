@@ -1,7 +1,7 @@
 // The views of the items of a conversation.
 
 import { element, replaceChildren } from "../dom";
-import { plain } from "../format";
+import { formatSize, plain } from "../format";
 import { CodeView } from "./code-view";
 import { MarkdownView } from "./markdown-view";
 import { appendProse } from "./prose";
@@ -16,13 +16,20 @@ export interface ItemView {
   destroy(): void;
 }
 
-export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
+export interface ItemSurroundings extends ToolCardSurroundings {
+  /** The content of an attached image in base 64, if it can be read. */
+  picture(name: string): Promise<string | null>;
+  /** Removes this message and everything after it. */
+  rewind(item: Item): void;
+}
+
+export function viewOf(item: Item, around: ItemSurroundings): ItemView {
   switch (item.kind) {
     case "user":
       return simple(
         item,
         element("article", { class: "message", "data-testid": "user", "aria-label": item.own ? "You" : "Sent from elsewhere" }),
-        showUser,
+        (made, now) => showUser(made, now, around),
       );
     case "answer": {
       const view = new MarkdownView();
@@ -45,7 +52,7 @@ export function viewOf(item: Item, around: ToolCardSurroundings): ItemView {
     }
     case "block":
       return simple(item, element("article", { class: "block", "data-testid": "block", "aria-label": "Answer" }), (made, { block }) =>
-        replaceChildren(made, blockElement(block)),
+        replaceChildren(made, blockElement(block, around)),
       );
     case "notice":
       return simple(item, element("p", { class: "chat-notice", "data-testid": "chat-notice" }), (made, { level, message }) => {
@@ -85,7 +92,8 @@ function simple<Kind extends Item["kind"]>(
 }
 
 /** A user message: verbatim, except that code blocks look like code. */
-function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user" }): void {
+function showUser(made: HTMLElement, item: Item & { kind: "user" }, around: ItemSurroundings): void {
+  const { text, others, own, midTurn } = item;
   const parts: (Node | string)[] = [];
   if (!own) parts.push(element("p", { class: "faint" }, "Sent from elsewhere"));
   // Alternates between text, the language after the fence, and code.
@@ -98,15 +106,55 @@ function showUser(made: HTMLElement, { text, others, own }: Item & { kind: "user
     const code = pieces[index + 2];
     if (code !== undefined) parts.push(new CodeView(pieces[index + 1] ?? "", code).element);
   }
-  replaceChildren(made, ...parts, ...others.map(blockElement));
+  if (midTurn) parts.push(element("p", { class: "faint small" }, "Sent during the turn"));
+  const rewind = element(
+    "button",
+    {
+      type: "button",
+      class: "quiet small rewind",
+      "data-testid": "rewind",
+      "aria-label": `Rewind to before: ${plain(text.slice(0, 60))}`,
+      onclick: () => around.rewind(item),
+    },
+    "Rewind to here",
+  );
+  replaceChildren(made, ...parts, ...others.map((block) => blockElement(block, around)), midTurn ? "" : rewind);
 }
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+/** A larger image is only named, in bytes. */
+const MAX_PICTURE = 1024 * 1024;
+
+/** An attached file: its name, type and size, and a small image. */
+function attachmentElement(name: string, mimeType: string, size: number, around: ItemSurroundings): HTMLElement {
+  const made = element(
+    "p",
+    { class: "attached", "data-testid": "attached" },
+    element("span", { class: "chip" }, `${plain(name)} \u00b7 ${plain(mimeType)} \u00b7 ${formatSize(size)}`),
+  );
+  if (PICTURES.has(mimeType) && size <= MAX_PICTURE)
+    void around.picture(name).then((data) => data !== null && made.append(picture(mimeType, data, plain(name))));
+  return made;
+}
+
+function picture(mimeType: string, data: string, alt: string): HTMLElement {
+  return element("img", { class: "picture", alt, src: `data:${mimeType};base64,${data}` });
+}
 
 /** A content block that is not text. */
-export function blockElement(block: ContentBlock): HTMLElement {
+function blockElement(block: ContentBlock, around: ItemSurroundings): HTMLElement {
+  if ("attachmentId" in block) return attachmentElement(block.attachmentId, block.mimeType, block.size, around);
   if (block.type === "image" && "data" in block && typeof block.data === "string" && PICTURES.has(block.mimeType)) {
-    return element("img", { class: "picture", alt: "Image", src: `data:${block.mimeType};base64,${block.data}` });
+    return picture(block.mimeType, block.data, "Image");
+  }
+  if (block.type === "resource" && "resource" in block) {
+    const { uri, mimeType } = block.resource;
+    const name = uri.slice(uri.lastIndexOf("/") + 1);
+    return element(
+      "p",
+      { class: "attached", "data-testid": "attached" },
+      element("span", { class: "chip" }, `${plain(name)} \u00b7 ${plain(mimeType ?? "file")}`),
+    );
   }
   if (block.type === "resource_link" && "uri" in block) {
     return element("p", { class: "chip resource" }, plain(block.name), " ", element("span", { class: "target" }, `(${plain(block.uri)})`));

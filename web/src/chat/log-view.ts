@@ -2,8 +2,7 @@
 
 import { element } from "../dom";
 import type { AnswerForm } from "./answer-form";
-import { cardOf, type ItemView, viewOf } from "./item-views";
-import type { ToolCardSurroundings } from "./tool-card";
+import { cardOf, type ItemSurroundings, type ItemView, viewOf } from "./item-views";
 import type { Item } from "./transcript";
 
 /** Distance from the end that still counts as the end, in pixels. */
@@ -20,7 +19,7 @@ export class LogView {
   private atEnd = true;
   private top = 0;
 
-  constructor(private readonly around: ToolCardSurroundings) {
+  constructor(private readonly around: ItemSurroundings) {
     this.scroller = element(
       "div",
       // Not a live region: short announcements report news, instead of every streamed word.
@@ -73,6 +72,11 @@ export class LogView {
       this.list.append(view.element);
     }
     this.items = items;
+  }
+
+  /** Offers to rewind the conversation, or not. */
+  offerRewind(isPossible: boolean): void {
+    this.list.classList.toggle("can-rewind", isPossible);
   }
 
   /** Open permission requests, oldest first. */

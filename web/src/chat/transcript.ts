@@ -34,6 +34,8 @@ export type Item =
       readonly text: string;
       readonly others: readonly ContentBlock[];
       readonly own: boolean;
+      /** Whether the agent received it during a turn: it starts none. */
+      readonly midTurn: boolean;
     }
   | { readonly kind: "answer" | "thinking"; readonly promptId: string | null; readonly text: string }
   | { readonly kind: "block"; readonly block: ContentBlock }
@@ -124,10 +126,14 @@ export function fold(shown: Transcript, event: AgentEvent): Transcript {
       return {
         ...shown,
         suggestion: "",
-        items: [...shown.items, { kind: "user", promptId: event.promptId, text: event.text, others: [], own: true }],
+        items: [...shown.items, ownMessage(event.promptId, event.text)],
       };
     case "userMessage":
       return { ...shown, suggestion: "", items: userPiece(shown.items, event.promptId, event.content, shown.replaying) };
+    case "midTurnMessage":
+      return midTurnMessage(shown, event.messageId, event.blocks, event.own);
+    case "rewound":
+      return rewound(shown, event.turn);
     case "turnStarted":
       return { ...unqueue(shown, event.promptId, false), turn: { promptId: event.promptId, cancelling: false } };
     case "assistantChunk":
@@ -215,14 +221,44 @@ function piece(items: readonly Item[], kind: "answer" | "thinking", promptId: st
   return [...items, { kind, promptId, text }];
 }
 
-/** History does not record who sent a message. A live message that is not ours was sent from elsewhere. */
+function ownMessage(promptId: string, text: string): Item {
+  return { kind: "user", promptId, text, others: [], own: true, midTurn: false };
+}
+
+/** A part of a message: with an id it continues the last message, without one only what is right before it. */
 function userPiece(items: readonly Item[], promptId: string | null, content: ContentBlock, isHistory: boolean): readonly Item[] {
   const text = textOf(content);
-  const last = items.at(-1);
-  if (last?.kind === "user" && last.promptId === promptId) {
-    return replaceLast(items, text === null ? { ...last, others: [...last.others, content] } : { ...last, text: last.text + text });
+  const index = items.findLastIndex((item) => item.kind === "user" && !item.midTurn);
+  const last = items[index];
+  if (last?.kind === "user" && last.promptId === promptId && (promptId !== null || index === items.length - 1)) {
+    return items.with(index, text === null ? { ...last, others: [...last.others, content] } : { ...last, text: last.text + text });
   }
-  return [...items, { kind: "user", promptId, text: text ?? "", others: text === null ? [content] : [], own: isHistory }];
+  // History does not record who sent a message. A live message that is not ours was sent from elsewhere.
+  return [...items, { kind: "user", promptId, text: text ?? "", others: text === null ? [content] : [], own: isHistory, midTurn: false }];
+}
+
+/** The agent received a message during a turn: it is shown here, and no longer in the queue or where it was accepted. */
+function midTurnMessage(shown: Transcript, id: string | null, blocks: readonly ContentBlock[], own: boolean): Transcript {
+  const text = blocks.map((block) => textOf(block) ?? "").join("");
+  const others = blocks.filter((block) => textOf(block) === null);
+  const isSame = (promptId: string | null) => id !== null && promptId === id;
+  const items = shown.items.filter((item) => item.kind !== "user" || !isSame(item.promptId));
+  return {
+    ...shown,
+    queue: shown.queue.filter(({ promptId }) => !isSame(promptId)),
+    items: [...items, { kind: "user", promptId: id, text, others, own, midTurn: true }],
+  };
+}
+
+/** The messages that start turns, in order. */
+export function turnStarts(items: readonly Item[]): readonly Item[] {
+  return items.filter((item) => item.kind === "user" && !item.midTurn);
+}
+
+function rewound(shown: Transcript, turn: number): Transcript {
+  const first = turnStarts(shown.items)[turn];
+  if (!first) return shown;
+  return { ...shown, items: stopped(shown.items.slice(0, shown.items.indexOf(first))), turn: null, plan: [], suggestion: "" };
 }
 
 function replaceLast(items: readonly Item[], item: Item): readonly Item[] {
@@ -288,7 +324,7 @@ function unqueue(shown: Transcript, promptId: string, removed: boolean): Transcr
   const queue = shown.queue.filter((known) => known !== waited);
   // A prompt from elsewhere arrives as a `userMessage` when its turn starts.
   if (removed || !waited.own) return { ...shown, queue };
-  return { ...shown, queue, items: [...shown.items, { kind: "user", promptId, text: waited.text, others: [], own: true }] };
+  return { ...shown, queue, items: [...shown.items, ownMessage(promptId, waited.text)] };
 }
 
 function ended(shown: Transcript, promptId: string | null, end: TurnEnd): Transcript {

@@ -8,6 +8,10 @@ export interface Abilities {
   readonly switchModels: boolean;
   readonly switchModes: boolean;
   readonly images: boolean;
+  readonly files: boolean;
+  readonly readAttachments: boolean;
+  readonly midTurn: boolean;
+  readonly rewind: boolean;
   readonly shared: boolean;
   readonly reviewsWrites: boolean;
 }
@@ -20,6 +24,9 @@ export interface Accept {
 
 export type AgentCommand =
   | { readonly type: "prompt"; readonly blocks: readonly ContentBlock[]; readonly id?: string }
+  | { readonly type: "midTurn"; readonly blocks: readonly ContentBlock[]; readonly id?: string }
+  | { readonly type: "rewind"; readonly turn: number }
+  | { readonly type: "readAttachment"; readonly name: string }
   | { readonly type: "cancel" }
   | { readonly type: "answer"; readonly requestId: string; readonly decision: PermissionDecision }
   | { readonly type: "removeQueued"; readonly promptId: string }
@@ -37,6 +44,8 @@ export type AgentEvent =
   | { readonly type: "historyEnd" }
   | { readonly type: "promptAccepted"; readonly promptId: string; readonly text: string }
   | { readonly type: "userMessage"; readonly promptId: string | null; readonly content: ContentBlock }
+  | { readonly type: "midTurnMessage"; readonly promptId: string | null; readonly messageId: string | null; readonly blocks: readonly ContentBlock[]; readonly own: boolean }
+  | { readonly type: "rewound"; readonly turn: number }
   | { readonly type: "turnStarted"; readonly promptId: string }
   | { readonly type: "assistantChunk"; readonly promptId: string | null; readonly content: ContentBlock }
   | { readonly type: "thinkingChunk"; readonly promptId: string | null; readonly content: ContentBlock }
@@ -74,7 +83,8 @@ export type AgentReply =
   | { readonly type: "prompt"; readonly promptId: string }
   | { readonly type: "tooLate" }
   | { readonly type: "sessions"; readonly sessions: readonly SessionSummary[]; readonly nextCursor?: string }
-  | { readonly type: "files"; readonly paths: readonly string[] };
+  | { readonly type: "files"; readonly paths: readonly string[] }
+  | { readonly type: "attachment"; readonly data: string };
 
 export interface AgentSummary extends AgentIdentity {
   readonly session: SessionKey;
@@ -168,6 +178,9 @@ export type ContentBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly data?: string; readonly mimeType: string }
   | { readonly type: "resource_link"; readonly name: string; readonly uri: string }
+  | { readonly type: "file"; readonly name: string; readonly mimeType: string; readonly data: string }
+  | { readonly type: "image" | "resource"; readonly attachmentId: string; readonly mimeType: string; readonly size: number }
+  | { readonly type: "resource"; readonly resource: { readonly uri: string; readonly mimeType?: string } }
   | { readonly type: string };
 
 export interface Cursor {

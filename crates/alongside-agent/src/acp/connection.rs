@@ -272,7 +272,7 @@ impl AgentConnection for AcpConnection {
     }
 
     fn prompt(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>> {
-        async move { Ok(self.send_prompt(blocks)?) }.boxed()
+        async move { self.send_prompt(blocks) }.boxed()
     }
 
     fn cancel(&self) -> BoxFuture<'_, Result<(), AgentError>> {

@@ -131,6 +131,10 @@ impl AcpConnection {
             switch_models: true,
             switch_modes: true,
             images: has("/promptCapabilities/image"),
+            files: has("/promptCapabilities/embeddedContext"),
+            read_attachments: false,
+            mid_turn: false,
+            rewind: false,
             shared: false,
             reviews_writes: true,
         }

@@ -1,21 +1,25 @@
 //! The turns of a local agent: prompts, the queue, permission requests.
 
-use alongside_protocol::chat::{AgentEvent, NoticeLevel};
+use alongside_protocol::chat::{AgentEvent, NoticeLevel, is_image};
 use alongside_wire::rpc::RequestId;
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 
 use super::connection::AcpConnection;
 use super::error::AcpError;
 use super::session_state::{MAX_OPEN_REQUESTS, MAX_QUEUED_PROMPTS, SessionState, Turn};
+use crate::attachments::read_files;
 use crate::conversation::{ContentBlock, PermissionDecision, TurnEnd, Vote, read_permission_request, text_of};
+use crate::error::AgentError;
 
 impl AcpConnection {
     /// Sends a prompt, or queues it while a turn is running. Returns its id.
-    pub(super) fn send_prompt(&self, blocks: Vec<ContentBlock>) -> Result<String, AcpError> {
+    pub(super) fn send_prompt(&self, blocks: Vec<ContentBlock>) -> Result<String, AgentError> {
+        self.check_files(&blocks)?;
         let mut state = self.state.lock();
         let busy = state.turn.is_some();
         if busy && state.queue.len() >= MAX_QUEUED_PROMPTS {
-            return Err(AcpError::QueueFull(MAX_QUEUED_PROMPTS));
+            return Err(AcpError::QueueFull(MAX_QUEUED_PROMPTS).into());
         }
         let prompt_id = state.next_id("prompt");
         let text = ContentBlock::text_of_all(&blocks);
@@ -30,22 +34,48 @@ impl AcpConnection {
                 text,
             }]);
         } else {
-            self.start_turn(&mut state, prompt_id.clone(), &blocks);
+            self.start_turn(&mut state, &prompt_id, &blocks);
         }
         Ok(prompt_id)
     }
 
-    fn start_turn(&self, state: &mut SessionState, prompt_id: String, blocks: &[ContentBlock]) {
-        let blocks: Vec<Value> = blocks.iter().map(ContentBlock::to_json).collect();
+    /// Refuses a file that the agent cannot get.
+    fn check_files(&self, blocks: &[ContentBlock]) -> Result<(), AgentError> {
+        let abilities = self.abilities();
+        for file in read_files(blocks)?.into_iter().flatten() {
+            let refusal = if is_image(file.mime_type) {
+                (!abilities.images).then_some("this agent does not accept images")
+            } else if !abilities.files {
+                Some("this agent does not accept files; mention its path in the message instead")
+            } else {
+                let is_text = std::str::from_utf8(&file.content).is_ok();
+                (!is_text).then_some("this agent accepts only images and text files")
+            };
+            if let Some(why) = refusal {
+                return Err(AgentError::Attachment(file.name.to_owned(), why));
+            }
+        }
+        Ok(())
+    }
+
+    fn start_turn(&self, state: &mut SessionState, prompt_id: &str, blocks: &[ContentBlock]) {
+        let attachments: Vec<ContentBlock> = blocks.iter().filter_map(ContentBlock::attachment).collect();
+        let blocks: Vec<Value> = blocks.iter().map(to_acp).collect();
         let params = json!({"sessionId": state.session_id, "prompt": blocks});
         // A prompt that cannot be sent fails when the connection ends, like one that was sent.
         let id = self.sender.send_request("session/prompt", &params).unwrap_or_default();
         state.turn = Some(Turn {
             request: id,
-            prompt_id: prompt_id.clone(),
+            prompt_id: prompt_id.to_owned(),
             cancelling: false,
         });
-        state.send([AgentEvent::TurnStarted { prompt_id }]);
+        state.send([AgentEvent::TurnStarted {
+            prompt_id: prompt_id.to_owned(),
+        }]);
+        state.send(attachments.into_iter().map(|content| AgentEvent::UserMessage {
+            prompt_id: Some(prompt_id.to_owned()),
+            content,
+        }));
     }
 
     /// `false` if the prompt is not queued.
@@ -121,7 +151,7 @@ impl AcpConnection {
                 prompt_id: prompt_id.clone(),
                 removed: false,
             }]);
-            self.start_turn(state, prompt_id, &blocks);
+            self.start_turn(state, &prompt_id, &blocks);
         }
     }
 
@@ -152,4 +182,18 @@ impl AcpConnection {
         let events = state.translator.open_request(request);
         state.send(events);
     }
+}
+
+/// A part of a prompt in ACP's JSON, which has files only as images and embedded resources.
+fn to_acp(block: &ContentBlock) -> Value {
+    let ContentBlock::File { name, mime_type, data } = block else {
+        return block.to_json();
+    };
+    if is_image(mime_type) {
+        return json!({"type": "image", "data": data, "mimeType": mime_type});
+    }
+    let content = BASE64.decode(data.as_bytes()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&content);
+    let uri = format!("attachment:///{name}");
+    json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime_type, "text": text}})
 }

@@ -46,6 +46,8 @@ pub struct Translator {
     pub(crate) echoed: Vec<(String, String)>,
     /// The prompts that [`AgentEvent::PromptQueued`] was sent for.
     pub(crate) queued: Vec<String>,
+    /// The prompts that were removed from the queue, until the daemon reports their end.
+    pub(crate) removed: Vec<String>,
     pub(crate) events: Vec<AgentEvent>,
 }
 
@@ -86,12 +88,14 @@ impl Translator {
     pub(crate) fn update(&mut self, update: SessionUpdate, prompt_id: Option<String>, is_own: bool, source: Source) {
         match update {
             SessionUpdate::UserMessage(content) => {
-                if source == Source::Stream && is_own {
-                    // The echo of our prompt, which is shown already.
-                    if let Some(prompt_id) = &prompt_id {
-                        self.accept_once(prompt_id, content.as_text().unwrap_or_default());
-                    }
+                // The text of our prompt is shown already; what is attached to it is not.
+                let echoed = prompt_id.as_deref().filter(|_| source == Source::Stream && is_own);
+                if let (Some(prompt_id), Some(text)) = (echoed, content.as_text()) {
+                    self.accept_once(prompt_id, text);
                 } else {
+                    if let Some(prompt_id) = echoed {
+                        self.accept_once(prompt_id, "");
+                    }
                     self.events.push(AgentEvent::UserMessage {
                         prompt_id: prompt_id.clone(),
                         content,
@@ -224,15 +228,18 @@ impl Translator {
         if prompt_id.is_none() || self.cancelling == prompt_id {
             self.cancelling = None;
         }
-        for (_, ended) in self
-            .accepted
-            .iter_mut()
-            .filter(|(own, _)| Some(own) == prompt_id.as_ref())
-        {
-            *ended = true;
+        if let Some(prompt_id) = &prompt_id {
+            self.settle_accepted(prompt_id);
         }
         self.ended.clone_from(&prompt_id);
         self.events.push(AgentEvent::TurnEnded { prompt_id, end });
+    }
+
+    /// Nothing more will be reported about this prompt of ours.
+    pub(crate) fn settle_accepted(&mut self, prompt_id: &str) {
+        for (_, ended) in self.accepted.iter_mut().filter(|(own, _)| own == prompt_id) {
+            *ended = true;
+        }
     }
 
     fn card(&mut self, patch: ToolCallPatch, prompt_id: Option<String>) {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::Method;
+use hyper::header::ACCEPT;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,8 +17,9 @@ use super::responses::{
     Capabilities, FileText, NewSession, PendingPrompt, PromptReceipt, SessionHandle, SessionPage, SessionStatus,
     TranscriptPage, read_events,
 };
-use super::transport::{Call, Transport, encoded};
-use crate::conversation::{ContentBlock, Vote};
+use super::transport::{Body, Call, Transport, encoded};
+use crate::attachments::MAX_FILE_BYTES;
+use crate::conversation::{ContentBlock, Vote, list_of, owned_text, text_of};
 use alongside_core::{Secret, SessionId};
 use alongside_protocol::chat::PreflightCell;
 
@@ -199,6 +202,102 @@ impl DaemonClient {
         self.transport.json(call.client(client)).await
     }
 
+    /// Stores a file in the session, to refer to it in a prompt. Returns the reference; the daemon may change the name.
+    pub async fn upload_attachment(
+        &self,
+        session: &SessionId,
+        name: &str,
+        mime_type: &str,
+        content: Bytes,
+        client: Option<&str>,
+    ) -> Result<ContentBlock, DaemonError> {
+        let path = of_session(session, &format!("attachments?name={}", encoded(name)));
+        let mime_type = mime_type.to_owned();
+        let call = Call {
+            body: Body::File { mime_type, content },
+            ..Call::new(Method::POST, path)
+        };
+        let reference: Value = self.transport.json(call.client(client)).await?;
+        Ok(ContentBlock::from(reference))
+    }
+
+    /// The content of a file that was attached in the session.
+    pub async fn read_attachment(
+        &self,
+        session: &SessionId,
+        name: &str,
+        client: Option<&str>,
+    ) -> Result<Bytes, DaemonError> {
+        let path = of_session(session, &format!("attachments/{}", encoded(name)));
+        let call = Call::get(path).header(ACCEPT, "*/*");
+        self.transport.bytes(call.client(client), MAX_FILE_BYTES).await
+    }
+
+    /// Sends a message for the running turn. Returns its id; `None` if it was not accepted, for example because no turn is running.
+    pub async fn mid_turn_message(
+        &self,
+        session: &SessionId,
+        text: &str,
+        attachments: &[ContentBlock],
+        client: Option<&str>,
+    ) -> Result<Option<String>, DaemonError> {
+        let mut body = json!({"message": text});
+        if !attachments.is_empty() {
+            body["content"] = attachments.iter().map(ContentBlock::to_json).collect();
+        }
+        let call = Call::post(of_session(session, "mid-turn-message"), body);
+        let answer: Value = self.transport.json(call.client(client)).await?;
+        let accepted = answer.get("accepted").and_then(Value::as_bool).unwrap_or_default();
+        let id = answer.get("messageId").and_then(Value::as_str).map(str::to_owned);
+        Ok(id.filter(|_| accepted))
+    }
+
+    /// The messages that wait for a step of the running turn, as queued prompts.
+    pub async fn mid_turn_messages(
+        &self,
+        session: &SessionId,
+        client: Option<&str>,
+    ) -> Result<Vec<PendingPrompt>, DaemonError> {
+        let call = Call::get(of_session(session, "mid-turn-messages"));
+        let answer: Value = self.transport.json(call.client(client)).await?;
+        let messages = list_of(&answer, "messages").iter();
+        let queued = messages.filter_map(|message| {
+            Some(PendingPrompt {
+                prompt_id: text_of(message, "messageId")?.to_owned(),
+                text: owned_text(message, "text"),
+                state: "queued".to_owned(),
+                originator_client_id: None,
+            })
+        });
+        Ok(queued.collect())
+    }
+
+    /// Takes back a message for the running turn. `false` if the agent has it already, or if it is unknown.
+    pub async fn remove_mid_turn_message(
+        &self,
+        session: &SessionId,
+        message: &str,
+        client: Option<&str>,
+    ) -> Result<bool, DaemonError> {
+        let path = of_session(session, &format!("mid-turn-messages/{}", encoded(message)));
+        self.remove(path, client).await
+    }
+
+    /// The points that the session can be rewound to: the id of each turn, in order.
+    pub async fn rewind_points(&self, session: &SessionId) -> Result<Vec<String>, DaemonError> {
+        let call = Call::get(of_session(session, "rewind/snapshots"));
+        let answer: Value = self.transport.json(call).await?;
+        let snapshots = list_of(&answer, "snapshots").iter();
+        Ok(snapshots.map(|snapshot| owned_text(snapshot, "promptId")).collect())
+    }
+
+    /// Removes a turn and everything after it. `point` is one of [`Self::rewind_points`]. Files stay as they are.
+    pub async fn rewind(&self, session: &SessionId, point: &str, client: Option<&str>) -> Result<(), DaemonError> {
+        let body = json!({"promptId": point, "rewindFiles": false});
+        let call = Call::post(of_session(session, "rewind"), body);
+        self.transport.json::<Value>(call.client(client)).await.map(drop)
+    }
+
     /// Cancels the running turn, if any. Its end arrives as an event.
     pub async fn cancel(&self, session: &SessionId, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call::post(of_session(session, "cancel"), json!({}));
@@ -285,10 +384,12 @@ impl DaemonClient {
         client: Option<&str>,
     ) -> Result<bool, DaemonError> {
         let path = of_session(session, &format!("pending-prompts/{}", encoded(prompt)));
-        let answer = self
-            .transport
-            .json::<Value>(Call::new(Method::DELETE, path).client(client))
-            .await;
+        self.remove(path, client).await
+    }
+
+    async fn remove(&self, path: String, client: Option<&str>) -> Result<bool, DaemonError> {
+        let call = Call::new(Method::DELETE, path).client(client);
+        let answer = self.transport.json::<Value>(call).await;
         match answer {
             Ok(answer) => Ok(answer.get("removed").and_then(Value::as_bool).unwrap_or_default()),
             Err(error) if error.status() == Some(404) && !error.is_session_gone() => Ok(false),
@@ -327,7 +428,7 @@ impl DaemonClient {
 
     pub async fn rename(&self, session: &SessionId, name: &str, client: Option<&str>) -> Result<(), DaemonError> {
         let call = Call {
-            body: Some(json!({"displayName": name})),
+            body: Body::Json(json!({"displayName": name})),
             ..Call::new(Method::PATCH, of_session(session, "metadata"))
         };
         self.transport.json::<Value>(call.client(client)).await.map(drop)

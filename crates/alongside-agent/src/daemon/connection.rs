@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::{Secret, SessionId};
-use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision};
+use alongside_protocol::chat::{
+    AgentEvent, ConnectedSession, ContentBlock, DisconnectKind, PermissionDecision, is_image,
+};
+use data_encoding::BASE64;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -17,6 +20,7 @@ use super::open::{self, OpenedSession};
 use super::responses::SessionPage;
 use super::session::DaemonSessionClient;
 use super::session_state::SessionState;
+use crate::attachments::read_files;
 use crate::connection::{AgentConnection, OpenSession};
 use crate::conversation::Vote;
 use crate::error::AgentError;
@@ -25,6 +29,9 @@ use crate::mention::Query;
 
 /// How long the echo of a prompt is waited for after its response was lost. Includes the time to reconnect.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The daemon's limit for a message during a turn, in UTF-16 code units.
+const MAX_MID_TURN_CHARS: usize = 16 * 1024;
 
 /// Which daemon to connect to, and how.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +55,8 @@ pub(crate) struct DaemonConnection {
     state: Arc<Mutex<SessionState>>,
     phase: Mutex<Phase>,
     prompting: tokio::sync::Mutex<()>,
+    has_attachments: bool,
+    has_mid_turn: bool,
 }
 
 enum Phase {
@@ -66,6 +75,8 @@ impl DaemonConnection {
         let connected = opened.connected.clone();
         let session = opened.session.clone();
         let connection = Self {
+            has_attachments: connected.abilities.files,
+            has_mid_turn: connected.abilities.mid_turn,
             state: Arc::new(Mutex::new(SessionState::new(events.clone(), &session))),
             session,
             phase: Mutex::new(Phase::Opened(Box::new(opened), events)),
@@ -96,6 +107,71 @@ impl DaemonConnection {
         echo.ok()
             .flatten()
             .ok_or_else(|| DaemonError::Unconfirmed(Box::new(lost)))
+    }
+}
+
+impl DaemonConnection {
+    /// Stores the attached files in the session, and refers to them instead.
+    async fn upload(&self, blocks: Vec<ContentBlock>) -> Result<Vec<ContentBlock>, AgentError> {
+        let mut uploaded = Vec::with_capacity(blocks.len());
+        for (block, file) in blocks.iter().zip(read_files(&blocks)?) {
+            let Some(file) = file else {
+                uploaded.push(block.clone());
+                continue;
+            };
+            if !self.has_attachments {
+                let why = "this daemon does not accept files; update Qwen Code";
+                return Err(AgentError::Attachment(file.name.to_owned(), why));
+            }
+            let reference = self
+                .session
+                .upload_attachment(file.name, mime_type(file.name, file.mime_type), file.content)
+                .await;
+            uploaded.push(reference.map_err(|error| match error.status() {
+                Some(400) => AgentError::Attachment(
+                    file.name.to_owned(),
+                    "the daemon does not accept its name or type; rename the file",
+                ),
+                Some(413) => AgentError::Attachment(file.name.to_owned(), "it is too large for the daemon"),
+                _ => error.into(),
+            })?);
+        }
+        Ok(uploaded)
+    }
+
+    async fn send_prompt(&self, blocks: &[ContentBlock]) -> Result<String, AgentError> {
+        self.state.lock().translator.echoed.clear();
+        let receipt = match self.session.prompt(blocks).await {
+            Err(error) if error.is_lost() => return Ok(self.wait_for_echo(blocks, error).await?),
+            sent => sent?,
+        };
+        self.accepted(&receipt.prompt_id, ContentBlock::text_of_all(blocks));
+        Ok(receipt.prompt_id)
+    }
+
+    /// The daemon has the prompt. Its echo may have arrived first.
+    fn accepted(&self, prompt_id: &str, text: String) {
+        let mut state = self.state.lock();
+        if state.translator.accept(prompt_id) {
+            let prompt_id = prompt_id.to_owned();
+            state.send([AgentEvent::PromptAccepted { prompt_id, text }]);
+        }
+    }
+}
+
+/// The type of a file for the daemon, which derives it from the name and refuses an image whose type differs.
+fn mime_type<'a>(name: &str, given: &'a str) -> &'a str {
+    let extension = name
+        .rsplit_once('.')
+        .map(|(_, extension)| extension.to_ascii_lowercase());
+    match extension.as_deref() {
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("bmp") => "image/bmp",
+        _ if is_image(given) || given.is_empty() => "application/octet-stream",
+        _ => given,
     }
 }
 
@@ -142,20 +218,60 @@ impl AgentConnection for DaemonConnection {
         async move {
             // One at a time, so that an echo cannot be taken for another prompt's.
             let _alone = self.prompting.lock().await;
-            self.state.lock().translator.echoed.clear();
-            let receipt = match self.session.prompt(&blocks).await {
-                Err(error) if error.is_lost() => return Ok(self.wait_for_echo(&blocks, error).await?),
-                sent => sent?,
-            };
-            // Its echo may have arrived first.
-            let mut state = self.state.lock();
-            if state.translator.accept(&receipt.prompt_id) {
-                state.send([AgentEvent::PromptAccepted {
-                    prompt_id: receipt.prompt_id.clone(),
-                    text: ContentBlock::text_of_all(&blocks),
-                }]);
+            let blocks = self.upload(blocks).await?;
+            self.send_prompt(&blocks).await
+        }
+        .boxed()
+    }
+
+    fn mid_turn(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>> {
+        async move {
+            let _alone = self.prompting.lock().await;
+            let blocks = self.upload(blocks).await?;
+            let text = ContentBlock::text_of_all(&blocks);
+            let attachments: Vec<ContentBlock> = blocks.iter().filter_map(ContentBlock::attachment).collect();
+            let is_possible = self.has_mid_turn && text.encode_utf16().count() <= MAX_MID_TURN_CHARS;
+            if !is_possible {
+                return self.send_prompt(&blocks).await;
             }
-            Ok(receipt.prompt_id)
+            self.state.lock().translator.echoed.clear();
+            match self.session.mid_turn_message(text.trim(), &attachments).await {
+                Ok(Some(message_id)) => {
+                    self.accepted(&message_id, text);
+                    Ok(message_id)
+                }
+                // The turn has just ended, or too many messages wait for it.
+                Ok(None) => self.send_prompt(&blocks).await,
+                Err(error) if error.is_lost() => Ok(self.wait_for_echo(&blocks, error).await?),
+                Err(error) => Err(error.into()),
+            }
+        }
+        .boxed()
+    }
+
+    fn rewind(&self, turn: usize, turns: usize) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move {
+            let points = self.session.rewind_points().await?;
+            // Not every message has a point: a slash command that the agent answers itself has none. Then it is not known which
+            // point is whose.
+            let point = points.get(turn).filter(|_| points.len() == turns);
+            let point = point.ok_or(AgentError::Rewind(
+                "the daemon does not have a restore point for each message; start a new session instead",
+            ))?;
+            match self.session.rewind(point).await {
+                Err(error) if error.has_code("session_busy") => {
+                    Err(AgentError::Rewind("the agent is working; stop it first"))
+                }
+                result => Ok(result?),
+            }
+        }
+        .boxed()
+    }
+
+    fn read_attachment(&self, name: String) -> BoxFuture<'_, Result<String, AgentError>> {
+        async move {
+            let content = self.session.read_attachment(&name).await?;
+            Ok(BASE64.encode(&content))
         }
         .boxed()
     }
@@ -198,7 +314,11 @@ impl AgentConnection for DaemonConnection {
     }
 
     fn remove_queued(&self, prompt_id: String) -> BoxFuture<'_, Result<bool, AgentError>> {
-        async move { Ok(self.session.remove_pending_prompt(&prompt_id).await?) }.boxed()
+        async move {
+            let removed = self.session.remove_pending_prompt(&prompt_id).await?;
+            Ok(removed || (self.has_mid_turn && self.session.remove_mid_turn_message(&prompt_id).await?))
+        }
+        .boxed()
     }
 
     fn set_model(&self, model_id: String) -> BoxFuture<'_, Result<(), AgentError>> {

@@ -7,7 +7,9 @@ use alongside_core::SessionId;
 use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
-use crate::conversation::{PermissionRequest, SessionUpdate, owned_text, read_permission_request, text_of};
+use crate::conversation::{
+    ContentBlock, PermissionRequest, SessionUpdate, list_of, owned_text, read_permission_request, text_of,
+};
 
 /// JavaScript's largest safe integer.
 const MAX_EVENT_ID: u64 = (1 << 53) - 1;
@@ -136,11 +138,26 @@ pub enum EventKind {
     FollowupSuggestion {
         suggestion: String,
     },
+    /// The agent received messages during a turn.
+    MidTurnMessageInjected {
+        messages: Vec<MidTurnMessage>,
+    },
+    /// This turn and everything after it was removed.
+    SessionRewound {
+        target_turn_index: usize,
+    },
     /// Not used here, unknown, or incomplete.
     Unknown {
         name: String,
         data: Value,
     },
+}
+
+/// A message that was sent during a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MidTurnMessage {
+    pub id: Option<String>,
+    pub blocks: Vec<ContentBlock>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -182,7 +199,9 @@ impl DaemonEvent {
         };
         let data = envelope.remove("data").unwrap_or_default();
         let text = |name: &str| envelope.get(name).and_then(Value::as_str).map(str::to_owned);
-        let prompt_id = text("promptId").or_else(|| text_of(&data, "promptId").map(str::to_owned));
+        // A stored conversation has it only in the update.
+        let stored = || data.pointer("/update/_meta/promptId").and_then(Value::as_str);
+        let prompt_id = text("promptId").or_else(|| text_of(&data, "promptId").or_else(stored).map(str::to_owned));
         let timestamp = envelope
             .get("_meta")
             .and_then(|meta| meta.get("serverTimestamp"))
@@ -321,9 +340,34 @@ impl EventKind {
             "followup_suggestion" => Self::FollowupSuggestion {
                 suggestion: text("suggestion")?,
             },
+            "mid_turn_message_injected" => Self::MidTurnMessageInjected {
+                messages: read_mid_turn_messages(data)?,
+            },
+            "session_rewound" => Self::SessionRewound {
+                target_turn_index: usize::try_from(number("targetTurnIndex")?).ok()?,
+            },
             _ => return None,
         })
     }
+}
+
+/// The texts, ids and attachments are in three lists. `None` if there is no message.
+fn read_mid_turn_messages(data: &Value) -> Option<Vec<MidTurnMessage>> {
+    let (ids, items) = (list_of(data, "messageIds"), list_of(data, "items"));
+    let mut messages = Vec::new();
+    for (index, message) in list_of(data, "messages").iter().enumerate() {
+        let text = message.as_str().filter(|text| !text.is_empty());
+        let media = items.get(index).map_or(&[][..], |item| list_of(item, "content"));
+        messages.push(MidTurnMessage {
+            id: ids.get(index).and_then(Value::as_str).map(str::to_owned),
+            blocks: text
+                .map(ContentBlock::text)
+                .into_iter()
+                .chain(media.iter().map(ContentBlock::from))
+                .collect(),
+        });
+    }
+    (!messages.is_empty()).then_some(messages)
 }
 
 #[cfg(test)]

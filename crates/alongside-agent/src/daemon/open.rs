@@ -60,6 +60,8 @@ impl SessionExtras {
     }
 }
 
+const MID_TURN_FEATURE: &str = "session_mid_turn_message_mutation";
+
 pub(super) async fn open(options: &DaemonOptions) -> Result<OpenedSession, DaemonError> {
     let settings = ClientSettings {
         ca_file: options.ca_file.clone(),
@@ -122,6 +124,10 @@ pub(super) async fn open(options: &DaemonOptions) -> Result<OpenedSession, Daemo
             switch_models: capabilities.has("session_set_model"),
             switch_modes: capabilities.has("session_approval_mode_control"),
             images: true,
+            files: capabilities.has("session_attachments"),
+            read_attachments: capabilities.has("session_attachments"),
+            mid_turn: capabilities.has(MID_TURN_FEATURE),
+            rewind: capabilities.has("session_rewind"),
             shared: true,
             reviews_writes: false,
         },
@@ -249,7 +255,12 @@ async fn resume(client: &DaemonClient, position: &Position, workspace: Option<&s
 
 /// Fetches everything besides the conversation. What is unavailable is left out: the events will report it.
 pub(super) async fn fetch_extras(session: &DaemonSessionClient) -> SessionExtras {
-    let (context, status, prompts) = tokio::join!(session.context(), session.status(), session.pending_prompts());
+    let (context, status, prompts, during) = tokio::join!(
+        session.context(),
+        session.status(),
+        session.pending_prompts(),
+        session.mid_turn_messages()
+    );
     let mut extras = SessionExtras::default();
     match context {
         Ok(context) => extras.events = models_and_modes(&context),
@@ -260,6 +271,8 @@ pub(super) async fn fetch_extras(session: &DaemonSessionClient) -> SessionExtras
         Err(error) => tracing::debug!(%error, "cannot list the daemon's open requests"),
     }
     extras.prompts = prompts.unwrap_or_default();
+    // An older daemon has no such messages.
+    extras.prompts.extend(during.unwrap_or_default());
     extras
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use alongside_core::SessionId;
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -182,6 +183,80 @@ impl DaemonSessionClient {
     pub async fn prompt(&self, blocks: &[ContentBlock]) -> Result<PromptReceipt, DaemonError> {
         self.with_identity(
             |client| async move { self.client.prompt(self.session_id(), blocks, client.as_deref()).await },
+        )
+        .await
+    }
+
+    /// See [`DaemonClient::upload_attachment`].
+    pub async fn upload_attachment(
+        &self,
+        name: &str,
+        mime_type: &str,
+        content: Bytes,
+    ) -> Result<ContentBlock, DaemonError> {
+        self.with_identity(|client| {
+            let content = content.clone();
+            async move {
+                let upload =
+                    self.client
+                        .upload_attachment(self.session_id(), name, mime_type, content, client.as_deref());
+                upload.await
+            }
+        })
+        .await
+    }
+
+    pub async fn read_attachment(&self, name: &str) -> Result<Bytes, DaemonError> {
+        self.with_identity(|client| async move {
+            let read = self.client.read_attachment(self.session_id(), name, client.as_deref());
+            read.await
+        })
+        .await
+    }
+
+    /// See [`DaemonClient::mid_turn_message`].
+    pub async fn mid_turn_message(
+        &self,
+        text: &str,
+        attachments: &[ContentBlock],
+    ) -> Result<Option<String>, DaemonError> {
+        self.with_identity(|client| async move {
+            let send = self
+                .client
+                .mid_turn_message(self.session_id(), text, attachments, client.as_deref());
+            send.await
+        })
+        .await
+    }
+
+    pub async fn mid_turn_messages(&self) -> Result<Vec<PendingPrompt>, DaemonError> {
+        self.with_identity(|client| async move {
+            let list = self.client.mid_turn_messages(self.session_id(), client.as_deref());
+            list.await
+        })
+        .await
+    }
+
+    /// See [`DaemonClient::remove_mid_turn_message`].
+    pub async fn remove_mid_turn_message(&self, message: &str) -> Result<bool, DaemonError> {
+        self.with_identity(|client| async move {
+            let remove = self
+                .client
+                .remove_mid_turn_message(self.session_id(), message, client.as_deref());
+            remove.await
+        })
+        .await
+    }
+
+    /// See [`DaemonClient::rewind_points`].
+    pub async fn rewind_points(&self) -> Result<Vec<String>, DaemonError> {
+        self.client.rewind_points(self.session_id()).await
+    }
+
+    /// See [`DaemonClient::rewind`].
+    pub async fn rewind(&self, point: &str) -> Result<(), DaemonError> {
+        self.with_identity(
+            |client| async move { self.client.rewind(self.session_id(), point, client.as_deref()).await },
         )
         .await
     }

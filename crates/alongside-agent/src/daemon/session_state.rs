@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alongside_protocol::chat::{AgentEvent, NoticeLevel};
+use alongside_protocol::chat::{AgentEvent, EARLIER_MESSAGES_DROPPED, NoticeLevel, turn_starts};
 use tokio::sync::Notify;
 
 use super::event::{DaemonEvent, EventKind};
@@ -120,8 +120,17 @@ impl SessionState {
             if let EventKind::HistoryTruncated { .. } = event.kind {
                 events.push(AgentEvent::Notice {
                     level: NoticeLevel::Information,
-                    message: "Earlier messages in this conversation are no longer available.".to_owned(),
+                    message: EARLIER_MESSAGES_DROPPED.to_owned(),
                 });
+            }
+            if let EventKind::SessionRewound { target_turn_index } = event.kind {
+                // The daemon keeps the removed turns in the history of a live session.
+                let starts = turn_starts(&events);
+                let removed = events.split_off(starts.get(target_turn_index).copied().unwrap_or(events.len()));
+                let stays =
+                    |event: &AgentEvent| matches!(event, AgentEvent::Commands { .. } | AgentEvent::Title { .. });
+                events.extend(removed.into_iter().filter(stays));
+                continue;
             }
             events.extend(self.translator.translate(event, Source::History, &[]));
         }

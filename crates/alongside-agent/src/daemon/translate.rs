@@ -9,16 +9,24 @@
 //! | `model_switched`, `approval_mode_changed`, `session_snapshot` | the current model or mode |
 //! | `turn_complete`, `turn_error` | the end of the turn; nothing else ends one |
 //! | `pending_prompt_*` | the queue |
+//! | `mid_turn_message_injected` | the message, where the agent received it; it leaves the queue |
+//! | `session_rewound` | the conversation up to that turn |
 //! | `session_died`, `session_closed` | the end, with a session to reopen: see `event_task.rs` |
 //! | changes to the conversation that cannot be shown | a notice |
 //! | anything else | nothing; logged at debug level |
 
 use alongside_protocol::chat::{AgentEvent, NoticeLevel};
-use serde_json::Value;
 
-use super::event::{DaemonEvent, EventKind};
-use crate::conversation::translator::closed;
-use crate::conversation::{ContentBlock, Source, Translator, TurnEnd, list_of};
+use super::event::{DaemonEvent, EventKind, MidTurnMessage};
+use crate::conversation::translator::{closed, remove_entry};
+use crate::conversation::{Source, Translator, TurnEnd};
+
+/// The number of removed prompts that are remembered.
+const MAX_REMOVED: usize = 16;
+
+/// Where a rewind cannot be applied to what is shown.
+const NOT_REWOUND: &str =
+    "The conversation was rewound to an earlier point. Reopen the session to see its current state.";
 
 impl Translator {
     /// A stream starts with a replay of the missed events.
@@ -33,6 +41,15 @@ impl Translator {
         let prompt_id = event.prompt_id;
         match event.kind {
             EventKind::SessionUpdate(update) => self.update(update, prompt_id, is_own, source),
+            // Before the end that the daemon reports for its turn, which never started.
+            EventKind::PendingPromptCompleted { prompt_id, state } if state == "removed" => {
+                if self.removed.len() == MAX_REMOVED {
+                    self.removed.remove(0);
+                }
+                self.removed.push(prompt_id.clone());
+                self.unqueue(&prompt_id, true);
+            }
+            EventKind::TurnComplete { .. } if self.take_removed(prompt_id.as_deref()) => {}
             EventKind::TurnComplete { stop_reason } => self.end_turn(prompt_id, TurnEnd::Completed { stop_reason }),
             EventKind::TurnError { message, code } => {
                 let code = code.map(|code| code.to_string());
@@ -50,6 +67,16 @@ impl Translator {
                     Source::Stream => self.open(*request),
                 }
             }
+            EventKind::MidTurnMessageInjected { messages } => {
+                for message in messages {
+                    self.mid_turn_message(prompt_id.clone(), message, source);
+                }
+            }
+            EventKind::SessionRewound { target_turn_index } => {
+                self.events.push(AgentEvent::Rewound {
+                    turn: target_turn_index,
+                });
+            }
             // The rest is about what the user can do now. A history needs none of it.
             _ if source == Source::History => {}
             EventKind::PromptCancelled { .. } => self.cancel_requested(prompt_id),
@@ -63,12 +90,8 @@ impl Translator {
                 self.unqueue(&prompt_id, false);
                 self.start(&prompt_id);
             }
-            EventKind::PendingPromptCompleted { prompt_id, state } => {
-                // A prompt that started left the queue then.
-                if state == "removed" {
-                    self.unqueue(&prompt_id, true);
-                }
-            }
+            // A prompt that started left the queue then.
+            EventKind::PendingPromptCompleted { .. } => {}
             EventKind::PermissionResolved {
                 request_id,
                 option_id,
@@ -144,41 +167,54 @@ impl Translator {
                 self.events.push(AgentEvent::Suggestion { text: suggestion });
             }
             EventKind::RecordingDegraded => self.recording_degraded(),
-            EventKind::Unknown { name, data } => self.unknown(&name, &data),
+            EventKind::Unknown { name, .. } => self.unknown(&name),
             other => tracing::debug!(event = ?other, "ignoring an event that has no display"),
         }
     }
 
-    fn unknown(&mut self, name: &str, data: &Value) {
+    fn unknown(&mut self, name: &str) {
         let unsupported = match name {
             "permission_request" => {
                 "The agent sent a request that cannot be displayed here. Answer it in another client."
             }
-            "session_rewound" => {
-                "The conversation was rewound to an earlier point. Reopen the session to see its current state."
-            }
+            "session_rewound" => NOT_REWOUND,
             "session_branched" => "The conversation continues in another session, which is not shown here.",
             "user_shell_command" => {
                 "Another client is running a command in this session; its output is not shown here."
             }
             "auth_device_flow_started" => "The daemon requires you to log in. Do that on the machine where it runs.",
-            "mid_turn_message_injected" => {
-                for message in list_of(data, "messages") {
-                    let text = message.as_str().or_else(|| message.get("text")?.as_str());
-                    let content = ContentBlock::text(text.unwrap_or_default());
-                    self.events.push(AgentEvent::UserMessage {
-                        prompt_id: self.running.clone(),
-                        content,
-                    });
-                }
-                return;
-            }
             _ => {
                 tracing::debug!(name, "unknown event");
                 return;
             }
         };
         self.notice(NoticeLevel::Unsupported, unsupported);
+    }
+
+    /// Whether the turn is that of a prompt that was removed from the queue.
+    fn take_removed(&mut self, prompt_id: Option<&str>) -> bool {
+        let is_removed = prompt_id.is_some_and(|prompt_id| remove_entry(&mut self.removed, prompt_id));
+        if let Some(prompt_id) = prompt_id.filter(|_| is_removed) {
+            self.settle_accepted(prompt_id);
+        }
+        is_removed
+    }
+
+    fn mid_turn_message(&mut self, prompt_id: Option<String>, message: MidTurnMessage, source: Source) {
+        let MidTurnMessage { id, blocks } = message;
+        let known = |accepted: &(String, bool)| Some(&accepted.0) == id.as_ref();
+        // A history does not record who sent it.
+        let own = source == Source::History || self.accepted.iter().any(known);
+        if let Some(id) = &id {
+            self.settle_accepted(id);
+            remove_entry(&mut self.queued, id);
+        }
+        self.events.push(AgentEvent::MidTurnMessage {
+            prompt_id: prompt_id.or_else(|| self.running.clone()),
+            message_id: id,
+            blocks,
+            own,
+        });
     }
 
     fn recording_degraded(&mut self) {

@@ -46,12 +46,18 @@ struct Connector {
     tls: Option<Tls>,
 }
 
+pub(super) enum Body {
+    Empty,
+    Json(Value),
+    File { mime_type: String, content: Bytes },
+}
+
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     /// Path and query, with everything in them encoded.
     pub(super) path: String,
     pub(super) client_id: Option<&'a str>,
-    pub(super) body: Option<Value>,
+    pub(super) body: Body,
     pub(super) headers: Vec<(HeaderName, String)>,
 }
 
@@ -61,7 +67,7 @@ impl<'a> Call<'a> {
             method,
             path: path.into(),
             client_id: None,
-            body: None,
+            body: Body::Empty,
             headers: Vec::new(),
         }
     }
@@ -72,7 +78,7 @@ impl<'a> Call<'a> {
 
     pub(super) fn post(path: impl Into<String>, body: Value) -> Self {
         Self {
-            body: Some(body),
+            body: Body::Json(body),
             ..Self::new(Method::POST, path)
         }
     }
@@ -133,6 +139,16 @@ impl Transport {
         self.within(work).await
     }
 
+    /// Sends a request and reads the response as it is.
+    pub(super) async fn bytes(&self, call: Call<'_>, limit: usize) -> Result<Bytes, DaemonError> {
+        let work = async {
+            let response = self.successful(call).await?;
+            let body = response.read(limit).await;
+            body.map_err(|error| DaemonError::Lost(error.to_string()))
+        };
+        self.within(work).await
+    }
+
     /// Sends a request for an event stream. Only the head of the response has a time limit.
     pub(super) async fn stream(&self, call: Call<'_>) -> Result<HttpResponse, DaemonError> {
         self.within(async {
@@ -187,11 +203,15 @@ impl Transport {
             request = request.header(name, value);
         }
         let body = match call.body {
-            Some(body) => {
+            Body::Json(body) => {
                 request = request.header(CONTENT_TYPE, "application/json");
                 Bytes::from(body.to_string())
             }
-            None => Bytes::new(),
+            Body::File { mime_type, content } => {
+                request = request.header(CONTENT_TYPE, mime_type);
+                content
+            }
+            Body::Empty => Bytes::new(),
         };
         request
             .body(body)

@@ -167,6 +167,19 @@ fn removed_prompt_is_reported() {
         .count();
     assert!(queued > 0);
     assert_eq!(removed, 1);
+    // The daemon also reports the end of its turn, which never started.
+    let ended = told.iter().filter_map(|event| match event {
+        AgentEvent::TurnEnded { prompt_id, .. } => prompt_id.clone(),
+        _ => None,
+    });
+    let removed = told.iter().find_map(|event| match event {
+        AgentEvent::PromptUnqueued {
+            prompt_id,
+            removed: true,
+        } => Some(prompt_id.clone()),
+        _ => None,
+    });
+    assert_eq!(ended.filter(|ended| Some(ended) == removed.as_ref()).count(), 0);
 }
 
 #[test]

@@ -64,6 +64,15 @@ impl Deliveries {
 fn accepted(log: &Log) -> impl Iterator<Item = (&str, &str)> {
     log.events().rev().filter_map(|event| match &**event {
         AgentEvent::PromptAccepted { prompt_id, text } => Some((prompt_id.as_str(), text.as_str())),
+        AgentEvent::MidTurnMessage {
+            message_id: Some(id),
+            blocks,
+            own: true,
+            ..
+        } => Some((
+            id.as_str(),
+            blocks.first().and_then(ContentBlock::as_text).unwrap_or_default(),
+        )),
         _ => None,
     })
 }

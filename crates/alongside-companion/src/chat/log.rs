@@ -9,7 +9,9 @@
 //! | a tool call | the latest, in the place of the first |
 //! | models, modes, commands, usage, title, plan, suggestion | the latest |
 //! | a permission request | nothing once it is closed: its tool call has the result |
-//! | a queued prompt | nothing once it starts |
+//! | a queued prompt | in the queue until it starts, then in its place in the conversation; nothing once it is removed |
+//! | a message during a turn | where the agent received it, no longer where it was accepted |
+//! | a rewind | nothing, and nothing of the removed turns |
 //! | a request to cancel a turn | nothing once the turn has ended |
 //! | an interruption | nothing once the connection is back |
 //! | the start of a history | what the history does not replace: the session, its models, modes, commands, usage and title |
@@ -21,7 +23,9 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use alongside_core::SessionId;
-use alongside_protocol::chat::{AgentEvent, ConnectedSession, ContentBlock, NoticeLevel, TurnEnd};
+use alongside_protocol::chat::{
+    AgentEvent, ConnectedSession, ContentBlock, EARLIER_MESSAGES_DROPPED, NoticeLevel, TurnEnd, turn_starts,
+};
 use serde::Serialize;
 
 /// As JSON.
@@ -30,8 +34,8 @@ const MAX_ENTRIES: usize = 20_000;
 /// A longer chunk of text is not extended.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-/// The notice in place of dropped turns.
-const DROPPED: &str = "Earlier messages in this conversation are no longer available.";
+/// How much of a queued prompt a notice repeats.
+const MAX_QUOTED_CHARS: usize = 2000;
 
 /// The log of one conversation.
 #[derive(Clone, Debug, Default)]
@@ -141,12 +145,18 @@ impl Log {
                 AgentEvent::ApprovalProgress { request_id, .. } => request_id == id,
                 _ => false,
             }),
-            AgentEvent::PromptUnqueued { prompt_id: id, removed } => {
-                self.remove(|event| matches!(event, AgentEvent::PromptQueued { prompt_id, .. } if prompt_id == id));
-                if *removed {
-                    self.append(event);
-                }
+            AgentEvent::PromptUnqueued { prompt_id, removed } => self.unqueue(prompt_id, *removed),
+            AgentEvent::TurnStarted { prompt_id } => {
+                self.unqueue(prompt_id, false);
+                self.append(event);
             }
+            AgentEvent::MidTurnMessage { message_id, .. } => {
+                if let Some(id) = message_id {
+                    self.remove(|event| is_queued(event, id) || is_accepted(event, id));
+                }
+                self.append(event);
+            }
+            AgentEvent::Rewound { turn } => self.rewind(*turn),
             AgentEvent::TurnEnded { prompt_id: ended, .. } => {
                 self.remove(|event| match event {
                     AgentEvent::CancelRequested { prompt_id } => {
@@ -159,7 +169,6 @@ impl Log {
             AgentEvent::HistoryEnd
             | AgentEvent::PromptAccepted { .. }
             | AgentEvent::UserMessage { .. }
-            | AgentEvent::TurnStarted { .. }
             | AgentEvent::ApprovalOpened { .. }
             | AgentEvent::CancelRequested { .. }
             | AgentEvent::PromptQueued { .. }
@@ -169,6 +178,51 @@ impl Log {
         if self.bytes > MAX_BYTES || self.entries.len() > MAX_ENTRIES {
             self.shorten(MAX_BYTES / 4 * 3, MAX_ENTRIES / 4 * 3);
         }
+    }
+
+    /// Where turns start, as indices of events.
+    fn turn_starts(&self) -> Vec<usize> {
+        turn_starts(self.events().map(|event| &**event))
+    }
+
+    pub(super) fn turns(&self) -> usize {
+        self.turn_starts().len()
+    }
+
+    /// Whether the log has the conversation from its first message on.
+    pub(super) fn is_complete(&self) -> bool {
+        let is_gap = |event: &Arc<AgentEvent>| matches!(&**event, AgentEvent::Notice { message, .. } if message == EARLIER_MESSAGES_DROPPED);
+        !self.events().any(is_gap)
+    }
+
+    /// A prompt leaves the queue: it is shown where its turn starts, or was removed.
+    fn unqueue(&mut self, id: &str, removed: bool) {
+        if !self.events().any(|event| is_queued(event, id)) {
+            return;
+        }
+        let accepted = self.events().rev().find(|event| is_accepted(event, id)).cloned();
+        self.remove(|event| is_queued(event, id) || is_accepted(event, id));
+        if let Some(accepted) = accepted.filter(|_| !removed) {
+            self.append(accepted);
+        }
+    }
+
+    /// Drops the turns from this one on, with everything pending.
+    fn rewind(&mut self, turn: usize) {
+        let Some(&start) = self.turn_starts().get(turn) else {
+            return;
+        };
+        self.retain_indexed(|index, event| match event {
+            AgentEvent::HistoryStart { .. } | AgentEvent::HistoryEnd | AgentEvent::PromptQueued { .. } => true,
+            // Of the last turn, wherever the log has it.
+            AgentEvent::Plan { .. } => false,
+            event => match Scope::of(event) {
+                Scope::Session => true,
+                Scope::Conversation => index < start,
+                // The agent is idle.
+                Scope::Transient => false,
+            },
+        });
     }
 
     /// The events that close everything pending, because the connection ended without them.
@@ -181,10 +235,18 @@ impl Log {
                     option_id: None,
                     own: false,
                 }),
-                AgentEvent::PromptQueued { prompt_id, .. } => settled.push(AgentEvent::PromptUnqueued {
-                    prompt_id: prompt_id.clone(),
-                    removed: true,
-                }),
+                AgentEvent::PromptQueued { prompt_id, text } => {
+                    settled.push(AgentEvent::PromptUnqueued {
+                        prompt_id: prompt_id.clone(),
+                        removed: true,
+                    });
+                    // What the user wrote must not vanish.
+                    let quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
+                    settled.push(AgentEvent::Notice {
+                        level: NoticeLevel::Warning,
+                        message: format!("This message was queued and not sent: \u{201c}{quoted}\u{201d}"),
+                    });
+                }
                 _ => {}
             }
         }
@@ -321,7 +383,7 @@ impl Log {
         let index = history.map_or(0, |history| history + 1);
         let event = Arc::new(AgentEvent::Notice {
             level: NoticeLevel::Information,
-            message: DROPPED.to_owned(),
+            message: EARLIER_MESSAGES_DROPPED.to_owned(),
         });
         let bytes = json_len(&*event);
         self.bytes += bytes;
@@ -363,6 +425,8 @@ impl Scope {
             | AgentEvent::Suggestion { .. } => Self::Transient,
             AgentEvent::PromptAccepted { .. }
             | AgentEvent::UserMessage { .. }
+            | AgentEvent::MidTurnMessage { .. }
+            | AgentEvent::Rewound { .. }
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::AssistantChunk { .. }
             | AgentEvent::ThinkingChunk { .. }
@@ -376,6 +440,14 @@ impl Scope {
             | AgentEvent::Reconnected => Self::Conversation,
         }
     }
+}
+
+fn is_queued(event: &AgentEvent, id: &str) -> bool {
+    matches!(event, AgentEvent::PromptQueued { prompt_id, .. } if prompt_id == id)
+}
+
+fn is_accepted(event: &AgentEvent, id: &str) -> bool {
+    matches!(event, AgentEvent::PromptAccepted { prompt_id, .. } if prompt_id == id)
 }
 
 fn chunk_text(event: &AgentEvent) -> Option<&str> {

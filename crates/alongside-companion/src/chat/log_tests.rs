@@ -34,6 +34,71 @@ impl Shown {
         shown
     }
 
+    fn is_queued(&self, id: &Value) -> bool {
+        self.queue.iter().any(|queued| queued["promptId"] == *id)
+    }
+
+    /// Queued prompts are shown in the queue, not in the conversation. The last is the one that counts.
+    fn take_accepted(&mut self, id: &Value) -> Value {
+        let is_accepted = |said: &(String, Value, Value)| said.0 == "promptAccepted" && said.1 == *id;
+        let last = self.said.iter().rev().find(|said| is_accepted(said)).cloned();
+        self.remove_said(|_, said| is_accepted(said));
+        last.map_or(Value::Null, |(_, _, event)| event)
+    }
+
+    fn unqueue(&mut self, id: &Value, removed: bool) {
+        let Some(place) = self.queue.iter().position(|queued| queued["promptId"] == *id) else {
+            return;
+        };
+        let accepted = self.queue.remove(place)["accepted"].take();
+        if !removed && !accepted.is_null() {
+            self.said.push(("promptAccepted".to_owned(), id.clone(), accepted));
+        }
+    }
+
+    fn remove_said(&mut self, is_removed: impl Fn(usize, &(String, Value, Value)) -> bool) {
+        let said = std::mem::take(&mut self.said);
+        self.cards.clear();
+        for (index, said) in said.into_iter().enumerate() {
+            if is_removed(index, &said) {
+                continue;
+            }
+            if said.0 == "toolCall" {
+                let id = said.2["call"]["id"].as_str().unwrap().to_owned();
+                self.cards.insert(id, self.said.len());
+            }
+            self.said.push(said);
+        }
+    }
+
+    fn rewind(&mut self, turn: usize) {
+        let read = |said: &(String, Value, Value)| match said.2.as_str() {
+            // A chunk is kept as its text.
+            Some(text) => AgentEvent::AssistantChunk {
+                prompt_id: None,
+                content: ContentBlock::text(text),
+            },
+            None => serde_json::from_value(said.2.clone()).unwrap(),
+        };
+        let events: Vec<AgentEvent> = self.said.iter().map(read).collect();
+        let Some(&start) = turn_starts(&events).get(turn) else {
+            return;
+        };
+        self.remove_said(|index, _| index >= start);
+        self.approvals.clear();
+        self.cancelling.clear();
+        self.running.clear();
+        for (kind, prompt, _) in &self.said {
+            match kind.as_str() {
+                "turnStarted" => self.running.push(prompt.clone()),
+                "turnEnded" => self.running.retain(|id| !prompt.is_null() && id != prompt),
+                _ => {}
+            }
+        }
+        self.latest.remove("plan");
+        self.latest.remove("suggestion");
+    }
+
     /// Reads the JSON, as a page does.
     fn take(&mut self, event: &AgentEvent) {
         let event = &json!(event);
@@ -92,19 +157,28 @@ impl Shown {
             "approvalClosed" => {
                 self.approvals.remove(event["requestId"].as_str().unwrap());
             }
-            "promptQueued" => self.queue.push(event.clone()),
-            "promptUnqueued" => {
-                self.queue.retain(|queued| queued["promptId"] != prompt);
-                if event["removed"] == json!(true) {
-                    self.said.push((kind, prompt, event.clone()));
-                }
+            "promptQueued" if !self.is_queued(&prompt) => {
+                let accepted = self.take_accepted(&prompt);
+                self.queue
+                    .push(json!({"promptId": prompt, "text": event["text"], "accepted": accepted}));
             }
+            "promptUnqueued" => self.unqueue(&prompt, event["removed"] == json!(true)),
+            "midTurnMessage" => {
+                let id = &event["messageId"];
+                if !id.is_null() {
+                    self.unqueue(id, true);
+                    self.take_accepted(id);
+                }
+                self.said.push((kind, prompt, event.clone()));
+            }
+            "rewound" => self.rewind(usize::try_from(event["turn"].as_u64().unwrap()).unwrap()),
             "cancelRequested" => {
                 if !self.cancelling.contains(&prompt) {
                     self.cancelling.push(prompt);
                 }
             }
             "turnStarted" => {
+                self.unqueue(&prompt, false);
                 self.running.push(prompt.clone());
                 self.said.push((kind, prompt, event.clone()));
             }
@@ -122,7 +196,8 @@ impl Shown {
             | "suggestion" => {
                 self.latest.insert(kind, event.clone());
             }
-            "historyEnd" => {}
+            // Queued twice, or nothing to show.
+            "promptQueued" | "historyEnd" => {}
             _ => self.said.push((kind, prompt, event.clone())),
         }
     }
@@ -143,6 +218,8 @@ impl Shown {
         let said = self.said.iter().filter_map(|(kind, _, what)| {
             Some(match kind.as_str() {
                 "promptAccepted" => format!("user {}", what["text"].as_str()?),
+                "midTurnMessage" => format!("user {}", what["blocks"][0]["text"].as_str()?),
+                "userMessage" => format!("user {}", what["content"]["text"].as_str()?),
                 "assistantChunk" => format!("answer {}", what.as_str()?),
                 "toolCall" => format!("tool {}", what["call"]["id"].as_str()?),
                 "notice" => "notice".to_owned(),
@@ -255,7 +332,7 @@ fn any_event() -> impl Strategy<Value = Arc<AgentEvent>> {
             mime_type: "image/png".to_owned(),
         },
     });
-    let of_turn = (0..6, "[ab]", prompt.clone(), text).prop_map(|(which, id, prompt_id, text)| match which {
+    let of_turn = (0..8, "[ab]", prompt.clone(), text).prop_map(|(which, id, prompt_id, text)| match which {
         0 => AgentEvent::TurnStarted { prompt_id: id },
         1 => ended(prompt_id),
         2 => AgentEvent::CancelRequested { prompt_id },
@@ -264,6 +341,15 @@ fn any_event() -> impl Strategy<Value = Arc<AgentEvent>> {
             content: text.as_str().into(),
         },
         4 => AgentEvent::PromptAccepted { prompt_id: id, text },
+        5 => AgentEvent::MidTurnMessage {
+            prompt_id,
+            message_id: Some(id),
+            blocks: vec![text.as_str().into()],
+            own: true,
+        },
+        6 => AgentEvent::Rewound {
+            turn: usize::from(id == "a"),
+        },
         _ => AgentEvent::PromptQueued { prompt_id: id, text },
     });
     let unqueued =
@@ -341,12 +427,16 @@ fn any_event() -> impl Strategy<Value = Arc<AgentEvent>> {
     any.prop_map(Arc::new)
 }
 
-/// The same approval is never opened twice while it is open, nor the same prompt queued; agents do not do that.
+/// The same approval is never opened twice while it is open, nor the same prompt accepted or queued twice; agents do not do that.
 fn sensible(events: Vec<Arc<AgentEvent>>) -> Vec<Arc<AgentEvent>> {
     let mut shown = Shown::default();
     let possible = |shown: &Shown, event: &AgentEvent| match event {
         AgentEvent::ApprovalOpened { request } => !shown.approvals.contains_key(&request.request_id),
         AgentEvent::ApprovalProgress { request_id, .. } => shown.approvals.contains_key(request_id),
+        AgentEvent::PromptAccepted { prompt_id, .. } => {
+            let is_known = |said: &(String, Value, Value)| said.0 == "promptAccepted" && said.1 == json!(prompt_id);
+            !shown.is_queued(&json!(prompt_id)) && !shown.said.iter().any(is_known)
+        }
         _ => true,
     };
     let mut kept = Vec::new();

@@ -168,29 +168,49 @@ impl Chat {
         self.manager.disconnect().await;
     }
 
-    async fn command(&self, command: AgentCommand) -> Result<AgentReply, RequestError> {
+    async fn command(&self, mut command: AgentCommand) -> Result<AgentReply, RequestError> {
         let execute = async |command| {
             let executed = self.manager.execute(command).await;
             executed.map_err(|error| request_error(&error))
         };
         match command {
-            AgentCommand::Prompt { blocks, id } => {
+            AgentCommand::Prompt { ref mut id, .. } | AgentCommand::MidTurn { ref mut id, .. } => {
                 let _turn = self.prompts.lock().await;
                 // Known to the journal before it is sent, so that it cannot be sent and then forgotten.
-                let id = id.unwrap_or_else(|| new_epoch().to_string());
-                self.prompt_once(id, blocks).await
+                let id = id.take().unwrap_or_else(|| new_epoch().to_string());
+                self.prompt_once(id, command).await
             }
+            AgentCommand::Rewind { turn } => self.rewind(turn).await,
             command => execute(command).await,
         }
     }
 
+    /// Removes turns from the conversation. The event reports it.
+    async fn rewind(&self, turn: usize) -> Result<AgentReply, RequestError> {
+        let (turns, is_complete) = {
+            let state = self.state.lock();
+            (state.log.turns(), state.log.is_complete())
+        };
+        if !is_complete || turn >= turns {
+            let message =
+                "cannot rewind: the start of this conversation is no longer available; start a new session instead";
+            return Err(RequestError::new(ErrorKind::Failed, message));
+        }
+        let rewound = self.manager.rewind(turn, turns).await;
+        rewound.map_err(|error| request_error(&error))?;
+        Ok(AgentReply::Done)
+    }
+
     /// Sends a prompt, unless one with this id was sent before. Call it with `prompts` locked.
-    async fn prompt_once(&self, id: String, blocks: Vec<ContentBlock>) -> Result<AgentReply, RequestError> {
+    async fn prompt_once(&self, id: String, command: AgentCommand) -> Result<AgentReply, RequestError> {
         if id.len() > MAX_PROMPT_ID_BYTES {
             let message = format!("the id of a prompt has at most {MAX_PROMPT_ID_BYTES} bytes");
             return Err(RequestError::new(ErrorKind::Failed, message));
         }
-        if let Some(prompt_id) = self.find_delivery(&id, &blocks)? {
+        let (AgentCommand::Prompt { blocks, .. } | AgentCommand::MidTurn { blocks, .. }) = &command else {
+            return Err(RequestError::new(ErrorKind::Internal, "not a prompt"));
+        };
+        if let Some(prompt_id) = self.find_delivery(&id, blocks)? {
             return Ok(AgentReply::Prompt { prompt_id });
         }
         {
@@ -203,7 +223,7 @@ impl Chat {
             self.state.lock().set_delivery(&id, Outcome::Failed);
             return Err(RequestError::new(ErrorKind::NotSaved, problem.to_string()));
         }
-        let sent = self.manager.execute(AgentCommand::Prompt { blocks, id: None }).await;
+        let sent = self.manager.execute(command).await;
         let outcome = match &sent {
             Ok(AgentReply::Prompt { prompt_id }) => {
                 let prompt_id = prompt_id.clone();

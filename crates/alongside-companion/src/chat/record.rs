@@ -19,6 +19,10 @@ use crate::writer::Writer;
 /// A larger event is not broadcast; front ends fetch it.
 const MAX_NOTIFICATION_BYTES: usize = 1024 * 1024;
 
+/// Where a rewind cannot be applied to what is shown.
+const NOT_REWOUND: &str =
+    "The conversation was rewound to an earlier point. Reopen the session to see its current state.";
+
 /// The connection to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -205,6 +209,13 @@ impl Chat {
                 });
             }
             AgentEvent::HistoryEnd if self.end_history(position) => return,
+            AgentEvent::Rewound { .. } if !self.state.lock().log.is_complete() => {
+                // Turns are counted from the first.
+                event = AgentEvent::Notice {
+                    level: NoticeLevel::Warning,
+                    message: NOT_REWOUND.to_owned(),
+                };
+            }
             _ => {}
         }
         {

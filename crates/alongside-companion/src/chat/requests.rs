@@ -96,7 +96,8 @@ pub(super) fn request_error(error: &AgentError) -> RequestError {
         AgentError::NoSuchRequest => ErrorKind::NoSuchRequest,
         AgentError::EmptyPrompt => ErrorKind::EmptyPrompt,
         AgentError::Pattern(_) => ErrorKind::BadPattern,
-        AgentError::Unsupported(_) => ErrorKind::Unsupported,
+        AgentError::Unsupported(_) | AgentError::Attachment(..) => ErrorKind::Unsupported,
+        AgentError::Rewind(_) => ErrorKind::Failed,
         AgentError::Daemon(_) | AgentError::Acp(_) => ErrorKind::AgentFailed,
     };
     let mut message = match error {

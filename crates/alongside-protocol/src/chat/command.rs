@@ -20,6 +20,25 @@ pub enum AgentCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
+    /// Sends a message that the agent receives during the running turn, with its next step. If there is no next step, it is the next
+    /// prompt. Without a turn, without [`super::Abilities::mid_turn`], or if it is too long for that, it is like
+    /// [`AgentCommand::Prompt`].
+    MidTurn {
+        blocks: Vec<ContentBlock>,
+        /// As in [`AgentCommand::Prompt`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+    },
+    /// Removes a turn and everything after it from the conversation. Files stay as they are.
+    Rewind {
+        /// The number of turns that stay; a turn starts with a message, unless the agent received it during another turn.
+        turn: usize,
+    },
+    /// Reads an attached image, to show it.
+    ReadAttachment {
+        /// [`ContentBlock::Attachment::name`].
+        name: String,
+    },
     /// Cancels the running turn.
     Cancel,
     /// Decides a permission request or answers a question.
@@ -80,5 +99,9 @@ pub enum AgentReply {
     Files {
         /// Relative to the workspace.
         paths: Vec<String>,
+    },
+    Attachment {
+        /// In base 64.
+        data: String,
     },
 }

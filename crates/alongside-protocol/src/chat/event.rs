@@ -7,6 +7,9 @@ use super::{
     ConnectedSession, ContentBlock, Models, Modes, PermissionRequest, PlanEntry, SlashCommand, TokenUsage, ToolCall,
 };
 
+/// The notice in place of the start of a conversation that is no longer available.
+pub const EARLIER_MESSAGES_DROPPED: &str = "Earlier messages in this conversation are no longer available.";
+
 /// *Invariant:* no event contains a token, an address or a client id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -30,6 +33,21 @@ pub enum AgentEvent {
     UserMessage {
         prompt_id: Option<String>,
         content: ContentBlock,
+    },
+    /// A message that the agent received during the running turn. It leaves the queue.
+    MidTurnMessage {
+        /// The turn.
+        prompt_id: Option<String>,
+        /// The id of the message, under which it was accepted and queued.
+        message_id: Option<String>,
+        blocks: Vec<ContentBlock>,
+        /// Whether the message is ours.
+        own: bool,
+    },
+    /// The conversation was rewound: this turn and everything after it was removed. See [`super::turn_starts`].
+    Rewound {
+        /// The number of turns that stay.
+        turn: usize,
     },
     TurnStarted {
         prompt_id: String,
@@ -146,6 +164,7 @@ impl AgentEvent {
             | Self::PromptQueued { prompt_id, .. }
             | Self::PromptUnqueued { prompt_id, .. } => Some(prompt_id),
             Self::UserMessage { prompt_id, .. }
+            | Self::MidTurnMessage { prompt_id, .. }
             | Self::AssistantChunk { prompt_id, .. }
             | Self::ThinkingChunk { prompt_id, .. }
             | Self::ToolCall { prompt_id, .. }

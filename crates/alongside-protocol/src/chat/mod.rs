@@ -6,10 +6,11 @@ mod event;
 mod permission;
 mod session;
 mod tool;
+mod turns;
 
 pub use command::{AgentCommand, AgentReply, MAX_PROMPT_ID_BYTES};
-pub use content::ContentBlock;
-pub use event::{AgentEvent, DisconnectKind, NoticeLevel, TurnEnd};
+pub use content::{ContentBlock, is_image};
+pub use event::{AgentEvent, DisconnectKind, EARLIER_MESSAGES_DROPPED, NoticeLevel, TurnEnd};
 pub use permission::{
     Answers, OptionKind, PermissionDecision, PermissionOption, PermissionRequest, Question, QuestionChoice,
 };
@@ -18,6 +19,7 @@ pub use session::{
     SessionSummary, SlashCommand, TokenUsage,
 };
 pub use tool::{Location, ToolCall, ToolContent, ToolStatus};
+pub use turns::turn_starts;
 
 use std::sync::Arc;
 

@@ -38,6 +38,18 @@ pub struct Abilities {
     pub switch_modes: bool,
     /// A prompt can contain images.
     pub images: bool,
+    /// A prompt can contain files that are not images.
+    #[serde(default)]
+    pub files: bool,
+    /// An attached image can be read again, to show it.
+    #[serde(default)]
+    pub read_attachments: bool,
+    /// The agent can receive a message during a turn.
+    #[serde(default)]
+    pub mid_turn: bool,
+    /// The conversation can be rewound.
+    #[serde(default)]
+    pub rewind: bool,
     /// Other clients may be in the same session.
     pub shared: bool,
     /// File writes can be reviewed first.

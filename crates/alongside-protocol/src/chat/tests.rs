@@ -108,6 +108,13 @@ fn every_event_round_trips() {
             prompt_id: None,
             content: "a".into(),
         },
+        AgentEvent::MidTurnMessage {
+            prompt_id: Some(id()),
+            message_id: None,
+            blocks: vec!["a".into()],
+            own: true,
+        },
+        AgentEvent::Rewound { turn: 1 },
         AgentEvent::TurnStarted { prompt_id: id() },
         AgentEvent::AssistantChunk {
             prompt_id: Some(id()),
@@ -231,6 +238,12 @@ fn every_command_and_reply_round_trips() {
             blocks: vec!["a".into()],
             id: Some(id()),
         },
+        AgentCommand::MidTurn {
+            blocks: vec!["a".into()],
+            id: Some(id()),
+        },
+        AgentCommand::Rewind { turn: 1 },
+        AgentCommand::ReadAttachment { name: id() },
         AgentCommand::Cancel,
         AgentCommand::Answer {
             request_id: id(),
@@ -257,6 +270,7 @@ fn every_command_and_reply_round_trips() {
     for reply in [
         AgentReply::Done,
         AgentReply::Prompt { prompt_id: id() },
+        AgentReply::Attachment { data: id() },
         AgentReply::TooLate,
         AgentReply::Sessions {
             sessions: vec![SessionSummary {

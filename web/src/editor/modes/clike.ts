@@ -1,2 +1,2 @@
 // Only these languages: a dynamic import would keep all of them.
-export { csharp, kotlin, scala } from "@codemirror/legacy-modes/mode/clike";
+export { cpp, csharp, kotlin, scala } from "@codemirror/legacy-modes/mode/clike";

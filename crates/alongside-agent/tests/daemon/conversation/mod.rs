@@ -3,6 +3,7 @@
 mod approvals;
 mod connecting;
 mod endings;
+mod extras;
 mod turns;
 
 use std::time::Duration;

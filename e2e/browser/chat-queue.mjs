@@ -1,0 +1,60 @@
+// The queue, with a removed message, and what else the agent reports: a plan, a suggestion, a name.
+
+import { ChatPage } from "./chat.mjs";
+import { play } from "./driver.mjs";
+
+await play(async (stage) => {
+  const { url, agent, prompts } = stage.details;
+  const page = await ChatPage.open(stage, url);
+  const seen = {};
+  await page.choose(agent);
+
+  await page.send(prompts.slow);
+  await page.until("slow3");
+  await page.queue(prompts.removed);
+  await page.queue(prompts.kept);
+  seen.queued = await page.at("queued").count();
+  await stage.screenshot(page, "queue");
+  await page.at("unqueue").first().click();
+  await page.page.waitForFunction(() => document.querySelectorAll("[data-testid=queued]").length === 1);
+  seen.afterRemoval = await page.at("queued").count();
+  await page.at("stop").click();
+  await page.until("The kept one.");
+  await page.rest();
+  seen.said = await page.said();
+  await page.page.reload();
+  await page.connected();
+  await page.until("The kept one.");
+  seen.saidReloaded = await page.said();
+
+  await page.send(prompts.plan);
+  await page.at("plan").waitFor();
+  await page.rest();
+  await page.at("plan").locator("summary").click();
+  seen.plan = await page
+    .at("plan")
+    .locator("li")
+    .evaluateAll((steps) => steps.map((step) => step.lastChild.textContent));
+  await stage.screenshot(page, "plan");
+
+  await page.at("suggestion").waitFor();
+  seen.suggestion = await page.at("suggestion").textContent();
+  await page.at("suggestion").click();
+  seen.filled = await page.at("prompt").inputValue();
+  await page.at("prompt").fill("");
+
+  await page.at("chat-title").click();
+  await page.at("question-text").fill("A better name");
+  await page.at("question-yes").click();
+  await page.page.locator("[data-testid=chat-title]", { hasText: "A better name" }).waitFor();
+  seen.title = await page.at("chat-title").textContent();
+  await page.page.reload();
+  await page.connected();
+  await page.page.locator("[data-testid=chat-title]", { hasText: "A better name" }).waitFor();
+  seen.titleReloaded = await page.at("chat-title").textContent();
+  await page.at("open-sessions").click();
+  await page.page.locator("#drawer", { hasText: "A better name" }).waitFor();
+  seen.listed = true;
+  await stage.screenshot(page, "sessions");
+  return { seen };
+});
