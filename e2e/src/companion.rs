@@ -153,6 +153,19 @@ impl<'a> Companion<'a> {
         self.child.wait().expect("wait for the companion");
     }
 
+    /// Kills the chat's local agent without warning.
+    pub fn kill_local_agent(&self) {
+        let is_agent = |pid: &u32| {
+            let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.contains("--acp") || line.contains("--experimental-acp")
+        };
+        let agents: Vec<u32> = process::descendants(self.pid()).into_iter().filter(is_agent).collect();
+        assert!(!agents.is_empty(), "the companion has no local agent");
+        for agent in agents {
+            process::signal(agent, Signal::KILL);
+        }
+    }
+
     /// Restarts with the same arguments, after [`Self::terminate`] or [`Self::kill`].
     pub fn restart(&mut self) {
         let (sandbox, workspace, arguments) = (self.sandbox, self.workspace.clone(), self.arguments.clone());

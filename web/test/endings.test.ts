@@ -16,6 +16,8 @@ const REASONS = [
   "session 67604adb-0664-49e6-8c19-c10f94addc11 is not live",
   "Invalid params: Session is closing",
   "the agent exited (signal: 9)",
+  // As a killed `qwen --acp` leaves it.
+  "the agent exited (signal: 9 (SIGKILL)): [perf] acp agent event loop stall: max=8195.670015ms",
   "",
 ];
 
@@ -52,7 +54,17 @@ test("conversation shows the sentence", () => {
 
 test("what the agent says in words stays", () => {
   assert.equal(readable("400 fake upstream refused"), "400 fake upstream refused.");
-  assert.equal(readable("the agent exited (signal: 9)"), "The agent exited (signal: 9).");
+  assert.equal(readable("the agent exited (exit status: 1)"), "The agent exited (exit status: 1).");
+  assert.equal(readable("the agent exited (exit status: 1): no API key is set"), "The agent stopped: no API key is set.");
+});
+
+test("killed agent is described without its signal and its last line", () => {
+  const reason = "the agent exited (signal: 9 (SIGKILL)): [perf] acp agent event loop stall: max=8195.670015ms";
+  assert.equal(turnFailed(reason), "The agent stopped unexpectedly. Send your message again to retry.");
+  assert.equal(
+    sessionEnd({ kind: "died", reason, reopen: "s" }),
+    "The agent stopped unexpectedly. Send a message, or reopen the session, to continue where it ended.",
+  );
 });
 
 test("of nested causes only the first is shown", () => {

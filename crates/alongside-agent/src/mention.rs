@@ -2,9 +2,10 @@
 //!
 //! Ignored files (`.gitignore`, `.ignore`, and the agents' own ignore files) are not found, nor is anything in `.git`.
 
-use std::path::Path;
+use std::path::{Component, Path};
 use std::time::{Duration, Instant};
 
+use alongside_protocol::chat::ContentBlock;
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
 
@@ -167,6 +168,77 @@ pub(crate) fn find(root: &Path, query: &Query) -> Result<Vec<String>, ignore::Er
     Ok(query.rank(paths))
 }
 
+/// The mentions of one prompt that become links.
+const MAX_LINKS: usize = 32;
+
+/// Replaces mentions (`@src/main.rs`) of existing files by links: ACP agents read the files that a prompt links to, but not those that
+/// its text mentions. Looks at the disk.
+pub(crate) fn link_mentions(blocks: Vec<ContentBlock>, workspace: &Path) -> Vec<ContentBlock> {
+    let mut links = 0;
+    let mut linked = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let ContentBlock::Text(text) = block else {
+            linked.push(block);
+            continue;
+        };
+        let mut rest = text.as_str();
+        let mut from = 0;
+        while let Some(at) = rest[from..].find('@').map(|at| from + at) {
+            let found = if links < MAX_LINKS && rest[..at].chars().next_back().is_none_or(char::is_whitespace) {
+                mentioned_file(&rest[at + 1..], workspace)
+            } else {
+                None
+            };
+            let Some((length, path)) = found else {
+                from = at + 1;
+                continue;
+            };
+            links += 1;
+            if at > 0 {
+                linked.push(ContentBlock::text(&rest[..at]));
+            }
+            linked.push(link(&path, workspace));
+            rest = &rest[at + 1 + length..];
+            from = 0;
+        }
+        if !rest.is_empty() {
+            linked.push(ContentBlock::text(rest));
+        }
+    }
+    linked
+}
+
+/// The file that a text begins with, and how much of the text that is. Spaces in it are escaped.
+fn mentioned_file(text: &str, workspace: &Path) -> Option<(usize, String)> {
+    let mut end = text.len();
+    let mut escaped = false;
+    for (index, character) in text.char_indices() {
+        if character.is_whitespace() && !escaped {
+            end = index;
+            break;
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    // The end of a sentence is not part of the path.
+    let word = &text[..end];
+    let shorter = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'']);
+    [word, shorter].into_iter().find_map(|word| {
+        let path = word.replace("\\ ", " ");
+        let is_inside = Path::new(&path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        (!path.is_empty() && is_inside && workspace.join(&path).is_file()).then_some((word.len(), path))
+    })
+}
+
+fn link(path: &str, workspace: &Path) -> ContentBlock {
+    // Not encoded: Gemini CLI and Qwen Code use what follows the scheme as a path.
+    ContentBlock::ResourceLink {
+        name: path.to_owned(),
+        uri: format!("file://{}", workspace.join(path).display()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -266,5 +338,40 @@ mod tests {
         fs::write(outside.path().join("main.rs"), "").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
         assert!(find(root.path(), &Query::read("main")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn mentions_of_files_become_links() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("src")).unwrap();
+        for name in ["src/main.rs", "a b.txt"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let linked = |text: &str| -> Vec<String> {
+            link_mentions(vec![text.into()], folder.path())
+                .into_iter()
+                .map(|block| match block {
+                    ContentBlock::ResourceLink { name, uri } => {
+                        assert_eq!(uri, format!("file://{}", folder.path().join(&name).display()));
+                        format!("[{name}]")
+                    }
+                    other => other.as_text().unwrap().to_owned(),
+                })
+                .collect()
+        };
+        assert_eq!(linked("see @src/main.rs now"), ["see ", "[src/main.rs]", " now"]);
+        assert_eq!(linked("@src/main.rs."), ["[src/main.rs]", "."]);
+        assert_eq!(linked("@a\\ b.txt"), ["[a b.txt]"]);
+        for text in [
+            "@src",
+            "@gone.rs",
+            "me@src/main.rs",
+            "@../src/main.rs",
+            "@/etc/hosts",
+            "@",
+            "no mention",
+        ] {
+            assert_eq!(linked(text), [text], "{text}");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod arrivals;
 mod browser;
 mod chat;
 mod chat_extras;
+mod chat_local;
 mod chat_speed;
 mod decisions;
 mod hostile;

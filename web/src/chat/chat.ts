@@ -177,6 +177,12 @@ export class Chat {
     return this.isOnline && this.agentConnection.phase === "connected";
   }
 
+  /** The session that the next message opens again, because its agent crashed. */
+  private get canRestart(): string | null {
+    const { over } = this.shown;
+    return this.isOnline && this.agentConnection.phase === "ended" && over?.kind === "died" ? over.reopen : null;
+  }
+
   private showStatus(): void {
     const { reviews, isReachable } = this;
     this.status.show(this.shown, { reviews: reviews.all, ownReviews: reviews.own, isReachable });
@@ -279,8 +285,9 @@ export class Chat {
       this.log.show(shown.items, isReachable);
       this.showStatus();
       const abilities = shown.session?.abilities;
-      if (this.turnMemo.isNew(shown.turn, isReachable, abilities)) {
-        this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, isReachable, abilities?.midTurn ?? false);
+      const canSend = isReachable || this.canRestart !== null;
+      if (this.turnMemo.isNew(shown.turn, isReachable, canSend, abilities)) {
+        this.composer.showTurn(shown.turn !== null, shown.turn?.cancelling ?? false, canSend, abilities?.midTurn ?? false);
         this.composer.accept({ images: abilities?.images ?? false, files: abilities?.files ?? false });
         this.log.offerRewind((abilities?.rewind ?? false) && isReachable && shown.turn === null);
       }
@@ -309,13 +316,18 @@ export class Chat {
 
   private async send(blocks: readonly ContentBlock[], text: string, midTurn: boolean): Promise<boolean> {
     const { phase } = this.agentConnection;
-    if (phase !== "connected" && phase !== "interrupted") {
+    const { canRestart } = this;
+    if (!canRestart && phase !== "connected" && phase !== "interrupted") {
       this.notify("Not sent: no agent is connected. Your message is kept.", true);
       return false;
     }
     this.log.toEnd();
     this.uncertain = { text, known: new Set(promptIds(this.shown)) };
     try {
+      if (canRestart) {
+        this.status.showProblem("");
+        await this.connection.request("chat/command", { command: { type: "loadSession", sessionId: canRestart } });
+      }
       await this.connection.request("chat/command", { command: { type: midTurn ? "midTurn" : "prompt", blocks } });
       this.uncertain = null;
       this.status.showProblem("");

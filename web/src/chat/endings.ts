@@ -3,7 +3,7 @@
 /** Reasons that programs give, as a pattern, and what they mean. */
 const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/^daemon_shutdown$/, "The daemon was stopped."],
-  [/^channel_closed$|^agent channel closed/, "The agent stopped unexpectedly."],
+  [/^channel_closed$|^agent channel closed|^the agent exited \(signal/, "The agent stopped unexpectedly."],
   [/^client_close$/, "Another client closed the session."],
   [/^idle_timeout$|^session_idle/, "The daemon closed the session because it was not used."],
   [/^(invalid params: )?session is closing/i, "The session was being closed."],
@@ -24,6 +24,8 @@ export function readable(reason: string): string {
   const meaning = MEANINGS.find(([pattern]) => pattern.test(reason.trim()));
   if (meaning) return meaning[1];
   const words = reason
+    // What the agent printed last is more useful than its status.
+    .replace(/^the agent exited \([^)]*\): /, "the agent stopped: ")
     .replace(/\s*\((?:session|prompt|request|client)?\s*[0-9a-f-]{36}\)/gi, "")
     .replace(UUID, "\u2026")
     .trim();
@@ -45,8 +47,10 @@ const SESSION_ENDS: Record<string, string> = {
 };
 
 export function sessionEnd({ kind, reason, reopen }: { kind: string; reason: string; reopen: string | null }): string {
-  const what = readable(firstCause(reason)) || SESSION_ENDS[kind] || "The connection to the agent was lost.";
+  const isExit = reason.startsWith("the agent exited");
+  const what = readable(isExit ? reason : firstCause(reason)) || SESSION_ENDS[kind] || "The connection to the agent was lost.";
   if (kind === "unauthorized") return `${what} Log in to the agent, or set its token, and reconnect.`;
+  if (kind === "died" && reopen !== null) return `${what} Send a message, or reopen the session, to continue where it ended.`;
   return `${what} ${reopen === null ? "Start a new session to continue." : "Reopen the session to continue where it ended."}`;
 }
 

@@ -272,7 +272,14 @@ impl AgentConnection for AcpConnection {
     }
 
     fn prompt(&self, blocks: Vec<ContentBlock>) -> BoxFuture<'_, Result<String, AgentError>> {
-        async move { self.send_prompt(blocks) }.boxed()
+        async move {
+            let (workspace, plain) = (self.options.workspace.clone(), blocks.clone());
+            let linked = tokio::task::spawn_blocking(move || mention::link_mentions(plain, &workspace)).await;
+            // Fails only while the runtime is shutting down.
+            let linked = linked.map_err(|_| AgentError::NotConnected)?;
+            self.send_prompt(&blocks, linked)
+        }
+        .boxed()
     }
 
     fn cancel(&self) -> BoxFuture<'_, Result<(), AgentError>> {

@@ -282,7 +282,8 @@ impl SessionState {
         Some(id)
     }
 
-    /// The agent has exited: ends the turn, empties the queue and closes the requests.
+    /// The agent has exited: ends the turn, empties the queue and closes the requests. The reader of `Disconnected` knows what was
+    /// queued.
     pub(super) fn abandon(&mut self, message: &str) {
         let open: Vec<String> = self.requests.keys().cloned().collect();
         for request_id in open {
@@ -292,12 +293,7 @@ impl SessionState {
             message: message.to_owned(),
             code: None,
         });
-        for (prompt_id, _) in std::mem::take(&mut self.queue) {
-            self.send([AgentEvent::PromptUnqueued {
-                prompt_id,
-                removed: true,
-            }]);
-        }
+        self.queue.clear();
     }
 }
 

@@ -13,8 +13,8 @@ use crate::conversation::{ContentBlock, PermissionDecision, TurnEnd, Vote, read_
 use crate::error::AgentError;
 
 impl AcpConnection {
-    /// Sends a prompt, or queues it while a turn is running. Returns its id.
-    pub(super) fn send_prompt(&self, blocks: Vec<ContentBlock>) -> Result<String, AgentError> {
+    /// Sends a prompt, or queues it while a turn is running. Returns its id. `shown` is the prompt as the user wrote it.
+    pub(super) fn send_prompt(&self, shown: &[ContentBlock], blocks: Vec<ContentBlock>) -> Result<String, AgentError> {
         self.check_files(&blocks)?;
         let mut state = self.state.lock();
         let busy = state.turn.is_some();
@@ -22,7 +22,7 @@ impl AcpConnection {
             return Err(AcpError::QueueFull(MAX_QUEUED_PROMPTS).into());
         }
         let prompt_id = state.next_id("prompt");
-        let text = ContentBlock::text_of_all(&blocks);
+        let text = ContentBlock::text_of_all(shown);
         state.send([AgentEvent::PromptAccepted {
             prompt_id: prompt_id.clone(),
             text: text.clone(),

@@ -1,0 +1,71 @@
+// A local agent: a mentioned file, the queue with a removed message, and the switch for writes.
+
+import { ChatPage } from "./chat.mjs";
+import { play } from "./driver.mjs";
+
+await play(async (stage) => {
+  const { url, agent, prompts } = stage.details;
+  const page = await ChatPage.open(stage, url);
+  const seen = {};
+  await page.choose(agent);
+
+  await page.at("prompt").pressSequentially("@not");
+  await page.page.locator("#completion [role=option]", { hasText: "notes.txt" }).waitFor();
+  seen.offered = await page.page.locator("#completion [role=option] .name").allTextContents();
+  await stage.screenshot(page, "mention");
+  await page.at("prompt").press("Enter");
+  seen.mention = await page.at("prompt").inputValue();
+  await page.at("prompt").pressSequentially("explain it");
+  await page.at("prompt").press("Enter");
+  await page.at("answer").first().waitFor();
+  await page.rest();
+  await stage.reached("mentioned");
+
+  await page.send(prompts.slow);
+  await page.until("slow3");
+  await page.queue(prompts.removed);
+  await page.queue(prompts.kept);
+  seen.queued = await page.at("queued").count();
+  await page.at("unqueue").first().click();
+  await page.page.waitForFunction(() => document.querySelectorAll("[data-testid=queued]").length === 1);
+  seen.afterRemoval = await page.at("queued").count();
+  await page.at("stop").click();
+  await page.until("The kept one.");
+  await page.rest();
+  seen.said = await page.said();
+  await page.page.reload();
+  await page.connected();
+  await page.until("The kept one.");
+  seen.saidReloaded = await page.said();
+
+  const words = () => page.page.locator("[data-testid=locality] .grow").textContent();
+  await page.at("review-writes").click();
+  await page.at("question-no").click();
+  seen.refused = await page.at("review-writes").isChecked();
+  await page.at("review-writes").click();
+  await page.at("question-yes").click();
+  await page.page.locator("[data-testid=locality][data-writes=allow]").waitFor();
+  seen.allowed = await words();
+  await stage.screenshot(page, "writes-allowed");
+  await page.send(prompts.write);
+  await page.until("DONE.");
+  await page.rest();
+  seen.reviewsWhileAllowed = await page.page.locator("[data-testid=to-reviews]:visible").count();
+  await page.page.reload();
+  await page.connected();
+  await page.page.locator("[data-testid=locality][data-writes=allow]").waitFor();
+  seen.allowedReloaded = await words();
+  await stage.reached("written");
+
+  await page.at("review-writes").click();
+  await page.page.locator("[data-testid=locality][data-writes=review]").waitFor();
+  seen.back = await words();
+  await page.send(prompts.writeReviewed);
+  await page.at("to-reviews").waitFor();
+  await page.at("to-reviews").click();
+  await page.armed("reviewed.txt");
+  await page.at("reject").click();
+  await page.at("view-chat").click();
+  await page.rest();
+  return { seen };
+});
