@@ -170,8 +170,11 @@ impl Companion {
         self.journal.push(queued)
     }
 
-    /// Writes on a thread that may block.
+    /// Writes on a thread that may block: one, however many inputs there are.
     pub(super) fn start_writing(&self) {
+        if !self.journal.needs_leader() {
+            return;
+        }
         match (self.me.upgrade(), tokio::runtime::Handle::try_current()) {
             (Some(companion), Ok(runtime)) => {
                 runtime.spawn_blocking(move || companion.write());
@@ -247,9 +250,13 @@ impl Companion {
             Outgoing::ReviewRebased(rebased) => self.broadcast(Notification::ReviewRebased(rebased)),
             Outgoing::ReviewClosed(closed) => {
                 self.wake.reviews.notify_one();
+                self.wake.memory.notify_one();
                 self.broadcast(Notification::ReviewClosed(closed));
             }
-            Outgoing::Agents(agents) => self.broadcast(Notification::AgentsChanged(AgentsChanged { agents })),
+            Outgoing::Agents(agents) => {
+                self.wake.memory.notify_one();
+                self.broadcast(Notification::AgentsChanged(AgentsChanged { agents }));
+            }
             Outgoing::Workspace => self.wake.workspace.notify_one(),
             Outgoing::Files => self.wake.files.notify_one(),
         }
