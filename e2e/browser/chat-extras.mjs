@@ -71,5 +71,12 @@ await play(async (stage) => {
   await page.until("The third answer.");
   await page.rest();
   seen.continued = await page.said();
+
+  // A click on the last option while the message box has the focus, whose key hints then change.
+  await page.send(prompts.reject);
+  await page.asked();
+  await page.page.locator("[data-testid=option][data-kind=reject_once]").click();
+  await page.rest();
+  seen.rejected = await page.at("tool").last().getAttribute("data-status");
   return { seen };
 });

@@ -41,7 +41,8 @@ await play(async (stage) => {
   const words = () => page.page.locator("[data-testid=locality] .grow").textContent();
   await page.at("review-writes").click();
   await page.at("question-no").click();
-  seen.refused = await page.at("review-writes").isChecked();
+  await page.page.locator("[data-testid=review-writes]:checked").waitFor();
+  seen.refused = true;
   await page.at("review-writes").click();
   await page.at("question-yes").click();
   await page.page.locator("[data-testid=locality][data-writes=allow]").waitFor();
@@ -67,5 +68,10 @@ await play(async (stage) => {
   await page.at("reject").click();
   await page.at("view-chat").click();
   await page.rest();
+  // A rejection is not an error.
+  const card = page.at("tool").last();
+  seen.rejected = [await card.getAttribute("data-status"), await card.getByTestId("answered").textContent()];
+  seen.rejectedText = await card.textContent();
+  await stage.screenshot(page, "rejected");
   return { seen };
 });

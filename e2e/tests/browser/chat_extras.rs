@@ -30,6 +30,7 @@ fn daemon_receives_attachments_and_messages_during_a_turn_and_is_rewound() {
     let prompts = json!({
         "write": Prompt::WriteFile(&file.to_string_lossy(), "by the agent\n").to_string(),
         "say": Prompt::Say("The third answer.").to_string(),
+        "reject": Prompt::WriteFile(&sandbox.file("rejected.txt").to_string_lossy(), "no\n").to_string(),
     });
     let details = json!({"prompts": prompts, "pixel": PIXEL});
     let mut scenario = Scenario::start(&sandbox, &companion, "chat-extras", details);
@@ -97,6 +98,7 @@ fn daemon_receives_attachments_and_messages_during_a_turn_and_is_rewound() {
         "by the agent\n",
         "files stay as they are"
     );
+    assert_eq!(seen["rejected"], "rejected");
 }
 
 fn prompts_write(file: &std::path::Path) -> Value {

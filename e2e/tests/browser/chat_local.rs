@@ -50,6 +50,9 @@ fn local_agent_queue_mentions_and_writes_switch(cli: Cli) {
     assert_eq!(seen["reviewsWhileAllowed"], 0);
     assert_eq!(seen["back"], "Runs locally, as you. File writes go through review.");
     assert!(!reviewed.exists(), "a rejected write is not written");
+    assert_eq!(seen["rejected"], json!(["rejected", "You rejected this change."]));
+    let card = seen["rejectedText"].as_str().unwrap_or_default();
+    assert!(!card.contains("Error") && !card.contains("-32000"), "{card}");
 }
 for_both_agents!(local_agent_queue_mentions_and_writes_switch);
 
@@ -87,11 +90,10 @@ fn local_agent_killed_during_an_answer_is_started_again(cli: Cli) {
     assert!(notices.contains("This message was queued and not sent"), "{notices}");
     let partial = seen["partial"].as_str().unwrap_or_default();
     assert!(partial.contains("slow3"), "what was answered stays: {partial}");
+    // An agent that did not save its session is started without it, and a notice says so.
     assert_eq!(
         seen["after"],
-        json!([
-            "user DO", "answer", "user DO", "answer", "notice", "notice", "user DO", "answer"
-        ]),
+        json!(["user DO", "answer", "user DO", "answer", "user DO", "answer"]),
         "nothing is lost, and the next message was answered"
     );
     assert_eq!(seen["afterReloaded"], seen["after"]);

@@ -14,6 +14,8 @@ const isNo = (option: PermissionOption) => option.kind.startsWith("reject") || o
 /** Whether the user said no. That is a decision, not an error. */
 export function isRejected({ request, closed }: Approval): boolean {
   if (closed === null || closed === "expired") return false;
+  // A daemon reports a rejection as a cancelled request.
+  if (closed.optionId === null) return closed.own;
   const option = request.options.find(({ optionId }) => optionId === closed.optionId);
   return option !== undefined && isNo(option);
 }
@@ -52,8 +54,13 @@ export class AnswerForm {
         },
         plain(option.name),
         // The digit alone is typed into the message box while that has the focus; the styles show the one that works.
-        index < 9 && element("kbd", { class: "key-alone", "aria-hidden": "true" }, String(index + 1)),
-        index < 9 && element("kbd", { class: "key-typing", "aria-hidden": "true" }, `Alt ${index + 1}`),
+        index < 9 &&
+          element(
+            "kbd",
+            { class: "option-key", "aria-hidden": "true" },
+            element("span", { class: "key-alone" }, String(index + 1)),
+            element("span", { class: "key-typing" }, `Alt ${index + 1}`),
+          ),
       ),
     );
     this.element = element(
@@ -210,8 +217,8 @@ export function outcomeOf({ request, closed }: Approval, here: boolean): string 
   if (!closed) return "";
   if (closed === "expired") return EXPIRED;
   const name = request.options.find((option) => option.optionId === closed.optionId)?.name ?? closed.optionId;
-  if (here) return name ? `You chose: ${plain(name)}` : "You dismissed this request.";
-  if (closed.own) return name ? `Answered on another page: ${plain(name)}` : "Answered on another page.";
+  if (here) return name ? `You chose: ${plain(name)}` : "You rejected this.";
+  if (closed.own) return name ? `Answered on another page: ${plain(name)}` : "Rejected on another page.";
   return name ? `Answered elsewhere: ${plain(name)}` : "No longer open: it was answered elsewhere or cancelled.";
 }
 

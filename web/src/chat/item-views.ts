@@ -106,17 +106,18 @@ function showUser(made: HTMLElement, item: Item & { kind: "user" }, around: Item
     const code = pieces[index + 2];
     if (code !== undefined) parts.push(new CodeView(pieces[index + 1] ?? "", code).element);
   }
-  if (midTurn) parts.push(element("p", { class: "faint small" }, "Sent during the turn"));
+  if (midTurn) parts.push(element("p", { class: "faint" }, "Sent during the turn"));
   const rewind = element(
     "button",
     {
       type: "button",
       class: "quiet small rewind",
       "data-testid": "rewind",
+      title: "Rewind to here",
       "aria-label": `Rewind to before: ${plain(text.slice(0, 60))}`,
       onclick: () => around.rewind(item),
     },
-    "Rewind to here",
+    "\u21b6",
   );
   replaceChildren(made, ...parts, ...others.map((block) => blockElement(block, around)), midTurn ? "" : rewind);
 }
@@ -138,7 +139,10 @@ function attachmentElement(name: string, mimeType: string, size: number, around:
 }
 
 function picture(mimeType: string, data: string, alt: string): HTMLElement {
-  return element("img", { class: "picture", alt, src: `data:${mimeType};base64,${data}` });
+  const image = element("img", { class: "picture", alt, src: `data:${mimeType};base64,${data}` });
+  // What is not an image has its name above.
+  image.onerror = () => image.remove();
+  return image;
 }
 
 /** A content block that is not text. */

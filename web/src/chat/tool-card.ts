@@ -15,6 +15,9 @@ type ToolItem = Item & { readonly kind: "tool" };
 /** Longer output is truncated. */
 const MAX_OUTPUT_CHARS = 200_000;
 
+/** How the companion refuses a write whose review was rejected; agents put it into their own words. */
+const REVIEW_REJECTED = "the user rejected this change";
+
 const STATUS: Record<string, readonly [string, string]> = {
   pending: ["\u25cb", "pending"],
   in_progress: ["\u25d4", "running"],
@@ -93,9 +96,10 @@ export class ToolCard {
     const { call, approval } = item;
     const before = this.shown;
     this.shown = item;
-    // Agents report a call that the user rejected as failed.
-    const status = call.status !== "completed" && approval && isRejected(approval) ? "rejected" : call.status;
+    const status = statusOf(item);
+    const isReviewRejected = status === "rejected" && outputOf(call).includes(REVIEW_REJECTED);
     const [sign, words] = STATUS[status] ?? ["\u25cb", status];
+    const statusBefore = this.element.dataset["status"];
     this.element.dataset["status"] = status;
     this.element.dataset["call"] = call.id;
     this.element.setAttribute("aria-label", `${KINDS[call.kind] ?? "Tool"}: ${plain(call.title)}, ${plain(words)}`);
@@ -109,11 +113,14 @@ export class ToolCard {
     this.title.textContent = plain(call.title || call.toolName || "Tool").slice(0, 2000);
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
-    if (before?.call.content !== call.content || before.call.output !== call.output) show(this.outputFold, this.output, outputOf(call));
+    if (before?.call.content !== call.content || before.call.output !== call.output)
+      show(this.outputFold, this.output, isReviewRejected ? "" : outputOf(call));
     // Show why it failed.
-    if (status === "failed" && before?.call.status !== "failed") this.outputFold.open = true;
+    if ((status === "failed") !== (statusBefore === "failed")) this.outputFold.open = status === "failed";
     if (before?.call.input !== call.input || asks) show(this.inputFold, this.input, asks ? "" : inputOf(call));
     this.showApproval(approval);
+    if (isReviewRejected && !approval)
+      replaceChildren(this.answerPlace, element("p", { class: "answered", "data-testid": "answered" }, "You rejected this change."));
   }
 
   private showPlaces({ locations }: ToolCall): void {
@@ -242,6 +249,16 @@ function toText(value: unknown): string {
 
 function blockText(block: ContentBlock): string {
   return "text" in block && typeof block.text === "string" ? block.text : toText(block);
+}
+
+/** Agents report everything that did not happen as failed. What the user rejected, or what was cancelled, is not an error. */
+function statusOf({ call, approval }: ToolItem): string {
+  if (call.status === "completed") return call.status;
+  if (approval && isRejected(approval)) return "rejected";
+  if (call.status !== "failed") return call.status;
+  if (outputOf(call).includes(REVIEW_REJECTED)) return "rejected";
+  const closed = approval?.closed;
+  return closed === "expired" || closed?.optionId === null ? STOPPED : call.status;
 }
 
 function outputOf({ content, output }: ToolCall): string {

@@ -23,6 +23,7 @@ use super::messages::read_messages;
 use super::session_state::SessionState;
 use super::{AcpOptions, files};
 use crate::connection::{AgentConnection, OpenSession};
+use crate::conversation::text_of;
 use crate::daemon::SessionPage;
 use crate::error::AgentError;
 use crate::events::EventSender;
@@ -201,6 +202,10 @@ impl AcpConnection {
                 _ = cancelled.changed() => Err(RpcError::new(REFUSED, "the turn was cancelled")),
             };
             if let Some(connection) = weak.upgrade() {
+                // Before the agent can report it.
+                if let (true, Some(path), Err(refusal)) = (is_write, text_of(&params, "path"), &result) {
+                    connection.state.lock().write_refused(path, &refusal.message);
+                }
                 connection.reply(&id, result);
             }
         });

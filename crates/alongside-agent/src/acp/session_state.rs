@@ -1,9 +1,10 @@
 //! The state of a local agent's session: the turn, the queue, the open permission requests.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::Path;
 
 use alongside_core::SessionId;
-use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel};
+use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel, ToolContent, ToolStatus};
 use alongside_wire::rpc::RequestId;
 use serde_json::Value;
 
@@ -12,6 +13,9 @@ use crate::events::{EventSender, json_len};
 
 /// The daemon has the same limit.
 pub(super) const MAX_QUEUED_PROMPTS: usize = 5;
+
+/// The refused writes that are remembered.
+const MAX_REFUSED_WRITES: usize = 16;
 
 /// Permission requests beyond this are cancelled.
 pub(super) const MAX_OPEN_REQUESTS: usize = 64;
@@ -36,6 +40,8 @@ pub(super) struct SessionState {
     pub(super) requests: HashMap<String, RequestId>,
     /// The options of the session, for agents that have no other way of switching models.
     pub(super) config_options: Value,
+    /// The refused writes of the turn, each with the reason.
+    refused: Vec<(String, String)>,
     last_id: u64,
     /// Distinguishes our ids from those of a previous process, whose conversation may be shown together with this one.
     id_prefix: String,
@@ -116,6 +122,7 @@ impl SessionState {
             queue: VecDeque::new(),
             requests: HashMap::new(),
             config_options: Value::Null,
+            refused: Vec::new(),
             last_id: 0,
             id_prefix: random_prefix(),
         }
@@ -253,8 +260,37 @@ impl SessionState {
             return;
         }
         let prompt_id = self.prompt_id();
-        let events = self.translator.translate_update(update, prompt_id, source);
+        let mut events = self.translator.translate_update(update, prompt_id, source);
+        for event in &mut events {
+            self.explain_refusal(event);
+        }
         self.send(events);
+    }
+
+    /// A write of this turn was refused.
+    pub(super) fn write_refused(&mut self, path: &str, reason: &str) {
+        if self.refused.len() == MAX_REFUSED_WRITES {
+            self.refused.remove(0);
+        }
+        self.refused.push((path.to_owned(), reason.to_owned()));
+    }
+
+    /// Says why a tool call failed whose write was refused. Agents report it in their own words; Gemini CLI has none.
+    fn explain_refusal(&self, event: &mut AgentEvent) {
+        let AgentEvent::ToolCall { call, .. } = event else {
+            return;
+        };
+        let is_about = |(path, _): &&(String, String)| {
+            let mut locations = call.locations.iter();
+            locations.any(|location| Path::new(path).ends_with(&location.path))
+        };
+        if call.status == ToolStatus::Failed
+            && let Some((_, reason)) = self.refused.iter().rev().find(is_about)
+        {
+            let content = ContentBlock::text(reason.as_str());
+            call.content = vec![ToolContent::Content { content }];
+            call.output = Value::Null;
+        }
     }
 
     /// Takes the models, modes and options from the response to opening a session, or from an update.
@@ -268,6 +304,7 @@ impl SessionState {
 
     /// Ends the running turn, if any.
     pub(super) fn end_turn(&mut self, end: TurnEnd) {
+        self.refused.clear();
         if let Some(turn) = self.turn.take() {
             let prompt_id = Some(turn.prompt_id);
             self.send([AgentEvent::TurnEnded { prompt_id, end }]);

@@ -22,6 +22,7 @@ use std::time::Duration;
 use alongside_agent::acp::ReviewGate;
 use alongside_agent::daemon::DaemonError;
 use alongside_agent::{AgentError, AgentManager, EventReceiver, OpenSession};
+use alongside_core::SessionId;
 use alongside_protocol::chat::{
     AgentCommand, AgentEvent, AgentReply, ContentBlock, DisconnectKind, MAX_PROMPT_ID_BYTES,
 };
@@ -303,6 +304,11 @@ impl Chat {
         }
         self.change(|state| state.writes = writes);
         Ok(())
+    }
+
+    /// Whether the log is that of this session.
+    fn shows(&self, session: &SessionId) -> bool {
+        self.state.lock().log.session() == Some(session)
     }
 
     fn writes(&self) -> ChatWrites {

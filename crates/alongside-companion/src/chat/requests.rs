@@ -43,6 +43,13 @@ impl Companion {
         };
         let agent = self.chat.state.lock().agent.clone();
         if let (Some(open), Some(agent), false) = (open, agent, self.chat.manager.is_connected()) {
+            if let Some(session) = open.session_id().filter(|session| self.chat.shows(session)) {
+                let choice = choice(&self.settings.lock(), &agent)?;
+                if choice.is_child() {
+                    self.restart_local_agent(&choice, session).await?;
+                    return Ok(AgentReply::Done);
+                }
+            }
             self.open_chat(&agent, Some(open)).await?;
             return Ok(AgentReply::Done);
         }

@@ -85,8 +85,33 @@ impl Companion {
         // It exited with the previous companion.
         self.chat
             .settle("the companion restarted before the answer was complete");
-        if resume.loads {
-            let open = OpenSession::Load(resume.session.clone());
+        let session = resume.loads.then_some(&resume.session);
+        self.load_or_restart(choice, session).await
+    }
+
+    /// Starts a local agent that crashed. The conversation stays, even if the agent does not remember it.
+    pub(super) async fn restart_local_agent(
+        &self,
+        choice: &AgentOption,
+        session: &SessionId,
+    ) -> Result<(), RequestError> {
+        self.chat.superseded.notify_waiters();
+        let superseded = self.chat.superseded.notified();
+        let attempt = self.chat.start_attempt(choice);
+        let restarted = tokio::select! {
+            restarted = self.load_or_restart(choice, Some(session)) => restarted,
+            () = superseded => Err(super::superseded()),
+        };
+        if let Err(error) = &restarted {
+            self.chat.failed(attempt, error);
+        }
+        restarted
+    }
+
+    /// Opens the session with a local agent, or a new one if it cannot be opened.
+    async fn load_or_restart(&self, choice: &AgentOption, session: Option<&SessionId>) -> Result<(), RequestError> {
+        if let Some(session) = session {
+            let open = OpenSession::Load(session.clone());
             match self.connect_once(choice, &open).await? {
                 Ok(()) => return Ok(()),
                 Err(error) => tracing::info!(%error, "the agent did not reopen its session"),
