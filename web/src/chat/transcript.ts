@@ -241,13 +241,21 @@ function userPiece(items: readonly Item[], promptId: string | null, content: Con
 function midTurnMessage(shown: Transcript, id: string | null, blocks: readonly ContentBlock[], own: boolean): Transcript {
   const text = blocks.map((block) => textOf(block) ?? "").join("");
   const others = blocks.filter((block) => textOf(block) === null);
-  const isSame = (promptId: string | null) => id !== null && promptId === id;
-  const items = shown.items.filter((item) => item.kind !== "user" || !isSame(item.promptId));
   return {
     ...shown,
-    queue: shown.queue.filter(({ promptId }) => !isSame(promptId)),
-    items: [...items, { kind: "user", promptId: id, text, others, own, midTurn: true }],
+    queue: shown.queue.filter(({ promptId }) => promptId !== id),
+    items: [...withoutMessage(shown.items, id), { kind: "user", promptId: id, text, others, own, midTurn: true }],
   };
+}
+
+/** Removes a message. An answer that it interrupted is one again. */
+function withoutMessage(items: readonly Item[], id: string | null): readonly Item[] {
+  const index = items.findIndex((item) => id !== null && item.kind === "user" && item.promptId === id);
+  if (index < 0) return items;
+  const [before, after] = [items[index - 1], items[index + 1]];
+  const isOne = before && after && "text" in before && "text" in after && before.kind === after.kind && before.kind !== "user";
+  if (!isOne || after.kind === "user" || before.promptId !== after.promptId) return items.toSpliced(index, 1);
+  return items.toSpliced(index - 1, 3, { ...before, text: before.text + after.text });
 }
 
 /** The messages that start turns, in order. */
@@ -314,8 +322,11 @@ function approval(items: readonly Item[], requestId: string, change: (known: App
 function queued(shown: Transcript, promptId: string, text: string): Transcript {
   if (shown.queue.some((known) => known.promptId === promptId)) return shown;
   const sent = shown.items.find((item) => item.kind === "user" && item.promptId === promptId);
-  const items = sent ? shown.items.filter((item) => item !== sent) : shown.items;
-  return { ...shown, items, queue: [...shown.queue, { promptId, text, own: sent?.kind === "user" && sent.own }] };
+  return {
+    ...shown,
+    items: withoutMessage(shown.items, promptId),
+    queue: [...shown.queue, { promptId, text, own: sent?.kind === "user" && sent.own }],
+  };
 }
 
 function unqueue(shown: Transcript, promptId: string, removed: boolean): Transcript {

@@ -63,6 +63,14 @@ impl Shown {
             if is_removed(index, &said) {
                 continue;
             }
+            // An answer that was interrupted by what is removed is one again.
+            if let Some((kind, prompt, Value::String(so_far))) = self.said.last_mut()
+                && (&*kind, &*prompt) == (&said.0, &said.1)
+                && let Value::String(more) = &said.2
+            {
+                so_far.push_str(more);
+                continue;
+            }
             if said.0 == "toolCall" {
                 let id = said.2["call"]["id"].as_str().unwrap().to_owned();
                 self.cards.insert(id, self.said.len());
@@ -427,12 +435,14 @@ fn any_event() -> impl Strategy<Value = Arc<AgentEvent>> {
     any.prop_map(Arc::new)
 }
 
-/// The same approval is never opened twice while it is open, nor the same prompt accepted or queued twice; agents do not do that.
+/// The same approval is never opened twice while it is open, nor the same prompt accepted or queued twice, and nothing is
+/// rewound while a prompt is queued; agents do not do that.
 fn sensible(events: Vec<Arc<AgentEvent>>) -> Vec<Arc<AgentEvent>> {
     let mut shown = Shown::default();
     let possible = |shown: &Shown, event: &AgentEvent| match event {
         AgentEvent::ApprovalOpened { request } => !shown.approvals.contains_key(&request.request_id),
         AgentEvent::ApprovalProgress { request_id, .. } => shown.approvals.contains_key(request_id),
+        AgentEvent::Rewound { .. } => shown.queue.is_empty(),
         AgentEvent::PromptAccepted { prompt_id, .. } => {
             let is_known = |said: &(String, Value, Value)| said.0 == "promptAccepted" && said.1 == json!(prompt_id);
             !shown.is_queued(&json!(prompt_id)) && !shown.said.iter().any(is_known)
