@@ -106,9 +106,16 @@ export class ChatPage extends ReviewPage {
     await this.page.locator("[data-testid=answer]", { hasText: text }).last().waitFor();
   }
 
-  /** The user messages. */
+  /** The user messages, without their buttons. */
   async messages() {
-    return this.at("user").allTextContents();
+    return this.at("user").evaluateAll((messages) =>
+      messages.map((message) =>
+        [...message.children]
+          .filter((part) => part.tagName !== "BUTTON")
+          .map((part) => part.textContent)
+          .join(""),
+      ),
+    );
   }
 
   /** Waits for a permission request that can be answered, and returns its options. */
