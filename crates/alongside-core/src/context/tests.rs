@@ -147,6 +147,17 @@ fn at_most_ten_files_are_shown() {
 }
 
 #[test]
+fn file_used_longest_ago_is_forgotten_beyond_a_thousand() {
+    let mut files = OpenFiles::default();
+    for number in 0..=1000 {
+        files.focus(number, &format!("/{number}"), None, None).unwrap();
+    }
+    assert_eq!(files.all_paths().len(), 1000);
+    assert_eq!(files.close("/0"), Err(ContextError::NotOpen("/0".to_owned())));
+    assert_eq!(files.close("/1"), Ok(()));
+}
+
+#[test]
 fn file_not_on_disk_is_hidden() {
     let mut files = OpenFiles::default();
     files.focus(1, "/there", None, None).unwrap();
