@@ -474,7 +474,7 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
                 settled(&changes).await;
             }
             () = companion.wake.bases.notified() => {}
-            () = changes.bases.notified() => settled(&changes).await,
+            () = changes.files.notified() => settled(&changes).await,
         }
         companion.refresh_bases();
     }
@@ -484,7 +484,7 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
 /// empty file in between would throw the draft into conflict.
 async fn settled(changes: &Changes) {
     let writing = async {
-        while tokio::time::timeout(SETTLE_DELAY, changes.bases.notified())
+        while tokio::time::timeout(SETTLE_DELAY, changes.files.notified())
             .await
             .is_ok()
         {}
