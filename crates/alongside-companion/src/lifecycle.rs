@@ -122,7 +122,7 @@ impl RunningCompanion {
             display_name: identity.display_name,
             pid: identity.pid,
             last_use: companion.ranking.last_use(),
-            is_first: false,
+            sorts_by_pid: false,
         };
         let front_port = front_ends.port();
         let (announcer, rank, peers) = {
@@ -286,14 +286,10 @@ fn announce(
     front_token: &Secret,
 ) -> Result<(Announcer, Rank, Vec<u32>)> {
     let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token)?;
-    let unranked = Rank {
-        is_first: false,
-        last_use: announcement.last_use,
-    };
+    let unranked = Rank::lowest(announcement.last_use);
     let (rank, peers) = companion.rank(unranked);
     if rank != unranked {
-        announcement.is_first = rank.is_first;
-        announcement.last_use = rank.last_use;
+        rank.apply_to(&mut announcement);
         record.set_last_use(rank.last_use);
     }
     let files = DiscoveryFiles::write(&companion.environment, &announcement)?;
