@@ -106,6 +106,7 @@ impl RunningCompanion {
         let (server, token) = listen(&companion, reconnect).await?;
         // No agent can have connected yet: only this process has the token.
         let _ = companion.agents.set(server.agents());
+        let _ = companion.agents_endpoint.set((server.port(), token.clone()));
         companion.remember(Role::Agents, server.port(), &token);
 
         let front_ends = websocket::Listener::bind()
@@ -215,6 +216,7 @@ impl RunningCompanion {
         };
         tokio::join!(companion.chat.end(), self.server.drain(&expected));
         tokio::join!(self.server.shutdown(), self.page.shutdown());
+        companion.demo.end().await;
         companion.close_journal().await;
     }
 }
