@@ -26,6 +26,7 @@ mod front_ends;
 mod jobs;
 mod journal;
 mod lifecycle;
+mod memory;
 pub mod places;
 mod ranking;
 pub mod settings;
@@ -146,6 +147,8 @@ struct WakeSignals {
     files: Notify,
     /// The journal cannot be written, or can be again.
     journal: Notify,
+    /// Sessions or reviews ended, so memory may be free.
+    memory: Notify,
     /// A front end asked the companion to stop.
     stop: Notify,
 }
