@@ -1,6 +1,7 @@
 //! The rules of the context, one example each.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::open_files::MAX_SELECTED_BYTES;
 use super::*;
@@ -10,7 +11,7 @@ use crate::privacy::Privacy;
 fn snapshot(files: &mut OpenFiles, find: impl Fn(&Path) -> Option<PathBuf>) -> Snapshot {
     let lookup = files.start_lookup();
     for path in files.all_paths() {
-        files.looked_up(lookup, &path, find(Path::new(&*path)));
+        files.looked_up(Duration::ZERO, lookup, &path, find(Path::new(&*path)));
     }
     let snapshot = files.snapshot(&Privacy::default());
     assert_eq!(snapshot.context, files.context(&Privacy::default()));
