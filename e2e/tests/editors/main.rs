@@ -8,6 +8,7 @@ mod helix;
 mod installed;
 mod kakoune;
 mod neovim;
+mod neovim_opening;
 mod neovim_with_cli;
 mod nvim;
 mod packages;
