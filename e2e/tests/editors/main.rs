@@ -13,3 +13,5 @@ mod neovim_with_cli;
 mod nvim;
 mod packages;
 mod vim;
+mod vim_driver;
+mod vim_opening;

@@ -137,10 +137,13 @@ async fn closed_view_leaves_the_change_pending_and_a_withdrawn_one_the_layout() 
     let mut agent = Agent::connect(&announced(&sandbox, neovim.pid())).await;
     neovim.run("split | resize 5 | vsplit | vertical resize 20");
     let layout = neovim.eval("winrestcmd() . win_getid()");
+    neovim.press("v");
+    neovim.wait_for("mode() == 'v'");
     agent.propose(&path, "2\n").await;
     neovim.wait_for(&format!("{WINDOWS} == 4"));
     agent.withdraw(&path).await;
     neovim.wait_for(&format!("{WINDOWS} == 3"));
+    assert_eq!(neovim.eval("mode()"), "v", "a selection stays");
     assert_eq!(neovim.eval("winrestcmd() . win_getid()"), layout);
 
     agent.propose(&path, "3\n").await;
