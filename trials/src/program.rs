@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use alongside_core::Secret;
@@ -60,22 +60,14 @@ pub struct NotStarted {
 impl Process {
     /// Starts `alongside serve`, or a bridge of an editor that is this process.
     pub fn start(sandbox: &Sandbox, arguments: &[&str]) -> Result<Self, NotStarted> {
-        // A limit on the size of files then fails the write, as a full disk does, and does not end the process.
-        let mut command = sandbox.command("sh");
-        command
-            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
-            .arg(alongside())
-            .args(arguments);
-        Self::spawn(command, sandbox)
-    }
-
-    fn spawn(mut command: Command, sandbox: &Sandbox) -> Result<Self, NotStarted> {
-        let mut child = command
+        let mut child = sandbox
+            .command(alongside())
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("start a shell");
+            .expect("start the companion");
         let input = child.stdin.take();
         let record = sandbox
             .path("home/.local/state/alongside/companions")

@@ -170,8 +170,11 @@ impl Companion {
         self.journal.push(queued)
     }
 
-    /// Writes on a thread that may block.
+    /// Writes on a thread that may block: one, however many inputs there are.
     pub(super) fn start_writing(&self) {
+        if !self.journal.needs_leader() {
+            return;
+        }
         match (self.me.upgrade(), tokio::runtime::Handle::try_current()) {
             (Some(companion), Ok(runtime)) => {
                 runtime.spawn_blocking(move || companion.write());

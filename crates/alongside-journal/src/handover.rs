@@ -25,6 +25,8 @@ struct Queue<T> {
     /// Of the items in the queue.
     batch: Arc<Batch>,
     leading: bool,
+    /// Whether a caller was asked to lead, and has not begun.
+    leader_asked: bool,
     /// Batches that the leader has taken and not finished.
     taken: Vec<Arc<Batch>>,
 }
@@ -57,6 +59,7 @@ impl<T> Default for Handover<T> {
             items: Vec::new(),
             batch: Arc::default(),
             leading: false,
+            leader_asked: false,
             taken: Vec::new(),
         };
         Self {
@@ -79,6 +82,12 @@ impl<T: Send> Handover<T> {
         }
     }
 
+    /// Whether the caller has to see to it that something [leads](Self::lead): nothing does, and no other caller was asked to.
+    pub fn needs_leader(&self) -> bool {
+        let mut queue = self.queue.lock();
+        !queue.leading && !mem::replace(&mut queue.leader_asked, true)
+    }
+
     /// Becomes the leader unless there is one: passes everything queued to `write`, which may block, hands its result to
     /// the tickets, and repeats this until the queue is empty. Returns false if there is a leader already; that one
     /// writes what was pushed before this call.
@@ -87,6 +96,7 @@ impl<T: Send> Handover<T> {
     pub fn lead(&self, mut write: impl FnMut(Vec<T>) -> Result<(), Arc<str>>) -> bool {
         {
             let mut queue = self.queue.lock();
+            queue.leader_asked = false;
             if mem::replace(&mut queue.leading, true) {
                 return false;
             }

@@ -176,3 +176,24 @@ async fn waiting_tasks_are_woken_by_the_leader() {
     }
     assert_eq!(ticket.written().await, Ok(()), "a late ticket does not wait");
 }
+
+#[test]
+fn one_caller_is_asked_to_lead_until_one_begins() {
+    let handover = Handover::new();
+    handover.push(1);
+    assert!(handover.needs_leader());
+    handover.push(2);
+    assert!(!handover.needs_leader(), "another caller was asked");
+    let mut written = Vec::new();
+    handover.lead(|items| {
+        written.extend(items);
+        if written.len() == 2 {
+            handover.push(3);
+            assert!(!handover.needs_leader(), "this one writes until nothing is queued");
+        }
+        Ok(())
+    });
+    assert_eq!(written, [1, 2, 3]);
+    handover.push(4);
+    assert!(handover.needs_leader());
+}

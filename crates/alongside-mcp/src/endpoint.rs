@@ -73,6 +73,8 @@ impl<C: Companion> Endpoint<C> {
     async fn post(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
         check_accept(&head.headers, "application/json", true)?;
         check_content_type(&head.headers)?;
+        let session = session_headers(&head.headers).ok();
+        let _active = session.map(|session| self.registry.begin_request(session));
         let body = self.bodies.read(body).await.map_err(|error| unreadable(&error))?;
         let text = std::str::from_utf8(body.bytes())
             .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "the body is not valid UTF-8")))?;

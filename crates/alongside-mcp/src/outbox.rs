@@ -6,9 +6,10 @@
 //! Every event has an id `<epoch>-<delivery>-<outbox>-<number>`. The last two name the event; the outbox is random. The first two
 //! survive a restart: all decisions of the session up to that delivery came before this event. A stream that opens with
 //! `Last-Event-ID` confirms what arrived, and everything else is written again, under its old id. A stream that opens
-//! without a usable one confirms nothing, so everything is written again, but what may have arrived is held for a moment: if the
-//! agent has it and is proposing the same file again, the repetition would decide the new proposal. For the same reason, a
-//! decision about a file is blocked while the agent's next proposal for it is being opened.
+//! without a usable one confirms nothing, so everything is written again, but what may have arrived is held for a moment, and as
+//! long as a request of the agent is being read: if the agent has it and is proposing the same file again, the repetition would
+//! decide the new proposal. For the same reason, a decision about a file is blocked while the agent's next proposal for it is
+//! being opened.
 
 mod event;
 
@@ -35,6 +36,8 @@ pub(crate) struct Outbox {
     written: Option<DeliveryId>,
     /// Whether the open stream is past the moment in which decisions are held.
     is_past_hold: bool,
+    /// Whether a request of the agent is being read.
+    is_requesting: bool,
     /// What the agent confirmed with an id from before a restart, once it did.
     resumed: Option<DeliveryId>,
 }
@@ -82,6 +85,7 @@ impl Outbox {
             opening: Vec::new(),
             written: None,
             is_past_hold: false,
+            is_requesting: false,
             resumed: None,
         }
     }
@@ -108,7 +112,7 @@ impl Outbox {
             return Ok(None);
         }
         let may_be_known = self.resumed.is_none() || outgoing.delivery.is_none();
-        let is_held = outgoing.repeated && may_be_known && !self.is_past_hold;
+        let is_held = outgoing.repeated && may_be_known && self.is_holding();
         let is_opening = self.opening.contains(outgoing.decision.path());
         self.decisions.push_back(QueuedDecision {
             decision: outgoing.decision,
@@ -180,22 +184,39 @@ impl Outbox {
             Confirmed::Event(last) => queued.number.is_some_and(|number| number <= last),
             Confirmed::Delivery(last) => queued.delivery.is_some_and(|delivery| delivery <= last),
         });
-        for queued in self
-            .decisions
-            .iter_mut()
-            .filter(|queued| queued.state != State::Blocked)
-        {
-            queued.state = State::Due;
+        for queued in &mut self.decisions {
+            // Whether the agent has a decision of an ended session, no id shows.
+            let is_unknown = queued.state == State::Held && queued.delivery.is_none();
+            if queued.state != State::Blocked && !is_unknown {
+                queued.state = State::Due;
+            }
         }
         arrived
     }
 
-    /// Writes held decisions, too: the agent has had the time to show that it has them.
-    pub(crate) fn release_held(&mut self) {
+    /// The stream has been open for a moment: the agent has had the time to show that it has what is held.
+    pub(crate) fn end_hold(&mut self) {
         self.is_past_hold = true;
+        self.release_held();
+    }
+
+    /// The agent's requests may show that it has what is held.
+    pub(crate) fn set_requesting(&mut self, is_requesting: bool) {
+        self.is_requesting = is_requesting;
+        self.release_held();
+    }
+
+    fn release_held(&mut self) {
+        if self.is_holding() {
+            return;
+        }
         for queued in self.decisions.iter_mut().filter(|queued| queued.state == State::Held) {
             queued.state = State::Due;
         }
+    }
+
+    fn is_holding(&self) -> bool {
+        self.is_requesting || !self.is_past_hold
     }
 
     /// The agent closed a review: decisions written about it have arrived or no longer matter. Returns them.

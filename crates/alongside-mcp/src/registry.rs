@@ -143,6 +143,12 @@ impl Registry {
         self.table.lock().acknowledge(id, file_path);
     }
 
+    /// The head of a request arrived: what the agent may have is not repeated before the returned guard is dropped.
+    pub(crate) fn begin_request(&self, id: SessionId) -> ActiveRequest<'_> {
+        self.table.lock().begin_request(&id);
+        ActiveRequest { registry: self, id }
+    }
+
     /// The agent proposes this file: no decision about a previous proposal is written before the returned guard is dropped.
     pub(crate) fn begin_open<'a>(&'a self, id: &'a SessionId, file_path: &'a Arc<str>) -> Opening<'a> {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
@@ -223,6 +229,19 @@ impl Registry {
                 None => changed.await,
             }
         }
+    }
+}
+
+/// A request that is being read or carried out.
+pub(crate) struct ActiveRequest<'a> {
+    registry: &'a Registry,
+    id: SessionId,
+}
+
+impl Drop for ActiveRequest<'_> {
+    fn drop(&mut self) {
+        let waker = self.registry.table.lock().end_request(&self.id);
+        wake(waker);
     }
 }
 

@@ -39,6 +39,9 @@ enum Stream {
 
 pub(crate) struct SessionTable {
     pub(crate) sessions: HashMap<SessionId, Session>,
+    /// How many requests of a session are being read or carried out. One of them may be the first since a restart, so the session
+    /// need not be in the table yet.
+    requests: HashMap<SessionId, usize>,
     /// The latest context, as a JSON-RPC message.
     context: Bytes,
     /// Names the journal in event ids.
@@ -105,6 +108,7 @@ impl SessionTable {
     pub(crate) fn new(context: Bytes, epoch: Arc<str>, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
         Self {
             sessions: HashMap::new(),
+            requests: HashMap::new(),
             context,
             epoch,
             deleted: VecDeque::new(),
@@ -132,7 +136,8 @@ impl SessionTable {
             session: id.clone(),
             client: client.clone(),
         });
-        let outbox = Outbox::new(self.epoch.clone(), outbox);
+        let mut outbox = Outbox::new(self.epoch.clone(), outbox);
+        outbox.set_requesting(self.requests.contains_key(id));
         self.sessions.insert(id.clone(), Session::new(client, outbox));
         Ok(())
     }
@@ -190,8 +195,29 @@ impl SessionTable {
     pub(crate) fn repeat(&mut self, id: &SessionId, number: u64) {
         if let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) {
             session.outbox.set_context(self.context.clone());
-            session.outbox.release_held();
+            session.outbox.end_hold();
         }
+    }
+
+    /// The head of a request arrived.
+    pub(crate) fn begin_request(&mut self, id: &SessionId) {
+        *self.requests.entry(id.clone()).or_default() += 1;
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.outbox.set_requesting(true);
+        }
+    }
+
+    /// A request is carried out; returns the stream to wake, if any.
+    pub(crate) fn end_request(&mut self, id: &SessionId) -> Option<Waker> {
+        let count = self.requests.get_mut(id)?;
+        *count -= 1;
+        if *count > 0 {
+            return None;
+        }
+        self.requests.remove(id);
+        let session = self.sessions.get_mut(id)?;
+        session.outbox.set_requesting(false);
+        session.take_waker()
     }
 
     /// The agent closed a review of this path.

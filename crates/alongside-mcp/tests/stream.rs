@@ -14,9 +14,12 @@ use alongside_core::context::IdeContext;
 use alongside_core::{SessionEnd, SessionId};
 use alongside_mcp::client::Events;
 use alongside_mcp::{Config, Outgoing};
-use common::{Call, Received, Setup, accepted, numbered, read_response, read_until, rejected, soon, start_session};
+use common::{
+    Call, Received, Setup, accepted, numbered, read_response, read_until, rejected, request, soon, start_session,
+};
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 async fn next(events: &mut Events) -> Value {
     soon(events.next()).await.unwrap().expect("the stream is open")
@@ -236,6 +239,35 @@ async fn missing_last_event_id_repeats_decisions_after_the_context() {
         );
         assert_eq!(next(&mut events).await["params"]["filePath"], "/a", "{last_event_id:?}");
     }
+}
+
+#[tokio::test]
+async fn decision_is_not_repeated_while_the_next_proposal_is_being_read() {
+    let setup = Setup::with(|config| config.timing.context_repeat = Duration::from_millis(20)).await;
+    let client = setup.client().await;
+    let session = Setup::session(&client);
+    let mut events = soon(client.events(None)).await.unwrap();
+    next(&mut events).await;
+    setup.server.agents().notify(&session, rejected("/a"));
+    next(&mut events).await;
+
+    let proposal = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "new"}});
+    let bytes = Call::post(setup.port(), request("tools/call", &proposal))
+        .header("mcp-session-id", session.as_str())
+        .bytes();
+    let (head, rest) = bytes.split_at(bytes.len() - 5);
+    let mut connection = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
+    connection.write_all(head).await.unwrap();
+    // The response to a later request on another connection shows that the head was read.
+    soon(client.request("ping", json!({}))).await.unwrap();
+    let mut events = soon(client.events(None)).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(next(&mut events).await["method"], "ide/contextUpdate");
+    }
+    connection.write_all(rest).await.unwrap();
+    assert_eq!(soon(read_response(&mut connection)).await.status, 200);
+    setup.server.agents().notify(&session, accepted("/a", "new"));
+    assert_eq!(next(&mut events).await["params"]["content"], "new");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The signals that stop a companion.
+//! The signals that stop a companion, and one that must not.
 //!
 //! They are registered before anything is announced: an earlier one would kill the process and leave the discovery files
 //! behind.
@@ -13,6 +13,9 @@ impl ShutdownSignals {
     pub(crate) fn register() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
+        // Sent for a write beyond a limit on the size of files, and deadly by default. With a handler, which stays, the write fails
+        // like one to a full disk. Programs that the companion starts are not affected.
+        let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
         Ok(Self {
             signals: [
                 signal(SignalKind::interrupt())?,

@@ -73,6 +73,11 @@ pub(super) fn last_accepted(log: &Log) -> Option<String> {
     accepted(log).next().map(|(prompt_id, _)| prompt_id.to_owned())
 }
 
+/// Whether the log has this prompt.
+pub(super) fn is_accepted(log: &Log, wanted: &str) -> bool {
+    accepted(log).any(|(prompt_id, _)| prompt_id == wanted)
+}
+
 /// The prompt with this content that the log has after the prompt `after`.
 pub(super) fn find_accepted(log: &Log, after: Option<&str>, blocks: &[ContentBlock]) -> Option<String> {
     let first = blocks.first().and_then(ContentBlock::as_text).unwrap_or_default();

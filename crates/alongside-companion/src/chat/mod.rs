@@ -15,7 +15,9 @@ mod requests;
 mod resume;
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alongside_agent::acp::ReviewGate;
 use alongside_agent::daemon::DaemonError;
@@ -30,6 +32,7 @@ use alongside_protocol::{
 use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
+use tokio::time::timeout;
 
 use super::journal::{Slot, key};
 use crate::places::{Places, write_private};
@@ -44,6 +47,9 @@ pub(super) use requests::diff;
 
 /// How many events a front end may be behind before it has to fetch everything again.
 const CHANNEL_CAPACITY: usize = 512;
+
+/// How long the event of an accepted prompt may take.
+const LOG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The chat of one companion.
 pub(crate) struct Chat {
@@ -62,6 +68,8 @@ pub(crate) struct Chat {
     pub(super) writer: Arc<Writer>,
     /// Keeps prompts in order.
     prompts: tokio::sync::Mutex<()>,
+    /// The log has another prompt.
+    prompt_logged: Notify,
 }
 
 impl Chat {
@@ -81,6 +89,7 @@ impl Chat {
             choice_file,
             writer,
             prompts: tokio::sync::Mutex::default(),
+            prompt_logged: Notify::new(),
         })
     }
 
@@ -216,11 +225,30 @@ impl Chat {
             self.state.lock().set_delivery(&id, outcome);
         }
         let sent = sent.map_err(|error| request_error(&error))?;
-        self.writer.written().await.map_err(|problem| {
+        let not_saved = |problem: &str| {
             let message = format!("the prompt was sent, but {problem}");
             RequestError::new(ErrorKind::NotSaved, message)
-        })?;
+        };
+        if let AgentReply::Prompt { prompt_id } = &sent
+            && timeout(LOG_TIMEOUT, self.logged(prompt_id)).await.is_err()
+        {
+            return Err(not_saved("it is not in the log of the chat"));
+        }
+        self.writer.written().await.map_err(|problem| not_saved(&problem))?;
         Ok(sent)
+    }
+
+    /// Waits until a prompt that the agent accepted is in the log. Its event is on the way: another task records it.
+    async fn logged(&self, prompt_id: &str) {
+        loop {
+            let mut logged = pin!(self.prompt_logged.notified());
+            // From here on no notification is missed, so the log is looked at after it.
+            logged.as_mut().enable();
+            if deliveries::is_accepted(&self.state.lock().log, prompt_id) {
+                return;
+            }
+            logged.await;
+        }
     }
 
     /// The prompt that was accepted with this id. An error if it cannot be known whether there is one.

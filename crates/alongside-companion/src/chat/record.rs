@@ -297,7 +297,11 @@ impl Chat {
         }
         // Journal before broadcasting, so that front ends can catch up after a restart.
         state.journal.add(&event, position);
+        let is_prompt = matches!(*event, AgentEvent::PromptAccepted { .. });
         let notification = state.push(event);
+        if is_prompt {
+            self.prompt_logged.notify_waiters();
+        }
         if state.journal.is_long() {
             state.rewrite();
         }

@@ -168,6 +168,11 @@ impl Journal {
         self.queue.is_idle()
     }
 
+    /// Whether the caller has to see to it that what is queued is written.
+    pub(crate) fn needs_leader(&self) -> bool {
+        self.queue.needs_leader()
+    }
+
     /// Writes what is queued, unless another caller is writing. `done` gets each entry once it is written. `failed` gets the ledger that is
     /// written; it must lock the core before it calls its argument, which returns everything that is queued on top of it.
     pub(crate) fn lead(

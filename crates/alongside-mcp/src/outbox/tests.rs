@@ -97,7 +97,7 @@ fn stream_without_a_usable_last_event_id_repeats_everything_after_a_moment() {
         outbox.push(rejected("/b"), &limits).unwrap();
         outbox.reopen(id);
         assert_eq!(paths(&mut outbox, &limits), ["/b"], "{id:?}");
-        outbox.release_held();
+        outbox.end_hold();
         assert_eq!(paths(&mut outbox, &limits), ["/a"], "{id:?}");
     }
 }
@@ -110,8 +110,38 @@ fn held_decision_is_not_repeated_when_the_agent_proposes_the_file_again() {
     paths(&mut outbox, &limits);
     outbox.reopen(None);
     outbox.supersede("/a");
-    outbox.release_held();
+    outbox.end_hold();
     assert!(paths(&mut outbox, &limits).is_empty());
+}
+
+#[test]
+fn held_decision_waits_until_the_request_under_way_is_carried_out() {
+    let limits = Limits::default();
+    let mut outbox = outbox();
+    outbox.set_requesting(true);
+    outbox.push(repeated(1, "/a"), &limits).unwrap();
+    outbox.end_hold();
+    outbox.push(repeated(2, "/b"), &limits).unwrap();
+    assert!(paths(&mut outbox, &limits).is_empty());
+    outbox.set_requesting(false);
+    assert_eq!(paths(&mut outbox, &limits), ["/a", "/b"]);
+}
+
+#[test]
+fn event_id_does_not_release_a_decision_of_an_ended_session() {
+    let limits = Limits::default();
+    let mut outbox = outbox();
+    outbox.set_context(Bytes::from_static(b"{}"));
+    assert_eq!(written(&mut outbox, &limits), ["id: epoch-0-box-1 {}"]);
+    let orphan = Outgoing {
+        delivery: None,
+        ..repeated(1, "/a")
+    };
+    outbox.push(orphan, &limits).unwrap();
+    outbox.reopen(Some("epoch-0-box-1"));
+    assert!(paths(&mut outbox, &limits).is_empty());
+    outbox.end_hold();
+    assert_eq!(paths(&mut outbox, &limits), ["/a"]);
 }
 
 #[test]
@@ -143,7 +173,7 @@ fn decision_about_the_previous_proposal_waits_for_the_next_stream_when_the_new_o
     outbox.end_open("/a");
     assert!(paths(&mut outbox, &limits).is_empty());
     outbox.reopen(None);
-    outbox.release_held();
+    outbox.end_hold();
     assert_eq!(paths(&mut outbox, &limits), ["/a", "/a"]);
 }
 
@@ -190,7 +220,7 @@ fn event_confirms_no_decision_that_is_held() {
     outbox.push(numbered(9, "/b"), &limits).unwrap();
     let first = written(&mut outbox, &limits).remove(0);
     assert!(first.starts_with("id: epoch-2-box-1 "), "{first}");
-    outbox.release_held();
+    outbox.end_hold();
     let second = written(&mut outbox, &limits).remove(0);
     assert!(second.starts_with("id: epoch-9-box-2 "), "{second}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::sandbox::{Agent, Sandbox, TIMEOUT};
+use crate::sandbox::{Agent, Sandbox, TIMEOUT, wait_for};
 
 #[tokio::test]
 async fn clean_stop_rejects_pending_changes_and_ends_streams() {
@@ -141,6 +141,29 @@ async fn proposal_is_on_disk_when_it_is_acknowledged() {
         .map(|review| review["path"].clone())
         .collect();
     assert_eq!(paths, ["/large", "/a"]);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn limit_on_the_size_of_files_refuses_proposals_and_stops_nothing() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let pid = Pid::from_raw(i32::try_from(serving.pid()).unwrap());
+    let set_limit = |bytes| {
+        let (current, maximum) = (bytes, None);
+        prlimit(pid, Resource::Fsize, Rlimit { current, maximum }).unwrap();
+    };
+    let agent = Agent::connect(&serving).await;
+    set_limit(Some(0));
+    let refusal = agent.refused("/a", "text").await;
+    assert!(refusal.contains("cannot be reviewed now"), "{refusal}");
+    let has_warning = || sandbox.words(&["status"]).contains("warning:");
+    assert!(has_warning());
+    set_limit(None);
+    wait_for("the end of the problem", || (!has_warning()).then_some(()));
+    agent.propose("/a", "text").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

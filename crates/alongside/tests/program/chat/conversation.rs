@@ -56,6 +56,24 @@ async fn answer_reaches_every_front_end_with_the_chat() {
     assert_eq!(second.answer(&prompt), "hello there", "what was said stays");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn prompt_is_in_the_log_when_it_is_acknowledged() {
+    let sandbox = sandbox();
+    let serving = serve(&sandbox);
+    let mut front = Front::connect(&serving, &sandbox).await;
+    let mut other = Front::connect(&serving, &sandbox).await;
+    front.choose("scripted").await.unwrap();
+    for number in 0..50 {
+        let text = format!("say {number}");
+        let prompt = front.prompt(&text).await.unwrap();
+        let state = other.ask().await.unwrap();
+        let events = serde_json::to_value(&state.events).unwrap();
+        let is_logged = |event: &serde_json::Value| event["type"] == "promptAccepted" && event["text"] == *text;
+        assert!(events.as_array().unwrap().iter().any(is_logged), "{text}: {events:#}");
+        front.until_ended(&prompt).await;
+    }
+}
+
 #[tokio::test]
 async fn long_answer_is_complete_and_drops_no_review() {
     let sandbox = sandbox();
