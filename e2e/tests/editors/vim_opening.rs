@@ -251,20 +251,20 @@ async fn review_in_several_windows_is_decided_once() {
 #[tokio::test]
 async fn review_buffers_end_in_the_file_name_and_never_collide() {
     let sandbox = Sandbox::new();
-    let vim = Vim::start(&sandbox, &sandbox.file("open.txt"));
+    let settings = "let g:alongside_open = 'notify'\nsyntax on\nset hidden";
+    let vim = Vim::start_with(&sandbox, &sandbox.file("open.txt"), settings);
     let agent = Agent::connect(&announced(&sandbox, vim.pid())).await;
-    for name in ["one/a.txt", "other/a.txt"] {
-        agent.propose(&sandbox.file(name), "text\n").await;
+    for name in ["one/a.rs", "other/a.rs"] {
+        agent.propose(&sandbox.file(name), "fn main() {}\n").await;
     }
     vim.terminal.wait_for_text("2 changes to review", TIMEOUT);
-    for name in ["one/a.txt", "other/a.txt", "one/a.txt"] {
+    for name in ["one/a.rs", "other/a.rs", "one/a.rs"] {
         vim.terminal.press("F8");
-        vim.wait_for(&format!("bufname() =~# '^alongside://.*{name} (review)$'"));
+        vim.wait_for(&format!(
+            "bufname() =~# '^alongside://.*{name} (review)$' && &syntax ==# 'rust' && &filetype ==# ''"
+        ));
     }
     vim.terminal.wait_for("the name on the tab", TIMEOUT, |screen| {
-        screen
-            .lines()
-            .next()
-            .is_some_and(|tabs| tabs.contains("a.txt (review)"))
+        screen.lines().next().is_some_and(|tabs| tabs.contains("a.rs (review)"))
     });
 }

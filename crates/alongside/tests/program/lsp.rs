@@ -85,7 +85,7 @@ async fn proposal_is_shown_as_hints_and_decided_by_hunk() {
 }
 
 #[tokio::test]
-async fn new_change_opens_as_a_diff_as_the_option_says() {
+async fn new_change_opens_as_a_diff_with_the_option() {
     for (how, take_focus) in [("view", false), ("focus", true)] {
         let sandbox = Sandbox::new();
         let path = sandbox.write("a.md", "one\n");
@@ -257,7 +257,7 @@ async fn a_draft_that_is_closed_without_saving_is_kept() {
     });
     let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
     assert_eq!(decision["content"], "typed\n");
-    // The agent may hear of the decision first.
+    // The agent may receive the decision first.
     editor.wait(|message| {
         message["params"]["message"]
             .as_str()

@@ -179,8 +179,20 @@ def Window(kind: string, name: string, content: string): number
   setlocal bufhidden=wipe noswapfile
   execute 'silent file ' .. fnameescape(name)
   text.Put(bufnr(), content)
+  &l:syntax = SyntaxOf(view.path)
   diffthis
   return bufnr()
+enddef
+
+# The syntax of a file with this name. Its filetype plugins and the user's hooks are not for a review.
+def SyntaxOf(path: string): string
+  const ignored = &eventignore
+  set eventignore+=FileType,Syntax
+  execute 'silent! doautocmd <nomodeline> filetypedetect BufRead ' .. fnameescape(path)
+  const found = &l:filetype
+  setlocal filetype=
+  &eventignore = ignored
+  return found
 enddef
 
 def Hide()
