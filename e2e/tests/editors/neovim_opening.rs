@@ -2,7 +2,7 @@
 
 use alongside_e2e::{Sandbox, TIMEOUT, Terminal, editor, plugin};
 
-use crate::agent::{Agent, announced, discovery_files};
+use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
 use crate::nvim::Neovim;
 
 const DEFAULT: &str = "let g:alongside = {}";
@@ -249,4 +249,17 @@ async fn review_buffers_end_in_the_file_name_and_never_collide() {
         ));
     }
     assert_eq!(neovim.eval("tabpagenr('$')"), "3");
+}
+
+#[tokio::test]
+async fn quitting_the_last_other_window_exits() {
+    let sandbox = Sandbox::new();
+    let neovim = Neovim::start_with(&sandbox, VIEW);
+    let mut agent = Agent::connect(&announced(&sandbox, neovim.pid())).await;
+    agent.propose(&sandbox.file("a.txt"), "a\n").await;
+    neovim.wait_for(&diff_shows("+a"));
+    // After the response to this.
+    neovim.eval("timer_start(0, {-> execute('quit')})");
+    assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+    wait_for_no_announcement(&sandbox);
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use alongside_e2e::{Sandbox, TIMEOUT};
 
-use crate::agent::{Agent, announced};
+use crate::agent::{Agent, announced, wait_for_no_announcement};
 use crate::vim_driver::Vim;
 
 const VIEW: &str = "let g:alongside_open = 'view'";
@@ -267,4 +267,16 @@ async fn review_buffers_end_in_the_file_name_and_never_collide() {
     vim.terminal.wait_for("the name on the tab", TIMEOUT, |screen| {
         screen.lines().next().is_some_and(|tabs| tabs.contains("a.rs (review)"))
     });
+}
+
+#[tokio::test]
+async fn quitting_the_last_other_window_exits() {
+    let sandbox = Sandbox::new();
+    let vim = Vim::start_with(&sandbox, &sandbox.file("open.txt"), VIEW);
+    let mut agent = Agent::connect(&announced(&sandbox, vim.pid())).await;
+    agent.propose(&sandbox.file("a.txt"), "a\n").await;
+    vim.terminal.wait_for_text("+a", TIMEOUT);
+    vim.run("quit");
+    assert_eq!(agent.decision().await["method"], "ide/diffRejected");
+    wait_for_no_announcement(&sandbox);
 }

@@ -163,6 +163,17 @@ function M.open(review, name, title)
   return true
 end
 
+-- `:q` in the last other window exits, as it does without a preview.
+vim.api.nvim_create_autocmd('QuitPre', {
+  group = vim.api.nvim_create_augroup('alongside-preview', {}),
+  callback = function()
+    if M.is_visible() and not M.is_current() and #layout(0) == 2 then
+      M.close()
+      vim.schedule(require('alongside.statusline').changed)
+    end
+  end,
+})
+
 --- Shows a new state of the review.
 ---@param review alongside.FullReview
 function M.update(review)

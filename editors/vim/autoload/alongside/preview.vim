@@ -20,6 +20,18 @@ var OnDismissed: func = () => {
 # Calls Callback when the user closes the preview.
 export def Start(Callback: func)
   OnDismissed = Callback
+  augroup alongside_preview
+    autocmd!
+    autocmd QuitPre * CloseIfLast()
+  augroup END
+enddef
+
+# `:q` in the last other window exits, as it does without a preview.
+def CloseIfLast()
+  if IsVisible() && !IsCurrent() && winnr('$') == 2
+    Close()
+    timer_start(0, (_) => OnDismissed())
+  endif
 enddef
 
 export def Id(): number
