@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::{cargo, root, run, target_directory};
 
-/// What `cargo fuzz` passes, without the sanitizers, which need a nightly compiler: our code has no `unsafe`.
+/// What `cargo fuzz` passes, without the sanitizers, which need a nightly compiler: the fuzzed code has no `unsafe`.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 /// Files that one agent may have read at the same time; further ones wait.
 const MAX_THREADS_PER_SESSION: usize = 4;
 
-/// The same for all agents. The runtime has 512 such threads, and the journal needs one.
-const MAX_THREADS: usize = 128;
+/// The same for all agents. The program has more such threads: the journal needs one.
+const MAX_THREADS: usize = 64;
 
 /// How long a file may take, including the wait for a thread.
 const BASE_TIMEOUT: Duration = Duration::from_secs(10);

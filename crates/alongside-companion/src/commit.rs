@@ -250,9 +250,13 @@ impl Companion {
             Outgoing::ReviewRebased(rebased) => self.broadcast(Notification::ReviewRebased(rebased)),
             Outgoing::ReviewClosed(closed) => {
                 self.wake.reviews.notify_one();
+                self.wake.memory.notify_one();
                 self.broadcast(Notification::ReviewClosed(closed));
             }
-            Outgoing::Agents(agents) => self.broadcast(Notification::AgentsChanged(AgentsChanged { agents })),
+            Outgoing::Agents(agents) => {
+                self.wake.memory.notify_one();
+                self.broadcast(Notification::AgentsChanged(AgentsChanged { agents }));
+            }
             Outgoing::Workspace => self.wake.workspace.notify_one(),
             Outgoing::Files => self.wake.files.notify_one(),
         }

@@ -25,6 +25,7 @@ mod front_ends;
 mod jobs;
 mod journal;
 mod lifecycle;
+mod memory;
 pub mod places;
 mod ranking;
 pub mod settings;
@@ -141,6 +142,8 @@ struct WakeSignals {
     files: Notify,
     /// The journal cannot be written, or can be again.
     journal: Notify,
+    /// Sessions or reviews ended, so memory may be free.
+    memory: Notify,
     /// A front end asked the companion to stop.
     stop: Notify,
 }

@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use super::announcer::{Announcer, AnnouncerTask};
 use super::journal::{Endpoint, Role, Slot};
+use super::memory::keep_memory_low;
 use super::ranking::{Rank, keep_ranked};
 use super::watcher::{Changes, Watcher};
 use super::{Companion, Identity, Parts, Shared, editor, files, ignore_files};
@@ -146,6 +147,7 @@ impl RunningCompanion {
         tasks.spawn(keep_bases(companion.clone(), watcher));
         tasks.spawn(end_absent_sessions(companion.clone()));
         tasks.spawn(keep_journal(companion.clone()));
+        tasks.spawn(keep_memory_low(companion.clone()));
         Ok(Self {
             announcer: announcer.start(latest_rank),
             companion,

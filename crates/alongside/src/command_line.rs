@@ -30,17 +30,6 @@ pub(crate) struct CommandLine {
     pub(crate) command: Option<Command>,
 }
 
-impl CommandLine {
-    /// Whether this process becomes a companion that may run for days.
-    pub(crate) fn is_companion(&self) -> bool {
-        let companion = matches!(
-            self.command,
-            Some(Command::Serve(_) | Command::Bridge(_) | Command::Lsp(_))
-        );
-        companion || self.command.is_none()
-    }
-}
-
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Common {

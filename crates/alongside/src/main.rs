@@ -4,7 +4,6 @@
 
 mod command_line;
 mod commands;
-mod memory;
 mod output;
 mod printable;
 mod signals;
@@ -20,15 +19,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use command_line::CommandLine;
 
+/// More than all files that may be read at the same time (ARCHITECTURE.md, bounds).
+const BLOCKING_THREADS: usize = 192;
+
 fn main() -> ExitCode {
     let command_line = CommandLine::parse();
     let output = command_line.common.output();
     start_logging(command_line.common.verbose);
-    if command_line.is_companion() {
-        memory::release_large_buffers();
-    }
     let result = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
         .context("cannot start the async runtime")

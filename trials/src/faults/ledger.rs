@@ -291,13 +291,22 @@ impl Ledger {
         }
     }
 
-    /// The path of something that the agent is waiting for.
+    /// The path of something that the agent is waiting for. Not of one that it is revising: it would close the revision.
     pub(super) fn waiting_path(&self, agent: usize, pick: u64) -> Option<(ProposalId, String)> {
         let books = self.books.lock();
-        let waiting: Vec<usize> = (0..books.proposals.len())
+        let own: Vec<usize> = (0..books.proposals.len())
+            .filter(|id| books.proposals[*id].agent == agent)
+            .collect();
+        let is_busy = |path: &str| {
+            let mut same = own.iter().map(|id| &books.proposals[*id]);
+            same.any(|proposal| proposal.path == path && proposal.busy)
+        };
+        let waiting: Vec<usize> = own
+            .iter()
+            .copied()
             .filter(|id| {
                 let proposal = &books.proposals[*id];
-                proposal.agent == agent && proposal.waiting && proposal.is_live() && !proposal.busy
+                proposal.waiting && proposal.is_live() && !is_busy(&proposal.path)
             })
             .collect();
         let id = *waiting.get(usize::try_from(pick % waiting.len().max(1) as u64).unwrap())?;

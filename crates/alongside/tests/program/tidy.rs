@@ -215,6 +215,15 @@ fn every_test_in_the_table_of_bounds_exists() {
 }
 
 #[test]
+fn only_the_allocator_is_called_without_checks() {
+    let mark = concat!("unsafe", "_code");
+    for_each_source(&root(), &mut |path, text| {
+        let is_allocator = path.ends_with("alongside-companion/src/memory.rs");
+        assert!(is_allocator || !text.contains(mark), "{}", path.display());
+    });
+}
+
+#[test]
 fn no_test_is_ignored() {
     let mark = concat!("#[", "ignore");
     for_each_source(&root(), &mut |path, text| {
