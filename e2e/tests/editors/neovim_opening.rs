@@ -258,8 +258,7 @@ async fn quitting_the_last_other_window_exits() {
     let mut agent = Agent::connect(&announced(&sandbox, neovim.pid())).await;
     agent.propose(&sandbox.file("a.txt"), "a\n").await;
     neovim.wait_for(&diff_shows("+a"));
-    // After the response to this.
-    neovim.eval("timer_start(0, {-> execute('quit')})");
+    neovim.quit_by("<Cmd>quit<CR>");
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
     wait_for_no_announcement(&sandbox);
 }

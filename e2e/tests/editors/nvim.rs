@@ -85,9 +85,14 @@ impl<'a> Neovim<'a> {
     }
 
     /// Quits as a user does.
-    pub(crate) fn quit(mut self) {
+    pub(crate) fn quit(self) {
+        self.quit_by("<Cmd>qall!<CR>");
+    }
+
+    /// Types keys that make it exit.
+    pub(crate) fn quit_by(mut self, keys: &str) {
         // It may exit before it responds.
-        let _ = self.remote("--remote-send", "<Cmd>qall!<CR>");
+        let _ = self.remote("--remote-send", keys);
         let status = eventually(TIMEOUT, || self.child.try_wait().expect("wait for Neovim"));
         assert!(status.is_some(), "Neovim did not exit");
     }
