@@ -9,6 +9,7 @@ mod browser;
 mod chat;
 mod chat_speed;
 mod decisions;
+mod first_run;
 mod hostile;
 mod recovery;
 mod sdk_agent;

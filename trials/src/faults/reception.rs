@@ -1,7 +1,12 @@
 //! Decisions that arrive, and whether they are the right ones.
 
+use std::time::Duration;
+
 use super::invariant::Invariant;
 use super::ledger::{Books, Decision, Known, Proposal, ProposalId};
+
+/// How much later than a request an event that was written before it may be read on a busy machine.
+const CROSSING: Duration = Duration::from_millis(500);
 
 impl Books {
     /// A decision arrived on an agent's event stream.
@@ -35,8 +40,8 @@ impl Books {
         proposal.waiting = false;
     }
 
-    /// The first delivery of a decision may cross the agent's next proposal for the path: neither side knows of the other's message
-    /// yet. A decision that the agent has already is not sent again in that moment.
+    /// A decision may cross the agent's next proposal for the path: neither side knows of the other's message yet, and events name
+    /// only the path. Requests and events have different connections, so it may even be read after the response.
     fn crosses(&mut self, id: ProposalId, decision: &Decision) -> bool {
         let (before, from) = self.proposals.split_at_mut(id);
         let next = &from[0];
@@ -47,8 +52,8 @@ impl Books {
             return false;
         };
         let is_its = matches!(&previous.decided, Known::Yes(made) | Known::Perhaps(made) if made.matches(decision));
-        let is_under_way = next.busy && next.opened == Known::Perhaps(());
-        if !is_under_way || previous.received.is_some() || !is_its {
+        let is_recent = next.busy || next.sent.elapsed() < CROSSING;
+        if !is_recent || !is_its {
             return false;
         }
         previous.received = Some(decision.clone());
