@@ -183,9 +183,25 @@ pub(crate) struct Lsp {
     /// Editor name, as displayed by agents
     #[arg(long, value_name = "TEXT")]
     pub(crate) display_name: Option<String>,
+    /// How a proposed change appears
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = OpenChange::Auto)]
+    pub(crate) open: OpenChange,
     /// Accepted for editors that always pass it; stdio is the only transport
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+/// How a proposed change appears, in the words of every editor's setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OpenChange {
+    /// As a message: a language server does not know whether you are typing
+    Auto,
+    /// As a message
+    Notify,
+    /// As a diff, without the focus if the editor supports that
+    View,
+    /// As a diff, with the focus
+    Focus,
 }
 
 #[derive(Debug, Subcommand)]
