@@ -15,7 +15,13 @@ impl Books {
         let Some(id) = waiting else {
             return self.receive_again(agent, path, decision);
         };
-        if self.crosses(id, decision) {
+        let proposal = &self.proposals[id];
+        let is_expected = match &proposal.decided {
+            Known::Yes(made) => made.matches(decision),
+            Known::Perhaps(made) if made.matches(decision) => true,
+            Known::No | Known::Perhaps(_) => *decision == Decision::Rejected && proposal.may_be_rejected,
+        };
+        if !is_expected && self.crosses(id, decision) {
             return;
         }
         let proposal = &self.proposals[id];
@@ -24,13 +30,8 @@ impl Books {
             let what = format!("{name}: its decision came to another session");
             self.violated(Invariant::Addressed, what);
         }
-        let proposal = &self.proposals[id];
-        let is_expected = match &proposal.decided {
-            Known::Yes(made) => made.matches(decision),
-            Known::Perhaps(made) if made.matches(decision) => true,
-            Known::No | Known::Perhaps(_) => *decision == Decision::Rejected && proposal.may_be_rejected,
-        };
-        if !is_expected && !proposal.given_up {
+        if !is_expected && !self.proposals[id].given_up {
+            let proposal = &self.proposals[id];
             let what = format!("{name}: {decision:?} arrived, but it was {:?}", proposal.decided);
             self.violated(Invariant::Delivered, what);
         }
