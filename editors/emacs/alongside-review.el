@@ -4,13 +4,13 @@
 
 ;;; Commentary:
 
-;; The pending changes, and the commands that decide them.  Nothing opens
-;; automatically, closing a view decides nothing, and the companion keeps
-;; your edits.
+;; The pending changes, and the commands that decide them.  Closing a view
+;; decides nothing, and the companion keeps your edits.
 
 ;;; Code:
 
 (require 'alongside-bridge)
+(require 'alongside-preview)
 (require 'alongside-review-view)
 
 (defvar ediff-current-difference)
@@ -32,6 +32,7 @@ Only those without unsaved changes."
 
 (defun alongside-review-open (id)
   "Show the review with ID."
+  (alongside-preview-close)
   (let ((view (alist-get id alongside-review--shown)))
     (if (not view)
         (alongside-review--show (alongside-bridge-ask "review/get" :review id))
@@ -55,6 +56,22 @@ of them."
            (alongside-list-reviews))
           (pending (alongside-review-open (plist-get (car pending) :id)))
           (t (alongside-message "no pending changes")))))
+
+;;;###autoload
+(defun alongside-review-next ()
+  "Show the open change, the one to the side or the oldest pending one.
+In a review, show the next pending change."
+  (interactive)
+  (let* ((pending (mapcar #'car alongside-review--pending))
+         (here (and alongside-review--view (alongside-view-id alongside-review--view)))
+         (next (if here
+                   (or (seq-find (lambda (id) (> id here)) pending) (car pending))
+                 (or (caar alongside-review--shown)
+                     (alongside-preview-id)
+                     (car pending)))))
+    (cond ((null next) (alongside-message "no pending changes"))
+          ((eql next here) (alongside-message "no other pending changes"))
+          (t (alongside-review-open next)))))
 
 ;;;; Decisions
 
@@ -83,15 +100,17 @@ of them."
 With prefix argument EVEN-IF-EMPTY, accept it even if you emptied
 it, which agents treat as \"not edited\"."
   (interactive "P")
-  (let* ((view (alongside-review--here))
-         (id (alongside-view-id view))
+  (let* ((preview (alongside-preview-here))
+         (view (unless preview (alongside-review--here)))
+         (id (or preview (alongside-view-id view)))
          (conflicts (alongside-review--conflicts id)))
     (when (or (zerop conflicts)
               (y-or-n-p (format "The file changed in %d of the same places.  \
 Accept exactly what is in the buffer? " conflicts)))
-      (alongside-review--decide "review/accept" :review id
-                                :content (alongside-review--draft view)
-                                :evenIfEmpty (and even-if-empty t)))))
+      (apply #'alongside-review--decide "review/accept" :review id
+             :evenIfEmpty (and even-if-empty t)
+             (when view
+               (list :content (alongside-review--draft view)))))))
 
 (defun alongside-review-save ()
   "Accept the change if this is the buffer of its draft."
@@ -104,7 +123,8 @@ Accept exactly what is in the buffer? " conflicts)))
   "Reject the open change."
   (interactive)
   (alongside-review--decide "review/reject"
-                            :review (alongside-view-id (alongside-review--here))))
+                            :review (or (alongside-preview-here)
+                                        (alongside-view-id (alongside-review--here)))))
 
 (defun alongside-review--decide-hunk (decide)
   "Call DECIDE in Ediff's control buffer for a hunk, and go to the next.
@@ -161,6 +181,7 @@ After a restart, and when notifications were missed."
          (if (assq id alongside-review--pending)
              (alongside-review--reload view)
            (run-at-time 0 nil #'alongside-review--hide view)))
+       (alongside-preview-refresh)
        (alongside-bridge--changed)))))
 
 (defun alongside-review--store (review)
@@ -213,6 +234,7 @@ Leave it alone if it has unsaved text."
                      ("orphaned" "dropped because the agent disconnected")
                      ("shutDown" "rejected because the companion was shutting down")
                      (_ outcome)))
+    (alongside-preview-closed id)
     (alongside-bridge--changed)))
 
 (defun alongside-review-listen ()
@@ -221,12 +243,12 @@ Leave it alone if it has unsaved text."
    "review/opened"
    (lambda (review)
      (alongside-review--store review)
-     (alongside-message "%s; review with %s" (alongside-review--describe review)
-                    (substitute-command-keys "\\[alongside-review]"))))
+     (alongside-preview-present review)))
   (alongside-bridge-on
    "review/changed"
    (lambda (review)
      (alongside-review--store review)
+     (alongside-preview-update (plist-get review :id))
      (when-let ((view (alist-get (plist-get review :id) alongside-review--shown)))
        (alongside-review--reload view))))
   (alongside-bridge-on
@@ -235,6 +257,7 @@ Leave it alone if it has unsaved text."
      (let* ((id (plist-get parameters :review))
             (view (alist-get id alongside-review--shown)))
        (alongside-review--count-conflicts id (plist-get parameters :hunks))
+       (alongside-preview-update id)
        (when view
          (alongside-review--show-header view)
          (unless (eql (plist-get parameters :version)
@@ -252,6 +275,7 @@ check the draft"))))
 (defun alongside-review-forget ()
   "Close every view and forget the pending reviews."
   (setq alongside-review--pending nil)
+  (alongside-preview-close)
   (pcase-dolist (`(,_ . ,view) alongside-review--shown)
     (alongside-review--hide view)))
 

@@ -20,6 +20,7 @@
 
 (require 'alongside-bridge)
 (require 'alongside-context)
+(require 'alongside-preview)
 (require 'alongside-review)
 
 (defvar alongside-mode)
@@ -86,6 +87,16 @@ It has the number of pending changes or else of connected agents."
   (alongside-context-start)
   (alongside-review-refresh))
 
+(defvar alongside-mode-map (make-sparse-keymap)
+  "Keymap of `alongside-mode': only `alongside-review-key'.")
+
+(defun alongside--bind-key ()
+  "Bind `alongside-review-key' unless it has another binding."
+  (setcdr alongside-mode-map nil)
+  (when (and alongside-review-key
+             (not (global-key-binding (kbd alongside-review-key))))
+    (define-key alongside-mode-map (kbd alongside-review-key) #'alongside-review-next)))
+
 ;;;###autoload
 (define-minor-mode alongside-mode
   "Put terminal coding agents alongside Emacs.
@@ -102,6 +113,7 @@ in them."
         (remove-hook 'alongside-bridge-ready-hook #'alongside--ready)
         (remove-hook 'kill-emacs-hook #'alongside-bridge-stop)
         (alongside-stop))
+    (alongside--bind-key)
     (alongside-review-listen)
     (add-hook 'alongside-bridge-ready-hook #'alongside--ready)
     (add-hook 'kill-emacs-hook #'alongside-bridge-stop)

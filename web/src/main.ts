@@ -5,7 +5,7 @@ import { Connection, type ConnectionState, RequestError } from "./connection";
 import { confirmation, showKeys } from "./dialogs";
 import { announce, byId, element, replaceChildren } from "./dom";
 import type { Layout } from "./editor/hunks";
-import { showFirstRun } from "./first-run";
+import { FirstRun } from "./first-run";
 import { agentLabel, count, outcome, plain, splitPath } from "./format";
 import { listenToKeys } from "./keys";
 import { allQuestion, ListView } from "./list-view";
@@ -45,6 +45,10 @@ class Page {
       this.approvals = count;
       this.showTitle();
     },
+  });
+  private readonly firstRun = new FirstRun(byId("first-run"), async () => {
+    const { review } = await this.connection.request("demo/start");
+    await this.open(review);
   });
   private readonly list = new ListView(byId("list"), byId("list-empty"), {
     open: (review) => void this.open(review),
@@ -188,9 +192,7 @@ class Page {
     byId("pending-count").textContent = String(reviews.length);
     byId("reviews-count").textContent = String(reviews.length);
     byId("review-empty").hidden = this.view !== null;
-    const firstRun = byId("first-run");
-    firstRun.hidden = reviews.length > 0;
-    if (!firstRun.hidden) showFirstRun(firstRun, { folders: this.folders, agents: this.agents });
+    this.firstRun.show(reviews.length > 0 ? null : { folders: this.folders, agents: this.agents });
     byId("review-empty-text").textContent = reviews.length > 0 ? `${count(reviews.length, "change")} to review.` : "No changes to review.";
   }
 

@@ -29,7 +29,7 @@ pub(crate) fn fuzz(only: Option<&str>, seconds: u32) -> Result<(), String> {
         let mut fuzzer = std::process::Command::new(target.join(TRIPLE).join("release").join(&name));
         fuzzer.arg(format!("-max_total_time={seconds}"));
         fuzzer.args([
-            "-timeout=10",
+            "-timeout=60",
             "-rss_limit_mb=2048",
             "-print_final_stats=0",
             "-verbosity=0",

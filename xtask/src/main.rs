@@ -161,8 +161,11 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     });
     if is_full_run {
         plan.step("README table", table::check);
-        // Few, until longer runs are clean: docs/RELIABILITY.md says what they still find.
-        plan.step("faults", || trials::run_with_release("faults", &["--kills", "5"]));
+        plan.step("faults", || {
+            trials::run_with_release("faults", &["--kills", "100", "--seed", "1"])
+        });
+        plan.step("load", || trials::run_with_release("load", &["--minutes", "1"]));
+        plan.step("fuzz", || fuzz::fuzz(None, 3));
     }
 }
 

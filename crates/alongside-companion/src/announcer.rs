@@ -125,8 +125,7 @@ impl Announcer {
     }
 
     fn update_rank(&mut self, rank: Rank) {
-        self.announcement.is_first = rank.is_first;
-        self.announcement.last_use = rank.last_use;
+        rank.apply_to(&mut self.announcement);
         self.record.set_last_use(rank.last_use);
         self.rewrite();
     }

@@ -109,7 +109,7 @@ impl CompanionRecord {
             pid: self.editor_pid,
             last_use: self.last_use,
             // Only the companion itself knows, and no other program writes its files.
-            is_first: false,
+            sorts_by_pid: false,
         }
     }
 

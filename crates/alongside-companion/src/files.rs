@@ -154,11 +154,10 @@ pub(super) async fn keep_files(companion: Shared) {
                 companion.start_lookups();
                 continue;
             }
-            () = changed(watch.watcher.as_ref()) => tokio::time::sleep(SETTLE_DELAY).await,
-            () = removed(watch.watcher.as_ref()) => {
+            () = file_changed(watch.watcher.as_ref()) => tokio::time::sleep(SETTLE_DELAY).await,
+            () = directory_changed(watch.watcher.as_ref()) => {
                 tokio::time::sleep(SETTLE_DELAY).await;
-                // A directory that was removed is no longer watched, even if it exists again.
-                watch.files.clear();
+                watch.is_stale = true;
             }
             // What changed before the watch began was not reported, so this is followed by a lookup.
             finished = finished(&mut watch.starting) => {
@@ -168,7 +167,7 @@ pub(super) async fn keep_files(companion: Shared) {
         }
         companion.look_up_files();
         let files = companion.core.lock().files_to_watch();
-        if watch.start(files) {
+        if watch.start(files, &companion.workspace()) {
             companion.with_core(|core, _| core.set_files_watched(false));
         }
     }
@@ -180,6 +179,8 @@ struct FileWatch {
     /// `None` before the first file, and while another set of files is being watched.
     watcher: Option<Watcher>,
     files: BTreeSet<PathBuf>,
+    /// A watched directory was removed, renamed or recreated. What is at its path now is not watched.
+    is_stale: bool,
     starting: Option<JoinHandle<Started>>,
 }
 
@@ -188,16 +189,19 @@ type Started = (Watcher, bool);
 
 impl FileWatch {
     /// Watches these files instead. Returns whether they were not watched before.
-    fn start(&mut self, files: BTreeSet<PathBuf>) -> bool {
-        if self.files == files || self.starting.is_some() {
+    fn start(&mut self, files: BTreeSet<PathBuf>, workspace: &[PathBuf]) -> bool {
+        let is_current = self.files == files && !self.is_stale;
+        if is_current || self.starting.is_some() {
             return false;
         }
+        self.is_stale = false;
         self.files.clone_from(&files);
+        let directories = directories_above(&files, workspace);
         let watcher = self.watcher.take();
         self.starting = Some(tokio::task::spawn_blocking(move || {
             let mut watcher = watcher.unwrap_or_else(Watcher::new);
             watcher.forget();
-            let is_complete = watcher.watch(BTreeSet::new(), files);
+            let is_complete = watcher.watch(directories, files);
             (watcher, is_complete)
         }));
         true
@@ -221,16 +225,24 @@ async fn finished(starting: &mut Option<JoinHandle<Started>>) -> Option<Started>
     }
 }
 
-async fn changed(watcher: Option<&Watcher>) {
+/// The directories of the workspace with these files in or below them. If one of them is removed or renamed, the ones below
+/// report nothing.
+fn directories_above(files: &BTreeSet<PathBuf>, workspace: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let above = files.iter().flat_map(|file| file.ancestors().skip(1));
+    let inside = above.filter(|directory| workspace.iter().any(|folder| directory.starts_with(folder)));
+    inside.map(Path::to_owned).collect()
+}
+
+async fn file_changed(watcher: Option<&Watcher>) {
     match watcher {
-        Some(watcher) => watcher.changes.bases.notified().await,
+        Some(watcher) => watcher.changes.files.notified().await,
         None => std::future::pending().await,
     }
 }
 
-async fn removed(watcher: Option<&Watcher>) {
+async fn directory_changed(watcher: Option<&Watcher>) {
     match watcher {
-        Some(watcher) => watcher.changes.removed.notified().await,
+        Some(watcher) => watcher.changes.directories.notified().await,
         None => std::future::pending().await,
     }
 }

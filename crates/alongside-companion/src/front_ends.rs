@@ -114,6 +114,7 @@ impl Backend for Companion {
                 let path = self.page_file(target).await.map_err(|error| no_page(&error))?;
                 Response::PageFile(PageFile { path })
             }
+            Request::DemoStart(_) => Response::DemoStart(self.start_demo().await?),
             // They contain the agents' token, which only the editor may have: the bridge handles this request.
             Request::TerminalEnvironment(_) => {
                 return Err(RequestError::new(

@@ -17,6 +17,7 @@ pub mod companion_record;
 pub mod connect_target;
 #[cfg(test)]
 mod core_lock_tests;
+pub mod demo;
 pub mod doctor;
 mod drafts;
 mod editor;
@@ -40,7 +41,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::Deadline;
-use alongside_core::{Base, Core, ReviewId};
+use alongside_core::{Base, Core, ReviewId, Secret};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{AgentSummary, Notification, PageTarget, PageView, ProblemsChanged, SharedNotification};
@@ -53,6 +54,7 @@ use crate::settings::Settings;
 use base_threads::BaseThreads;
 use buffers::Buffers;
 use clock::Clock;
+use demo::DemoSlot;
 use files::Lookups;
 use jobs::Jobs;
 use journal::{Journal, Slot};
@@ -74,6 +76,9 @@ pub struct Companion {
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
     agents: OnceLock<alongside_mcp::AgentHub>,
+    /// The agents' port and token, set together with it.
+    agents_endpoint: OnceLock<(u16, Secret)>,
+    demo: DemoSlot,
     notifications: broadcast::Sender<SharedNotification>,
     /// Makes links to the page; set once the page is served.
     page_links: OnceLock<LoginLinks>,
@@ -207,6 +212,8 @@ impl Companion {
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
+            agents_endpoint: OnceLock::new(),
+            demo: DemoSlot::default(),
             notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             page_links: OnceLock::new(),
             journal: parts.journal,

@@ -107,6 +107,7 @@ impl RunningCompanion {
         let (server, token) = listen(&companion, reconnect).await?;
         // No agent can have connected yet: only this process has the token.
         let _ = companion.agents.set(server.agents());
+        let _ = companion.agents_endpoint.set((server.port(), token.clone()));
         companion.remember(Role::Agents, server.port(), &token);
 
         let front_ends = websocket::Listener::bind()
@@ -123,7 +124,7 @@ impl RunningCompanion {
             display_name: identity.display_name,
             pid: identity.pid,
             last_use: companion.ranking.last_use(),
-            is_first: false,
+            sorts_by_pid: false,
         };
         let front_port = front_ends.port();
         let (announcer, rank, peers) = {
@@ -217,6 +218,7 @@ impl RunningCompanion {
         };
         tokio::join!(companion.chat.end(), self.server.drain(&expected));
         tokio::join!(self.server.shutdown(), self.page.shutdown());
+        companion.demo.end().await;
         companion.close_journal().await;
     }
 }
@@ -288,14 +290,10 @@ fn announce(
     front_token: &Secret,
 ) -> Result<(Announcer, Rank, Vec<u32>)> {
     let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token)?;
-    let unranked = Rank {
-        is_first: false,
-        last_use: announcement.last_use,
-    };
+    let unranked = Rank::lowest(announcement.last_use);
     let (rank, peers) = companion.rank(unranked);
     if rank != unranked {
-        announcement.is_first = rank.is_first;
-        announcement.last_use = rank.last_use;
+        rank.apply_to(&mut announcement);
         record.set_last_use(rank.last_use);
     }
     let files = DiscoveryFiles::write(&companion.environment, &announcement)?;
@@ -476,7 +474,7 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
                 settled(&changes).await;
             }
             () = companion.wake.bases.notified() => {}
-            () = changes.bases.notified() => settled(&changes).await,
+            () = changes.files.notified() => settled(&changes).await,
         }
         companion.refresh_bases();
     }
@@ -486,7 +484,7 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
 /// empty file in between would throw the draft into conflict.
 async fn settled(changes: &Changes) {
     let writing = async {
-        while tokio::time::timeout(SETTLE_DELAY, changes.bases.notified())
+        while tokio::time::timeout(SETTLE_DELAY, changes.files.notified())
             .await
             .is_ok()
         {}

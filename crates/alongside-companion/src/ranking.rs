@@ -8,11 +8,10 @@
 //! ranked behind it see its process end and remove them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use alongside_discovery::{LastUse, sweep};
+use alongside_discovery::{Announcement, Contender, LastUse, sweep};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -29,9 +28,27 @@ pub(crate) struct Ranking {
 /// A companion's place among its peers, as agents are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rank {
-    pub(super) is_first: bool,
+    is_first: bool,
+    /// See [`Announcement::sorts_by_pid`].
+    sorts_by_pid: bool,
     /// The last use that the order is based on.
     pub(super) last_use: LastUse,
+}
+
+impl Rank {
+    /// Behind every peer.
+    pub(super) fn lowest(last_use: LastUse) -> Self {
+        Self {
+            is_first: false,
+            sorts_by_pid: false,
+            last_use,
+        }
+    }
+
+    pub(super) fn apply_to(self, announcement: &mut Announcement) {
+        announcement.sorts_by_pid = self.sorts_by_pid;
+        announcement.last_use = self.last_use;
+    }
 }
 
 impl Ranking {
@@ -72,10 +89,17 @@ impl Companion {
     pub(super) fn rank(&self, published: Rank) -> (Rank, Vec<u32>) {
         // The file of a killed companion may have a live editor's pid in its name, and then Gemini CLI would try no other.
         sweep(&self.environment, |_| true);
-        let peers = peers(companion_record::all(&self.places), &self.workspace());
-        let rank = rank(self.ranking.last_use(), published, &peers);
+        let (records, workspace) = (companion_record::all(&self.places), self.workspace());
+        let own = Contender {
+            last_use: self.ranking.last_use(),
+            pid: std::process::id(),
+            editor: self.identity.pid,
+            workspace: &workspace,
+        };
+        let others = others(own, &records);
+        let rank = rank(own, published, &others);
         self.ranking.is_first.store(rank.is_first, Ordering::Relaxed);
-        (rank, peers.iter().map(|peer| peer.pid).collect())
+        (rank, peers(own, &others).map(|peer| peer.pid).collect())
     }
 }
 
@@ -100,31 +124,35 @@ pub(super) async fn keep_ranked(companion: Shared, ranks: watch::Sender<Rank>, p
 }
 
 /// The rank for a last use. A use that changes no order is not published.
-fn rank(last_use: LastUse, published: Rank, peers: &[CompanionRecord]) -> Rank {
-    let pid = std::process::id();
-    let is_behind = |peer: &CompanionRecord, last_use: LastUse| (last_use, pid) < (peer.last_use, peer.pid);
-    let has_moved = peers
-        .iter()
-        .any(|peer| is_behind(peer, last_use) != is_behind(peer, published.last_use));
-    let is_first = !peers.iter().any(|peer| is_behind(peer, last_use));
-    if has_moved || is_first != published.is_first {
-        Rank { is_first, last_use }
-    } else {
-        published
+fn rank(own: Contender<'_>, published: Rank, others: &[Contender<'_>]) -> Rank {
+    let before = Contender {
+        last_use: published.last_use,
+        ..own
+    };
+    let has_moved = peers(own, others).any(|peer| own.is_behind(peer) != before.is_behind(peer));
+    let is_first = !peers(own, others).any(|peer| own.is_behind(peer));
+    let is_news = has_moved || is_first != published.is_first;
+    Rank {
+        is_first,
+        sorts_by_pid: own.sorts_by_pid(others),
+        last_use: if is_news { own.last_use } else { published.last_use },
     }
 }
 
-/// The companions that an agent could find instead of this one.
-fn peers(all: Vec<CompanionRecord>, workspace: &[PathBuf]) -> Vec<CompanionRecord> {
-    all.into_iter()
-        .filter(|other| other.pid != std::process::id() && overlap(&other.workspace, workspace))
-        .collect()
+fn others<'a>(own: Contender<'_>, records: &'a [CompanionRecord]) -> Vec<Contender<'a>> {
+    let contender = |record: &'a CompanionRecord| Contender {
+        last_use: record.last_use,
+        pid: record.pid,
+        editor: record.editor_pid,
+        workspace: &record.workspace,
+    };
+    let others = records.iter().filter(|record| record.pid != own.pid);
+    others.map(contender).collect()
 }
 
-/// Whether a directory lies in both.
-fn overlap(one: &[PathBuf], other: &[PathBuf]) -> bool {
-    let nested = |one: &Path, other: &Path| one.starts_with(other) || other.starts_with(one);
-    one.iter().any(|one| other.iter().any(|other| nested(one, other)))
+/// The companions that an agent could find instead of this one.
+fn peers<'a>(own: Contender<'a>, others: &'a [Contender<'a>]) -> impl Iterator<Item = &'a Contender<'a>> {
+    others.iter().filter(move |other| other.is_peer_of(&own))
 }
 
 /// Notices that a peer's process ended, even if it was killed.
@@ -158,6 +186,7 @@ impl PeerWatcher {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
@@ -170,60 +199,70 @@ mod tests {
         CompanionRecord::sample(pid, folder, last_use)
     }
 
+    /// The rank of a companion with the process 100, used at this time and published as used at 10.
+    fn rank_at(seconds: u64, records: &[CompanionRecord]) -> Rank {
+        let workspace = [PathBuf::from("/a")];
+        let own = Contender {
+            last_use: at(seconds),
+            pid: 100,
+            editor: 101,
+            workspace: &workspace,
+        };
+        rank(own, Rank::lowest(at(10)), &others(own, records))
+    }
+
     #[test]
     fn most_recently_used_companion_ranks_first() {
-        let peer = record(2, "/a", at(20));
-        let published = Rank {
-            is_first: false,
-            last_use: at(10),
+        let peers = [record(200, "/a", at(20))];
+        let behind = Rank {
+            sorts_by_pid: true,
+            ..Rank::lowest(at(10))
         };
-        let rank_at = |seconds| rank(at(seconds), published, std::slice::from_ref(&peer));
-        assert_eq!(rank_at(10), published);
+        assert_eq!(rank_at(10, &peers), behind);
         let first = Rank {
             is_first: true,
+            sorts_by_pid: true,
             last_use: at(30),
         };
-        assert_eq!(rank_at(30), first);
-        assert_eq!(rank_at(15), published, "a use that changes no order is not published");
-        assert!(rank(at(10), published, &[]).is_first);
+        assert_eq!(rank_at(30, &peers), first);
+        assert_eq!(
+            rank_at(15, &peers),
+            behind,
+            "a use that changes no order is not published"
+        );
+        assert!(rank_at(10, &[]).is_first);
     }
 
     #[test]
     fn rank_between_two_peers_is_published() {
         let peers = [record(2, "/a", at(20)), record(3, "/a", at(40))];
-        let published = Rank {
-            is_first: false,
-            last_use: at(10),
-        };
-        let moved = Rank {
-            is_first: false,
-            last_use: at(30),
-        };
-        assert_eq!(rank(at(30), published, &peers), moved);
+        assert_eq!(rank_at(30, &peers), Rank::lowest(at(30)));
     }
 
     #[test]
     fn companions_used_at_the_same_moment_are_ordered_by_pid() {
-        let published = Rank {
-            is_first: false,
-            last_use: at(10),
-        };
-        let own = std::process::id();
-        assert!(rank(at(10), published, &[record(own - 1, "/a", at(10))]).is_first);
-        assert!(!rank(at(10), published, &[record(own + 1, "/a", at(10))]).is_first);
+        assert!(rank_at(10, &[record(99, "/a", at(10))]).is_first);
+        assert!(!rank_at(10, &[record(101, "/a", at(10))]).is_first);
     }
 
     #[test]
-    fn only_companions_with_a_directory_in_common_are_peers() {
-        let all = vec![
-            record(std::process::id(), "/a/b", at(10)),
+    fn only_other_companions_with_a_directory_in_common_are_peers() {
+        let all = [
+            record(1, "/a/b", at(10)),
             record(2, "/a", at(1)),
             record(3, "/a/b/c", at(1)),
             record(4, "/a/bc", at(1)),
             record(5, "/d", at(1)),
         ];
-        let peers = peers(all, &["/a/b".into()]);
-        assert_eq!(peers.iter().map(|peer| peer.pid).collect::<Vec<_>>(), [2, 3]);
+        let workspace = [PathBuf::from("/a/b")];
+        let own = Contender {
+            last_use: at(10),
+            pid: 1,
+            editor: 1,
+            workspace: &workspace,
+        };
+        let others = others(own, &all);
+        assert_eq!(peers(own, &others).map(|peer| peer.pid).collect::<Vec<_>>(), [2, 3]);
     }
 
     #[cfg(unix)]

@@ -12,6 +12,11 @@ use tokio::sync::Notify;
 
 use crate::settings::WORKSPACE_FILE;
 
+mod network;
+
+/// The system's own limit is shared with all programs of the user.
+const MAX_DIRECTORIES: usize = 256;
+
 /// Watches directories, and reports what kind of thing changed.
 pub(super) struct Watcher {
     system: Option<RecommendedWatcher>,
@@ -26,8 +31,17 @@ pub(super) struct Changes {
     /// Settings or ignore files changed.
     pub(super) rules: Notify,
     /// One of the watched files changed.
-    pub(super) bases: Notify,
-    files: Mutex<BTreeSet<PathBuf>>,
+    pub(super) files: Notify,
+    /// One of the watched directories was created, removed or renamed. Until it is watched again, nothing in it is reported.
+    pub(super) directories: Notify,
+    watched: Mutex<Watched>,
+}
+
+/// What is to be watched, whether it exists or not.
+#[derive(Default)]
+struct Watched {
+    files: BTreeSet<PathBuf>,
+    directories: BTreeSet<PathBuf>,
 }
 
 impl Watcher {
@@ -52,30 +66,37 @@ impl Watcher {
         }
     }
 
-    /// Watches these directories, and the parent directories of these files. Returns whether all of them are watched.
+    /// Watches these directories, and the parent directories of these files, as far as they exist. Returns whether every change
+    /// in them will be noticed.
     pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) -> bool {
         let Some(system) = &mut self.system else { return false };
-        let mut is_complete = true;
-        let parents: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
-        for parent in parents {
-            if parent.is_dir() {
-                directories.insert(parent.to_owned());
-            } else {
-                is_complete = false;
-            }
-        }
-        *self.changes.files.lock() = files;
+        directories.extend(files.iter().filter_map(|file| file.parent()).map(Path::to_owned));
+        *self.changes.watched.lock() = Watched {
+            files,
+            directories: directories.clone(),
+        };
         for previous in self.watched.difference(&directories) {
             // It may have been removed.
             let _ = system.unwatch(previous);
         }
-        for directory in directories.difference(&self.watched) {
-            if let Err(error) = system.watch(directory, RecursiveMode::NonRecursive) {
+        self.watched.retain(|directory| directories.contains(directory));
+        let mut is_complete = true;
+        // A directory comes before those in it: one that appears after it was looked at is reported by the one above.
+        for directory in directories {
+            if self.watched.contains(&directory) {
+                continue;
+            }
+            if !directory.is_dir() || self.watched.len() >= MAX_DIRECTORIES {
+                is_complete = false;
+                continue;
+            }
+            is_complete &= network::reports_changes(&directory);
+            if let Err(error) = system.watch(&directory, RecursiveMode::NonRecursive) {
                 is_complete = false;
                 tracing::warn!(%error, directory = %directory.display(), "cannot watch this directory; changes in it will not be noticed");
             }
+            self.watched.insert(directory);
         }
-        self.watched = directories;
         is_complete
     }
 
@@ -94,6 +115,12 @@ impl Changes {
         if matches!(event.kind, EventKind::Access(_)) {
             return;
         }
+        if event.need_rescan() {
+            for lost in [&self.removed, &self.rules, &self.files, &self.directories] {
+                lost.notify_one();
+            }
+            return;
+        }
         if matches!(
             event.kind,
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
@@ -103,9 +130,17 @@ impl Changes {
         if event.paths.iter().any(|path| holds_rules(path)) {
             self.rules.notify_one();
         }
-        let files = self.files.lock();
-        if event.paths.iter().any(|path| files.contains(path)) {
-            self.bases.notify_one();
+        let watched = self.watched.lock();
+        if event.paths.iter().any(|path| watched.files.contains(path)) {
+            self.files.notify_one();
+        }
+        // Changes in a directory also change its metadata.
+        let concerns_name = !matches!(
+            event.kind,
+            EventKind::Modify(ModifyKind::Metadata(_) | ModifyKind::Data(_))
+        );
+        if concerns_name && event.paths.iter().any(|path| watched.directories.contains(path)) {
+            self.directories.notify_one();
         }
     }
 }
@@ -114,4 +149,41 @@ fn holds_rules(path: &Path) -> bool {
     path.file_name().is_some_and(|name| {
         name == WORKSPACE_FILE || name == "config.toml" || DIALECTS.iter().any(|dialect| name == dialect.ignore_file)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watched_directories_are_limited() {
+        let scratch = tempfile::tempdir().unwrap();
+        let files: BTreeSet<PathBuf> = (0..MAX_DIRECTORIES)
+            .map(|number| scratch.path().join(number.to_string()).join("file"))
+            .collect();
+        for file in &files {
+            std::fs::create_dir(file.parent().unwrap()).unwrap();
+        }
+        let mut watcher = Watcher::new();
+        assert!(watcher.watch(BTreeSet::new(), files.clone()));
+        let one_more = BTreeSet::from([scratch.path().to_owned()]);
+        watcher.forget();
+        assert!(!watcher.watch(one_more, files));
+        assert_eq!(watcher.watched.len(), MAX_DIRECTORIES);
+    }
+
+    #[test]
+    fn only_a_new_or_lost_name_concerns_a_directory() {
+        let changes = Changes::default();
+        changes.watched.lock().directories.insert("/a".into());
+        let reported = |kind: EventKind, path: &str| {
+            changes.note(&Event::new(kind).add_path(path.into()));
+            let notified = std::pin::pin!(changes.directories.notified());
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            notified.poll(&mut context).is_ready()
+        };
+        let created = EventKind::Create(notify::event::CreateKind::Folder);
+        let touched = EventKind::Modify(ModifyKind::Metadata(notify::event::MetadataKind::Any));
+        assert!(reported(created, "/a") && !reported(created, "/b") && !reported(touched, "/a"));
+    }
 }

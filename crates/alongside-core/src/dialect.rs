@@ -37,6 +37,8 @@ pub struct FileRule {
     /// Directories under the base.
     pub directories: &'static [&'static str],
     pub name: FileName,
+    /// Whether the agent sorts these files by the PID in their names. Then it is not always the editor's.
+    pub is_sorted_by_pid: bool,
     /// Whether to write `ppid` and `ideName` too.
     pub with_parent: bool,
 }
@@ -83,6 +85,7 @@ pub const DIALECTS: [Dialect; 2] = [
             base: BaseDirectory::NodeTemporary,
             directories: &["gemini", "ide"],
             name: FileName::PrefixPidPort("gemini-ide-server-"),
+            is_sorted_by_pid: true,
             with_parent: false,
         }],
         environment: EnvironmentNames {
@@ -104,6 +107,7 @@ pub const DIALECTS: [Dialect; 2] = [
                 base: BaseDirectory::QwenHome,
                 directories: &["ide"],
                 name: FileName::PortLock,
+                is_sorted_by_pid: false,
                 with_parent: true,
             },
             // From the specification. No release reads it so far.
@@ -111,6 +115,7 @@ pub const DIALECTS: [Dialect; 2] = [
                 base: BaseDirectory::NodeTemporary,
                 directories: &["qwen", "ide"],
                 name: FileName::PrefixPidPort("qwen-code-ide-server-"),
+                is_sorted_by_pid: false,
                 with_parent: true,
             },
         ],

@@ -29,8 +29,8 @@ pub struct Announcement {
     /// `ppid` is dead, and Gemini CLI sorts it last.
     pub pid: u32,
     pub last_use: LastUse,
-    /// Whether this is the most recently used of all companions that agents could find instead.
-    pub is_first: bool,
+    /// Whether the editor's PID puts a file in its place where an agent sorts by it: the larger PID of a live process first.
+    pub sorts_by_pid: bool,
 }
 
 /// The JSON of one discovery file.
@@ -63,15 +63,15 @@ struct IdeInfo<'a> {
 }
 
 impl Announcement {
-    /// The number in a file name where agents expect the editor's PID.
+    /// The number in a file name where the specifications have the editor's PID.
     ///
-    /// Gemini CLI sorts live processes first, then by the larger number. So the most recently used companion uses its
-    /// own PID, and each of the others the time of its last use, which is never a live process and larger than any PID.
-    /// If the first one is killed, its PID is dead and smaller than the next one's number, so no file has to be
-    /// rewritten.
-    pub(crate) fn number(&self, platform: Platform) -> u64 {
+    /// Gemini CLI sorts live processes first, then by the larger number. So the most recently used companion has its
+    /// editor's PID, and so has the next one as long as its PID is smaller. The others have the time of their last use, which is never
+    /// a live process and larger than any PID. If the first one is killed, its PID is dead and smaller than those times, so
+    /// no file has to be rewritten.
+    pub(crate) fn number(&self, rule: &FileRule, platform: Platform) -> u64 {
         match platform {
-            _ if self.is_first => u64::from(self.pid),
+            _ if self.sorts_by_pid || !rule.is_sorted_by_pid => u64::from(self.pid),
             Platform::Unix | Platform::MacOs => self.last_use.as_dead_process(),
             // On Windows every number counts as alive, and the larger one wins.
             Platform::Windows => 1,
@@ -174,7 +174,7 @@ pub(crate) mod tests {
             display_name: "Neovim".to_owned(),
             pid: std::process::id(),
             last_use: LastUse::of_editor(SystemTime::now()),
-            is_first: true,
+            sorts_by_pid: true,
         }
     }
 

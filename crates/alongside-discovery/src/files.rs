@@ -127,7 +127,8 @@ impl DiscoveryFiles {
     }
 
     fn file_name(&self, rule: &FileRule, announcement: &Announcement) -> String {
-        place::file_name(rule, announcement.number(self.environment.platform), announcement.port)
+        let number = announcement.number(rule, self.environment.platform);
+        place::file_name(rule, number, announcement.port)
     }
 }
 
@@ -209,6 +210,20 @@ mod tests {
         assert_eq!(files.directories().len(), 3);
         assert!(files.problems().is_empty());
         assert!(files.missing().is_empty());
+    }
+
+    /// Difference 25: only a file that an agent sorts may have another number than the editor's PID in its name.
+    #[test]
+    fn qwens_file_always_has_the_editors_pid() {
+        let scene = Fixture::new();
+        let mut announcement = announcement(&[Path::new("/a")]);
+        announcement.sorts_by_pid = false;
+        let files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
+        let pid = announcement.pid;
+        let has = |name: &str| files.paths().any(|path| path.ends_with(name));
+        assert!(has(&format!("qwen-code-ide-server-{pid}-4321.json")), "{files:?}");
+        let number = announcement.last_use.as_dead_process();
+        assert!(has(&format!("gemini-ide-server-{number}-4321.json")), "{files:?}");
     }
 
     /// Difference 22: Gemini CLI never removes files, so a file must not outlive its companion.

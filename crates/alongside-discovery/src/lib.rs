@@ -6,7 +6,7 @@
 //!
 //! - [`Environment`] is a snapshot of everything the rules depend on; no rule reads the process environment directly.
 //! - [`Announcement`] is the content to publish and [`DiscoveryFiles`] the files that publish it. [`sweep()`] removes
-//!   files left by a crash, [`LastUse`] orders several companions, and [`terminal_environment`] publishes the same
+//!   files left by a crash, [`LastUse`] and [`Contender`] order several companions, and [`terminal_environment`] publishes the same
 //!   content as environment variables.
 //! - [`process`] inspects the process tree.
 //! - [`lookup`] is the agents' side.
@@ -14,6 +14,7 @@
 //! Architecture invariant: this crate does not speak HTTP. It returns the ports to connect to; callers connect.
 
 mod announcement;
+mod contender;
 mod directory;
 mod document;
 mod dotenv;
@@ -29,6 +30,7 @@ mod sweep;
 mod terminal;
 
 pub use announcement::Announcement;
+pub use contender::Contender;
 pub use environment::{Environment, Platform};
 pub use error::{AnnounceError, DiscoveryError};
 pub use files::DiscoveryFiles;

@@ -242,6 +242,10 @@ impl<B: Backend> LspFrontEnd<B> {
                 Ok(())
             }
             PAGE_COMMAND => self.open_page().await,
+            SHOW_COMMAND if argument.is_null() => {
+                self.show_next();
+                Ok(())
+            }
             command if COMMANDS.contains(&command) => {
                 let target: ReviewTarget = serde_json::from_value(argument).map_err(wrong)?;
                 self.decide(command, target).await
@@ -294,7 +298,7 @@ impl<B: Backend> LspFrontEnd<B> {
                 let asked = ReviewRef { review };
                 self.call::<requests::ReviewReject>(asked).await.map(drop)
             }
-            SHOW_COMMAND => self.show_diff(review),
+            SHOW_COMMAND => self.show_diff(review, true),
             EDIT_COMMAND => self.open_draft_file(review),
             _ => {
                 let decision = target.decision.unwrap_or(HunkAction::Keep);
@@ -307,7 +311,28 @@ impl<B: Backend> LspFrontEnd<B> {
         }
     }
 
-    fn show_diff(&mut self, id: ReviewId) -> Result<(), RequestError> {
+    /// Shows the oldest pending change, or the one after the last shown one: what a key of the user's runs.
+    fn show_next(&mut self) {
+        let last = self.shown.filter(|shown| self.reviews.contains_key(shown));
+        let after = |id: &&ReviewId| last.is_some_and(|last| **id > last);
+        let next = self.reviews.keys().find(after).or_else(|| self.reviews.keys().next());
+        let Some(next) = next.copied() else {
+            self.show_message(MessageType::Info, "No pending changes.");
+            return;
+        };
+        self.open_diff(next, true);
+    }
+
+    /// Shows the diff of a review, or why that is impossible.
+    pub(crate) fn open_diff(&mut self, review: ReviewId, take_focus: bool) {
+        self.shown = Some(review);
+        if let Err(error) = self.show_diff(review, take_focus) {
+            self.show_message(MessageType::Error, &capitalized(&error.message));
+        }
+    }
+
+    /// Writes the diff of a review as a file and has the editor open it.
+    fn show_diff(&mut self, id: ReviewId, take_focus: bool) -> Result<(), RequestError> {
         let review = self.known(id)?;
         let name = printable_line(&review.summary.path);
         let old_name = if review.summary.new_file { "/dev/null" } else { &name };
@@ -326,15 +351,20 @@ impl<B: Backend> LspFrontEnd<B> {
         let path = Arc::clone(&review.summary.path);
         let written = self.scratch.write(id, &path, ".diff", &diff);
         let file = written.map_err(|error| not_written(&error))?;
-        self.show_file(&file.to_string_lossy(), Range::default(), "to view the change");
+        self.show_file(
+            &file.to_string_lossy(),
+            Range::default(),
+            take_focus,
+            "to view the change",
+        );
         Ok(())
     }
 
     /// Has the editor open a file, or shows a message that says which file to open.
-    pub(crate) fn show_file(&mut self, path: &str, selection: Range, why: &str) {
+    pub(crate) fn show_file(&mut self, path: &str, selection: Range, take_focus: bool, why: &str) {
         let params = ShowDocumentParams {
             uri: uri::of_path(path),
-            take_focus: Some(true),
+            take_focus: Some(take_focus),
             selection: Some(selection),
             ..ShowDocumentParams::default()
         };

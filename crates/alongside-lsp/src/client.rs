@@ -7,6 +7,18 @@ use serde_json::Value;
 use crate::text::Encoding;
 use crate::uri;
 
+/// How a proposed change appears in an editor by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Open {
+    /// As a message.
+    #[default]
+    Notify,
+    /// As a diff, without the focus if the editor can do that.
+    View,
+    /// As a diff with the focus.
+    Focus,
+}
+
 /// The editor on the other end.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -19,6 +31,7 @@ pub struct Client {
     pub folders: Vec<PathBuf>,
     /// Whether to follow changes of its folders.
     pub follows_folders: bool,
+    pub open: Open,
     pub(super) encoding: Encoding,
     pub(super) abilities: Abilities,
     pub(super) profile: &'static EditorProfile,
@@ -145,6 +158,7 @@ impl Client {
             pid: params["processId"].as_u64().and_then(|pid| u32::try_from(pid).ok()),
             folders: folders(params),
             follows_folders: true,
+            open: Open::default(),
             encoding: Encoding::negotiate(capabilities),
             abilities: Abilities {
                 code_action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),

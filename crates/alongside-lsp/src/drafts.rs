@@ -64,6 +64,7 @@ impl<B: Backend> LspFrontEnd<B> {
         self.show_file(
             &path.to_string_lossy(),
             place,
+            true,
             "to edit the change; saving it updates the draft",
         );
         Ok(())

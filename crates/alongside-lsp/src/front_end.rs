@@ -38,6 +38,8 @@ pub(crate) struct LspFrontEnd<B> {
     pub(crate) documents: Documents,
     pub(crate) reviews: BTreeMap<ReviewId, ReviewTexts>,
     pub(crate) draft_files: BTreeMap<ReviewId, DraftFile>,
+    /// The review whose diff was opened for the user.
+    pub(crate) shown: Option<ReviewId>,
     /// Files of closed reviews that the user was warned about.
     pub(crate) warned: BTreeSet<String>,
     /// The diagnostics shown, by URI.
@@ -82,6 +84,7 @@ impl<B: Backend> LspFrontEnd<B> {
             documents: Documents::default(),
             reviews: BTreeMap::new(),
             draft_files: BTreeMap::new(),
+            shown: None,
             warned: BTreeSet::new(),
             published: BTreeMap::new(),
             is_initialized: false,

@@ -33,7 +33,7 @@ use tokio::task::JoinHandle;
 use connection::log_unsent;
 use front_end::LspFrontEnd;
 
-pub use client::Client;
+pub use client::{Client, Open};
 pub use connection::Connection;
 pub use scratch::Scratch;
 

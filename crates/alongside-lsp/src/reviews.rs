@@ -9,6 +9,7 @@ use alongside_core::{ReviewId, ReviewOutcome};
 use alongside_protocol::{Backend, Empty, Notification, ReviewRef, ReviewSummary, ReviewTexts, requests};
 
 use crate::actions::capitalized;
+use crate::client::Open;
 use crate::front_end::{LspFrontEnd, PendingRequest};
 use crate::text::{Encoding, Lines};
 use crate::types::{
@@ -40,6 +41,7 @@ impl<B: Backend> LspFrontEnd<B> {
             Notification::ReviewOpened(review) => {
                 self.fetch_review(review.id).await;
                 self.announce(review, "proposed a change to");
+                self.show_new(review.id);
             }
             Notification::ReviewChanged(review) => {
                 let previous = self.reviews.get(&review.id).map(|review| review.summary.revision);
@@ -138,6 +140,19 @@ impl<B: Backend> LspFrontEnd<B> {
             self.request("window/showMessageRequest", &params, about);
         } else {
             self.show_message(MessageType::Info, &message);
+        }
+    }
+
+    /// Opens the diff of a new change if the user wants that, and if no other was opened: the protocol cannot close a file, and a
+    /// burst of changes must not fill the screen.
+    fn show_new(&mut self, review: ReviewId) {
+        let take_focus = match self.client.open {
+            Open::Notify => return,
+            Open::View => false,
+            Open::Focus => true,
+        };
+        if self.shown.is_none_or(|shown| !self.reviews.contains_key(&shown)) {
+            self.open_diff(review, take_focus);
         }
     }
 

@@ -6,10 +6,10 @@
 //! Every event has an id `<epoch>-<delivery>-<outbox>-<number>`. The last two name the event; the outbox is random. The first two
 //! survive a restart: all decisions of the session up to that delivery came before this event. A stream that opens with
 //! `Last-Event-ID` confirms what arrived, and everything else is written again, under its old id. A stream that opens
-//! without a usable one confirms nothing, so everything is written again, but what may have arrived is held for a moment, and as
-//! long as a request of the agent is being read: if the agent has it and is proposing the same file again, the repetition would
-//! decide the new proposal. For the same reason, a decision about a file is blocked while the agent's next proposal for it is
-//! being opened.
+//! without a usable one confirms nothing, so everything is written again. What may have arrived, on such a stream or before a
+//! restart, is held for a moment, and as long as a request of the agent is being read: if the agent has it and is proposing the
+//! same file again, the repetition would decide the new proposal. For the same reason, a decision about a file is blocked while
+//! the agent's next proposal for it is being opened.
 
 mod event;
 
@@ -111,8 +111,7 @@ impl Outbox {
         if self.decisions.iter().any(is_queued) {
             return Ok(None);
         }
-        let may_be_known = self.resumed.is_none() || outgoing.delivery.is_none();
-        let is_held = outgoing.repeated && may_be_known && self.is_holding();
+        let is_held = outgoing.repeated && self.is_holding();
         let is_opening = self.opening.contains(outgoing.decision.path());
         self.decisions.push_back(QueuedDecision {
             decision: outgoing.decision,
@@ -173,7 +172,8 @@ impl Outbox {
                 .iter_mut()
                 .filter(|queued| queued.state == State::Written)
             {
-                queued.state = State::Held;
+                // Events that come before it now must not confirm it.
+                (queued.state, queued.number) = (State::Held, None);
             }
             return Vec::new();
         };
@@ -184,12 +184,13 @@ impl Outbox {
             Confirmed::Event(last) => queued.number.is_some_and(|number| number <= last),
             Confirmed::Delivery(last) => queued.delivery.is_some_and(|delivery| delivery <= last),
         });
-        for queued in &mut self.decisions {
-            // Whether the agent has a decision of an ended session, no id shows.
-            let is_unknown = queued.state == State::Held && queued.delivery.is_none();
-            if queued.state != State::Blocked && !is_unknown {
-                queued.state = State::Due;
-            }
+        // What is held was not part of the stream with this id, so it may have arrived before that.
+        for queued in self
+            .decisions
+            .iter_mut()
+            .filter(|queued| queued.state == State::Written)
+        {
+            queued.state = State::Due;
         }
         arrived
     }

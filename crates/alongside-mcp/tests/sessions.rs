@@ -48,6 +48,22 @@ async fn delete_ends_the_session() {
 
 /// Difference 21: an agent that exits only closes its sockets.
 #[tokio::test]
+async fn latest_deleted_sessions_are_not_resumed() {
+    let setup = Setup::start().await;
+    let mut sessions = Vec::new();
+    for _ in 0..65 {
+        let session = start_session(setup.port()).await;
+        let delete = Call::new("DELETE", setup.port()).header("mcp-session-id", &session);
+        assert_eq!(delete.send(setup.port()).await.status, 204);
+        sessions.push(session);
+    }
+    for (session, status) in [(&sessions[64], 404), (&sessions[1], 404), (&sessions[0], 200)] {
+        let ping = Call::post(setup.port(), request("ping", &json!({}))).header("mcp-session-id", session);
+        assert_eq!(ping.send(setup.port()).await.status, status);
+    }
+}
+
+#[tokio::test]
 async fn session_expires_after_its_stream() {
     let mut setup = Setup::with(|config| config.timing.stream_grace = Duration::from_millis(100)).await;
     let client = setup.client().await;

@@ -287,6 +287,7 @@ async fn event_id_from_before_a_restart_confirms_what_the_same_journal_delivered
     let mut after = Setup::with(|config| {
         named(config);
         config.port = Some(port);
+        config.timing.context_repeat = Duration::from_millis(50);
     })
     .await;
     let mut events = soon(client.events(Some(&old))).await.unwrap();

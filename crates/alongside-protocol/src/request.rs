@@ -108,6 +108,8 @@ requests! {
     PageLink = "page/link", PageTarget => PageLink;
     /// A file to start a browser with: a link among its arguments could be read by other users.
     PageFile = "page/file", PageTarget => PageFile;
+    /// Opens a sample review by a simulated agent, or returns the one that is open.
+    DemoStart = "demo/start", Empty => ReviewRef;
     /// The variables for the editor's own terminals; only over a bridge.
     TerminalEnvironment = "terminal/environment", Empty => Variables;
     /// Everything about the chat.
@@ -129,7 +131,7 @@ impl Request {
     pub fn is_slow(&self) -> bool {
         matches!(
             self,
-            Self::ChatConnect(_) | Self::ChatDisconnect(_) | Self::ChatCommand(_) | Self::Diff(_)
+            Self::ChatConnect(_) | Self::ChatDisconnect(_) | Self::ChatCommand(_) | Self::DemoStart(_) | Self::Diff(_)
         )
     }
 }

@@ -226,6 +226,10 @@ impl Agent {
                 let call = json!({"toolCallId": "call", "kind": "edit", "title": "Edit", "status": "pending"});
                 self.permission(&call);
             }
+            "edit" => {
+                let diff = json!({"type": "diff", "path": rest, "oldText": "one\n", "newText": "two\n"});
+                self.permission(&json!({"toolCallId": "call", "kind": "edit", "title": "Edit", "content": [diff]}));
+            }
             "question" => {
                 let input = json!({"questions": [{"question": "Which?", "options": [{"label": "Blue"}]}]});
                 let meta = json!({"toolName": "ask_user_question"});

@@ -183,9 +183,25 @@ pub(crate) struct Lsp {
     /// Editor name, as displayed by agents
     #[arg(long, value_name = "TEXT")]
     pub(crate) display_name: Option<String>,
+    /// How a proposed change appears
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = OpenChange::Auto)]
+    pub(crate) open: OpenChange,
     /// Accepted for editors that always pass it; stdio is the only transport
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+/// How a proposed change appears, in the words of every editor's setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OpenChange {
+    /// As a message: a language server does not know whether you are typing
+    Auto,
+    /// As a message
+    Notify,
+    /// As a diff, without the focus if the editor supports that
+    View,
+    /// As a diff, with the focus
+    Focus,
 }
 
 #[derive(Debug, Subcommand)]
@@ -299,13 +315,13 @@ pub(crate) enum HunkWord {
 #[command(after_help = "\
 Without -p, prints a one-time link to the chat page. With -p, sends PROMPT to the agent connected to this directory's companion, continuing the current conversation if there is one, and streams the answer. If no companion is running, starts a temporary one. Ctrl-C cancels the answer.
 
-Anything the agent asks permission for is denied unless you allow it, at the terminal prompt or with --yes. File changes still go through review.
+Whatever the agent asks for, a permission, an answer or the review of a change, is shown at the terminal with its diff and its options, and you type a number. Without a terminal, permissions are denied and questions declined unless --yes allows them, and a change waits for another front end, or is rejected if there is none.
 
 Exit codes:
   0  answered
-  1  failed: no agent, no connection, or a model error
+  1  failed: no agent, no connection, or a model error; the message says whether the agent received the prompt
   2  usage error
-  3  cancelled, or refused by the agent
+  3  cancelled, refused by the agent, or stdout was closed
 
 Examples:
   alongside chat --open

@@ -55,6 +55,8 @@ fn start_logging(verbose: bool) {
     let configured = std::env::var("ALONGSIDE_LOG").ok().and_then(|text| text.parse().ok());
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        // It would report a closed stderr on stderr, and panic.
+        .log_internal_errors(false)
         .with_target(false);
     tracing_subscriber::registry()
         .with(layer.with_filter(configured.unwrap_or(default)))

@@ -1,12 +1,7 @@
 //! Output: text for users, or one JSON value for scripts.
 //!
-//! Text is made printable here, because it contains names that others choose: folders, files, agents.
-
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is where printing happens"
-)]
+//! Text is made printable here, because it contains names that others choose: folders, files, agents. A closed stdout or stderr is not an
+//! error: nothing here uses `println!`, which would panic.
 
 use std::io::{IsTerminal, Write};
 
@@ -22,33 +17,31 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Prints the result of a command.
-    pub(crate) fn answer(self, value: &impl Serialize, text: impl FnOnce() -> String) {
-        self.answer_in_colors(value, || printable(&text()));
+    /// Prints the result of a command. Returns whether stdout is open.
+    pub(crate) fn answer(self, value: &impl Serialize, text: impl FnOnce() -> String) -> bool {
+        self.answer_in_colors(value, || printable(&text()))
     }
 
-    /// Prints text that may have colors: the caller makes names from elsewhere printable.
-    pub(crate) fn answer_in_colors(self, value: &impl Serialize, text: impl FnOnce() -> String) {
+    /// Prints text that may have colors: the caller makes names from elsewhere printable. Returns whether stdout is open.
+    pub(crate) fn answer_in_colors(self, value: &impl Serialize, text: impl FnOnce() -> String) -> bool {
         if self.json {
-            println!("{}", serde_json::to_string(value).unwrap_or_default());
+            to_stdout(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()))
         } else {
-            print!("{}", text());
+            to_stdout(&text())
         }
-        // A reader that closed the pipe has read enough.
-        let _ = std::io::stdout().flush();
     }
 
     /// Prints an event, in text mode only.
     pub(crate) fn news(self, text: &str) {
         if !self.json {
-            println!("{}", printable(text));
+            to_stdout(&format!("{}\n", printable(text)));
         }
     }
 
     /// Prints a note to stderr in JSON mode, where stdout has no place for it.
     pub(crate) fn remark(self, text: &str) {
         if self.json {
-            eprintln!("alongside: {}", printable(text));
+            to_stderr(&format!("alongside: {}\n", printable(text)));
         }
     }
 
@@ -58,18 +51,32 @@ impl Output {
                 Some(ClientError::Rejected(error)) => error.kind.as_str(),
                 _ => "failed",
             };
-            println!(
-                "{}",
-                json!({ "error": { "kind": kind, "message": format!("{error:#}") } })
-            );
+            let value = json!({ "error": { "kind": kind, "message": format!("{error:#}") } });
+            to_stdout(&format!("{value}\n"));
         } else {
-            eprintln!("alongside: {}", printable(&format!("{error:#}")));
+            to_stderr(&format!("alongside: {}\n", printable(&format!("{error:#}"))));
         }
     }
 
     pub(crate) fn colors(self) -> bool {
-        !self.json
-            && std::io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        !self.json && std::io::stdout().is_terminal() && allows_colors()
     }
+}
+
+pub(crate) fn stderr_has_colors() -> bool {
+    std::io::stderr().is_terminal() && allows_colors()
+}
+
+fn allows_colors() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Returns whether stdout is open. A reader that closed the pipe has read enough.
+pub(crate) fn to_stdout(text: &str) -> bool {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+}
+
+pub(crate) fn to_stderr(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }

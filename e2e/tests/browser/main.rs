@@ -11,6 +11,7 @@ mod chat_extras;
 mod chat_local;
 mod chat_speed;
 mod decisions;
+mod first_run;
 mod hostile;
 mod recovery;
 mod sdk_agent;

@@ -72,6 +72,12 @@ impl Agent {
         assert_eq!(answer, json!({ "content": [] }));
     }
 
+    /// Withdraws a proposal.
+    pub(crate) async fn withdraw(&self, path: &Path) {
+        let call = json!({ "name": "closeDiff", "arguments": { "filePath": path } });
+        self.client.request("tools/call", call).await.expect("withdraw");
+    }
+
     /// Waits for an event; `None` on timeout.
     async fn next(&mut self, is_wanted: impl Fn(&Value) -> bool, limit: std::time::Duration) -> Option<Value> {
         let wait = async {

@@ -4,6 +4,7 @@ mod context;
 mod driver;
 mod installed;
 mod life;
+mod opening;
 mod package;
 mod reviews;
 mod with_cli;

@@ -32,10 +32,21 @@ pub(crate) struct Helix {
 impl Helix {
     /// Installs the server for Helix, and opens a file with it.
     pub(crate) fn start(sandbox: &Sandbox, file: &Path) -> Self {
+        Self::start_with(sandbox, file, |languages| languages)
+    }
+
+    /// The same with changes to the settings that the installer wrote.
+    fn start_with(sandbox: &Sandbox, file: &Path, change: impl FnOnce(String) -> String) -> Self {
         let terminal = Terminal::open(sandbox, "helix", &sandbox.workspace(), &[]);
         terminal.type_line("alongside install helix");
         terminal.wait_for_text("languages.toml", TIMEOUT);
         terminal.clear();
+        let languages = sandbox.path("home/.config/helix/languages.toml");
+        let installed = fs::read_to_string(&languages).expect("read the settings");
+        fs::write(&languages, change(installed)).expect("write the settings");
+        // As documented.
+        let key = "[keys.normal]\nF8 = \":lsp-workspace-command alongside.show\"\n";
+        fs::write(languages.with_file_name("config.toml"), key).expect("write the keys");
         terminal.type_line(&format!("'{}' '{}'", editor("hx").display(), file.display()));
         let announcement = eventually(TIMEOUT, || discovery_files(sandbox).pop());
         let Some(announcement) = announcement else {
@@ -259,4 +270,95 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     });
     assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));
     proven(&[Capability::Install]);
+}
+
+#[tokio::test]
+async fn key_shows_a_pending_change_and_then_the_next() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("open.md", "text\n");
+    let helix = Helix::start(&sandbox, &path);
+    let agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.propose(&sandbox.file("a.md"), "text of a\n").await;
+    agent.propose(&sandbox.file("b.md"), "text of b\n").await;
+    helix.wait_for_text("proposed a change to b.md");
+    helix.terminal.press("F8");
+    helix.wait_for_text("+text of a");
+    helix.terminal.press("F8");
+    helix.wait_for_text("+text of b");
+}
+
+#[tokio::test]
+async fn change_opens_in_a_split_if_wanted() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("open.md", "text\n");
+    let helix = Helix::start_with(&sandbox, &path, |languages| {
+        languages.replace(r#"args = ["lsp"]"#, r#"args = ["lsp", "--open", "view"]"#)
+    });
+    let agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
+    agent.propose(&sandbox.file("a.md"), "text of a\n").await;
+    helix.terminal.wait_for("the file and the diff", TIMEOUT, |screen| {
+        screen.contains("+text of a") && screen.contains(" text ")
+    });
+    agent.propose(&sandbox.file("b.md"), "text of b\n").await;
+    let screen = helix.terminal.wait_for_text("proposed a change to b.md", TIMEOUT);
+    assert!(!screen.contains("+text of b"), "one at a time: {screen}");
+}
+
+/// Kills the language server of a Helix in which the user has edited a draft.
+async fn kill_server_after_an_edit(helix: &Helix, agent: &mut Agent, path: &Path) {
+    agent.sees(|file| file["path"] == json!(path)).await;
+    agent.propose(path, "two\n").await;
+    helix.wait_for_text("proposed a change to a.md");
+    helix.act("Edit change");
+    helix.wait_for_text("two");
+    helix.terminal.type_text("geA, edited");
+    helix.wait_for_text("two, edited");
+    helix.go_to_normal_mode();
+    let server = server(&helix.terminal).to_string();
+    let killed = std::process::Command::new("kill").args(["-KILL", &server]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    helix.wait_for_text("Language server exited");
+}
+
+#[tokio::test]
+async fn killed_server_is_restarted_by_a_command_and_nothing_is_lost() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    // Helix restarts nothing if another server of the language is not installed.
+    let helix = Helix::start_with(&sandbox, &path, |languages| languages.replace("\"marksman\", ", ""));
+    let before = announced(&sandbox, helix.pid);
+    let mut agent = Agent::connect(&before).await;
+    kill_server_after_an_edit(&helix, &mut agent, &path).await;
+    helix.run(&format!("open {}", path.display()));
+    helix.run("lsp-restart");
+    agent.reconnect().await;
+    assert_eq!(announced(&sandbox, helix.pid), before);
+    agent.sees(|file| file["path"] == json!(path)).await;
+    let decision = agent.decision_by(|| helix.act("Accept change")).await;
+    assert_eq!(decision["params"]["content"], "two, edited\n");
+}
+
+#[tokio::test]
+async fn killed_server_starts_again_with_the_next_file() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let helix = Helix::start(&sandbox, &path);
+    let before = announced(&sandbox, helix.pid);
+    let mut agent = Agent::connect(&before).await;
+    kill_server_after_an_edit(&helix, &mut agent, &path).await;
+    helix.run(&format!("open {}", sandbox.write("next.md", "next\n").display()));
+    agent.reconnect().await;
+    assert_eq!(announced(&sandbox, helix.pid), before);
+    let decision = agent.decision_by(|| helix.act("Accept change to a.md")).await;
+    assert_eq!(decision["params"]["content"], "two, edited\n");
+}
+
+/// The language server in a terminal.
+fn server(terminal: &Terminal) -> u32 {
+    let processes = terminal.processes().into_iter();
+    let mut servers = processes.filter(|pid| {
+        let arguments = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.contains("alongside\0lsp")
+    });
+    servers.next().expect("a language server is running")
 }

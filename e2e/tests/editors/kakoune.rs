@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, editor, eventually, proves, version};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, editor, eventually, plugin, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -19,7 +19,8 @@ impl Kakoune {
     fn start(sandbox: &Sandbox, file: &Path) -> Self {
         let settings = sandbox.path("home/.config/kak");
         fs::create_dir_all(&settings).expect("make the directory of the settings");
-        fs::write(settings.join("kakrc"), "evaluate-commands %sh{kak-lsp}\nlsp-enable\n").expect("write the settings");
+        let lines = format!("evaluate-commands %sh{{kak-lsp}}\nlsp-enable\n{}\n", documented_key());
+        fs::write(settings.join("kakrc"), lines).expect("write the settings");
         let editors = editor("kak-lsp");
         let editors = editors.parent().expect("it is in a directory").display().to_string();
         let mut environment = sandbox.environment();
@@ -74,6 +75,17 @@ impl Kakoune {
     fn wait_for_text(&self, text: &str) {
         self.terminal.wait_for_text(text, TIMEOUT);
     }
+}
+
+/// The lines of docs/EDITORS.md that map a key.
+fn documented_key() -> String {
+    let documentation = plugin("").join("../docs/EDITORS.md");
+    let documentation = fs::read_to_string(documentation).expect("read the documentation");
+    let at = documentation
+        .find("define-command -override alongside-show")
+        .expect("it has the lines");
+    let lines = documentation[at..].split("```").next().expect("a block ends");
+    lines.to_owned()
 }
 
 /// Kakoune does not report its version.
@@ -157,4 +169,66 @@ async fn agent_is_notified_when_kakoune_exits() {
     kakoune.run("quit!");
     assert_eq!(agent.decision().await["method"], "ide/diffRejected");
     wait_for_no_announcement(&sandbox);
+}
+
+#[tokio::test]
+async fn killed_server_comes_back_with_the_next_request_and_nothing_is_lost() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n2\n3\n");
+    let kakoune = Kakoune::start(&sandbox, &path);
+    let mut agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    agent.propose(&path, "ONE\n2\n3\ntwo\n").await;
+    kakoune.wait_for_text("-one");
+    kakoune.act("Edit change");
+    let screen = kakoune.terminal.wait_for_text("to edit the change", TIMEOUT);
+    let at = screen.find("Open /").expect("the message names the file");
+    let file = screen[at + 5..].split_whitespace().next().expect("a path").to_owned();
+    kakoune.run(&format!("edit {file}"));
+    kakoune.wait_for_text("two");
+    kakoune.terminal.type_text("geA, edited");
+    kakoune.wait_for_text("two, edited");
+    kakoune.run("write");
+    kakoune.run("buffer a.md");
+    kakoune.wait_for_text("-one");
+    let server = server(&sandbox).to_string();
+    let killed = std::process::Command::new("kill").args(["-KILL", &server]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    kakoune.terminal.type_text("gg");
+    kakoune.act("Reject hunk");
+    agent.reconnect().await;
+    agent.sees(|file| file["path"] == json!(path)).await;
+    let decision = agent.decision_by(|| kakoune.act("Accept change")).await;
+    assert_eq!(decision["params"]["content"], "one\n2\n3\ntwo, edited\n");
+}
+
+/// The language server, which kakoune-lsp starts outside the terminal.
+fn server(sandbox: &Sandbox) -> u32 {
+    let home = sandbox.path("home").display().to_string();
+    let processes = fs::read_dir("/proc").expect("list processes").flatten();
+    let mut servers = processes.filter_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let arguments = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let variables = fs::read(entry.path().join("environ")).ok()?;
+        let is_ours = String::from_utf8_lossy(&variables).contains(&home);
+        (arguments.contains("alongside\0lsp") && is_ours).then_some(pid)
+    });
+    servers.next().expect("a language server is running")
+}
+
+#[tokio::test]
+async fn key_shows_all_pending_changes() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("open.md", "text\n");
+    let kakoune = Kakoune::start(&sandbox, &path);
+    let agent = Agent::connect(&announced(&sandbox, kakoune.pid)).await;
+    agent.propose(&sandbox.file("a.md"), "text of a\n").await;
+    agent.propose(&sandbox.file("b.md"), "text of b\n").await;
+    kakoune.wait_for_text("proposed a change to b.md");
+    kakoune.terminal.type_text("i");
+    kakoune.wait_for_text("insert");
+    kakoune.terminal.press("F8");
+    kakoune.terminal.wait_for("both diffs", TIMEOUT, |screen| {
+        screen.contains("+text of a") && screen.contains("+text of b")
+    });
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents};
+use alongside_e2e::{
+    Agent, Cli, FakeModel, Launch, Prompt, Sandbox, TIMEOUT, editor, eventually, for_both_agents, plugin,
+};
 
 use crate::nvim::Neovim;
 
@@ -42,4 +44,40 @@ fn selection_reaches_the_model_and_edits_are_written(cli: Cli) {
     });
     assert_eq!(written.as_deref(), Some("hello\r\nworld, edited 🦀".as_bytes()));
     neovim.wait_for("tabpagenr('$') == 1");
+}
+
+for_both_agents!(change_opens_beside_the_terminal_of_its_agent);
+fn change_opens_beside_the_terminal_of_its_agent(cli: Cli) {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let mut launch = Launch::plain(&sandbox, cli);
+    launch.line = format!(
+        "'{}' --clean --cmd 'set runtimepath^={}' -c 'terminal {}' -c startinsert",
+        editor("nvim").display(),
+        plugin("neovim").display(),
+        cli.command()
+    );
+    let agent = Agent::launch(&sandbox, cli, &model, "agent-in-neovim", launch);
+    let status = agent.wait_until_connected();
+    assert!(status.contains("Connected to Neovim"), "{status}");
+    let new = sandbox.file("new.txt");
+    agent.prompt(&Prompt::WriteFile(&new.to_string_lossy(), "hello beside").to_string());
+    agent.terminal.wait_for("the diff beside the agent", TIMEOUT, |screen| {
+        screen.contains("+hello beside") && screen.contains("<F8>") && screen.contains("-- TERMINAL --")
+    });
+    agent.wait_for_question();
+    agent.terminal.press("F8");
+    agent.terminal.wait_for_text("new.txt (review)", TIMEOUT);
+    let written = eventually(TIMEOUT, || {
+        if agent.terminal.screen().contains("new.txt (review)") {
+            agent.terminal.type_line(":write");
+        }
+        eventually(std::time::Duration::from_secs(2), || {
+            fs::read_to_string(&new).ok().filter(|text| !text.is_empty())
+        })
+    });
+    assert_eq!(written.as_deref(), Some("hello beside"));
+    agent.terminal.wait_for("the agent alone", TIMEOUT, |screen| {
+        !screen.contains("(review)") && !screen.contains("<F8>")
+    });
 }

@@ -13,14 +13,19 @@ pub(crate) struct Neovim<'a> {
 }
 
 impl<'a> Neovim<'a> {
-    /// Starts Neovim in the workspace with only the plugin, and waits until the companion is ready.
+    /// Starts Neovim in the workspace with only the plugin, and waits until the companion is ready. Nothing opens by itself.
     pub(crate) fn start(sandbox: &'a Sandbox) -> Self {
+        Self::start_with(sandbox, "let g:alongside = {'open': 'notify'}")
+    }
+
+    /// The same with these settings.
+    pub(crate) fn start_with(sandbox: &'a Sandbox, settings: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let socket = sandbox.path(&format!("{}.nvim", NUMBER.fetch_add(1, Ordering::Relaxed)));
         let path = format!("set runtimepath^={}", plugin("neovim").display());
         let mut command = command(sandbox);
         command
-            .args(["--headless", "--clean", "--cmd", &path, "--listen"])
+            .args(["--headless", "--clean", "--cmd", &path, "--cmd", settings, "--listen"])
             .arg(&socket)
             .args(["-c", "AlongsideStart"]);
         let child = command
@@ -80,9 +85,14 @@ impl<'a> Neovim<'a> {
     }
 
     /// Quits as a user does.
-    pub(crate) fn quit(mut self) {
+    pub(crate) fn quit(self) {
+        self.quit_by("<Cmd>qall!<CR>");
+    }
+
+    /// Types keys that make it exit.
+    pub(crate) fn quit_by(mut self, keys: &str) {
         // It may exit before it responds.
-        let _ = self.remote("--remote-send", "<Cmd>qall!<CR>");
+        let _ = self.remote("--remote-send", keys);
         let status = eventually(TIMEOUT, || self.child.try_wait().expect("wait for Neovim"));
         assert!(status.is_some(), "Neovim did not exit");
     }

@@ -4,74 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, alongside, eventually, plugin, proves, version};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, alongside, eventually, plugin, proves, version};
 use serde_json::json;
 
-use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
-
-/// Types keys, and lets Vim write the value of expressions to a file.
-struct Vim<'a> {
-    sandbox: &'a Sandbox,
-    terminal: Terminal,
-}
-
-impl<'a> Vim<'a> {
-    fn start(sandbox: &'a Sandbox, file: &Path) -> Self {
-        let terminal = Terminal::open(sandbox, "vim", &sandbox.workspace(), &[]);
-        let settings = sandbox.path("vimrc");
-        let lines = format!(
-            "set nocompatible encoding=utf-8 ttimeoutlen=5 runtimepath^={}\n",
-            plugin("vim").display()
-        );
-        fs::write(&settings, lines).expect("write Vim's settings");
-        terminal.type_line(&format!(
-            "vim -u '{}' -i NONE -n '{}'",
-            settings.display(),
-            file.display()
-        ));
-        let vim = Self { sandbox, terminal };
-        let is_announced = eventually(TIMEOUT, || (!discovery_files(sandbox).is_empty()).then_some(()));
-        if is_announced.is_none() {
-            vim.terminal.fail("the companion never wrote its discovery file");
-        }
-        // The companion is announced before the plugin subscribes to its notifications.
-        vim.wait_for("$QWEN_CODE_IDE_SERVER_PORT !=# ''");
-        vim
-    }
-
-    fn pid(&self) -> u32 {
-        let file = discovery_files(self.sandbox).pop().expect("a discovery file");
-        let name = file.file_name().expect("it has a name").to_string_lossy().into_owned();
-        let pid = name.split('-').rev().nth(1).expect("its name has the process in it");
-        pid.parse().expect("a process id")
-    }
-
-    fn run(&self, line: &str) {
-        self.terminal.press("Escape");
-        self.terminal.type_line(&format!(":{line}"));
-    }
-
-    /// Waits until an expression is true.
-    fn wait_for(&self, expression: &str) {
-        let answer = self.sandbox.path("answer");
-        let reached = eventually(TIMEOUT, || {
-            self.run(&format!(
-                "silent call writefile([{expression}], '{}')",
-                answer.display()
-            ));
-            (fs::read_to_string(&answer).ok()?.trim() == "1").then_some(())
-        });
-        if reached.is_none() {
-            self.terminal.fail(&format!("{expression} never became true"));
-        }
-    }
-
-    fn show_review(&self) {
-        self.terminal.wait_for_text("review with :AlongsideReview", TIMEOUT);
-        self.run("AlongsideReview");
-        self.wait_for("&buftype ==# 'acwrite' && &diff");
-    }
-}
+use crate::agent::{Agent, announced, wait_for_no_announcement};
+use crate::vim_driver::Vim;
 
 #[tokio::test]
 async fn context_arrives_and_changes_are_edited_accepted_and_rejected() {

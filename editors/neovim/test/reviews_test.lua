@@ -54,12 +54,10 @@ end
 
 function tests.new_change_is_announced_with_the_agent_and_its_version()
   local fake = require('fake_companion')
+  vim.g.alongside = { open = 'notify' }
   fake.open('a.txt', { 'text' })
   fake.notify('review/opened', review({}))
-  assert(
-    fake.has_notice('reviewed.txt (+1 −1), An Agent 1.0; review with :AlongsideReview') == 1,
-    vim.inspect(fake.notices)
-  )
+  assert(fake.has_notice('reviewed.txt (+1 −1), An Agent 1.0; review with <F8>') == 1, vim.inspect(fake.notices))
 end
 
 function tests.edit_elsewhere_is_shown()

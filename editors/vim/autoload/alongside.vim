@@ -3,6 +3,7 @@ vim9script
 
 import './alongside/bridge.vim'
 import './alongside/context.vim'
+import './alongside/opening.vim'
 import './alongside/reviews.vim'
 
 export def Start()
@@ -15,11 +16,16 @@ enddef
 
 export def Stop()
   context.Stop()
+  opening.Stop()
   bridge.Stop()
 enddef
 
 export def Review()
   reviews.Choose()
+enddef
+
+export def Next()
+  reviews.Next()
 enddef
 
 export def Accept(even_if_empty: bool)

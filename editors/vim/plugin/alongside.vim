@@ -1,5 +1,6 @@
 " Puts terminal coding agents alongside Vim 9. See :help alongside.
 if exists('g:loaded_alongside') || v:version < 900 || !has('channel') || !has('job') || !has('diff') || !has('timers')
+      \ || !has('popupwin')
   finish
 endif
 let g:loaded_alongside = 1

@@ -6,6 +6,9 @@ use alongside_journal::{Directory, Log, SimDisk};
 
 const NAME: &str = "state";
 
+/// A file that is doubled again and again would fill the memory.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
 /// The first byte says what follows: a file as it is, or changes to a good one. Whatever is there, the log opens, keeps whole records
 /// of before, opens again in the same way, and can be appended to.
 pub fn journal_recovery(bytes: &[u8]) {
@@ -31,7 +34,7 @@ pub fn journal_recovery(bytes: &[u8]) {
             match change[2] {
                 // Cut off, doubled, or another byte.
                 0 => file.truncate(offset),
-                1 => file.extend_from_within(offset..),
+                1 if file.len() < MAX_BYTES => file.extend_from_within(offset..),
                 _ if offset < file.len() => file[offset] = change[3],
                 _ => {}
             }

@@ -91,6 +91,7 @@ pub(super) struct Proposal {
     pub(super) session: String,
     pub(super) path: String,
     pub(super) text: Arc<str>,
+    pub(super) sent: Instant,
     pub(super) opened: Known<()>,
     /// Whether the agent's table has it: it hangs until it receives a decision.
     pub(super) waiting: bool,
@@ -240,6 +241,7 @@ impl Ledger {
             session: session.to_owned(),
             path: path.to_owned(),
             text: text.clone(),
+            sent: Instant::now(),
             opened: Known::Perhaps(()),
             waiting: true,
             closed: Known::No,

@@ -1,7 +1,12 @@
 //! Decisions that arrive, and whether they are the right ones.
 
+use std::time::Duration;
+
 use super::invariant::Invariant;
 use super::ledger::{Books, Decision, Known, Proposal, ProposalId};
+
+/// How much later than a request an event that was written before it may be read on a busy machine.
+const CROSSING: Duration = Duration::from_millis(500);
 
 impl Books {
     /// A decision arrived on an agent's event stream.
@@ -10,7 +15,13 @@ impl Books {
         let Some(id) = waiting else {
             return self.receive_again(agent, path, decision);
         };
-        if self.crosses(id, decision) {
+        let proposal = &self.proposals[id];
+        let is_expected = match &proposal.decided {
+            Known::Yes(made) => made.matches(decision),
+            Known::Perhaps(made) if made.matches(decision) => true,
+            Known::No | Known::Perhaps(_) => *decision == Decision::Rejected && proposal.may_be_rejected,
+        };
+        if !is_expected && self.crosses(id, decision) {
             return;
         }
         let proposal = &self.proposals[id];
@@ -19,13 +30,8 @@ impl Books {
             let what = format!("{name}: its decision came to another session");
             self.violated(Invariant::Addressed, what);
         }
-        let proposal = &self.proposals[id];
-        let is_expected = match &proposal.decided {
-            Known::Yes(made) => made.matches(decision),
-            Known::Perhaps(made) if made.matches(decision) => true,
-            Known::No | Known::Perhaps(_) => *decision == Decision::Rejected && proposal.may_be_rejected,
-        };
-        if !is_expected && !proposal.given_up {
+        if !is_expected && !self.proposals[id].given_up {
+            let proposal = &self.proposals[id];
             let what = format!("{name}: {decision:?} arrived, but it was {:?}", proposal.decided);
             self.violated(Invariant::Delivered, what);
         }
@@ -35,8 +41,8 @@ impl Books {
         proposal.waiting = false;
     }
 
-    /// The first delivery of a decision may cross the agent's next proposal for the path: neither side knows of the other's message
-    /// yet. A decision that the agent has already is not sent again in that moment.
+    /// A decision may cross the agent's next proposal for the path: neither side knows of the other's message yet, and events name
+    /// only the path. Requests and events have different connections, so it may even be read after the response.
     fn crosses(&mut self, id: ProposalId, decision: &Decision) -> bool {
         let (before, from) = self.proposals.split_at_mut(id);
         let next = &from[0];
@@ -47,8 +53,8 @@ impl Books {
             return false;
         };
         let is_its = matches!(&previous.decided, Known::Yes(made) | Known::Perhaps(made) if made.matches(decision));
-        let is_under_way = next.busy && next.opened == Known::Perhaps(());
-        if !is_under_way || previous.received.is_some() || !is_its {
+        let is_recent = next.busy || next.sent.elapsed() < CROSSING;
+        if !is_recent || !is_its {
             return false;
         }
         previous.received = Some(decision.clone());

@@ -567,6 +567,7 @@ export interface Requests {
   doctor: { readonly params: Empty; readonly response: unknown };
   "page/link": { readonly params: PageTarget; readonly response: PageLink };
   "page/file": { readonly params: PageTarget; readonly response: PageFile };
+  "demo/start": { readonly params: Empty; readonly response: ReviewRef };
   "terminal/environment": { readonly params: Empty; readonly response: Variables };
   "chat/state": { readonly params: Empty; readonly response: ChatState };
   "chat/connect": { readonly params: ChatConnect; readonly response: Empty };

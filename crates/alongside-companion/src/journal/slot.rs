@@ -48,3 +48,20 @@ pub(crate) fn key(editor: &str, workspace: &[PathBuf]) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_companion::places;
+
+    #[test]
+    fn companion_without_a_free_slot_says_so() {
+        let scratch = tempfile::tempdir().unwrap();
+        let take = || Slot::take(&places(&scratch), "vim", &[scratch.path().to_owned()]);
+        let slots: Vec<Slot> = (0..MAX_SLOTS).map(|_| take().unwrap()).collect();
+        let error = take().err().unwrap().to_string();
+        assert!(error.starts_with("32 vim companions are already running"), "{error}");
+        drop(slots);
+        take().unwrap();
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -16,6 +17,8 @@ const MAX_FILES: usize = 10;
 pub(super) const MAX_SELECTED_BYTES: usize = 16 * 1024;
 /// Bounds the list of open files.
 const MAX_REMEMBERED: usize = 1000;
+/// How long a file may be missing before agents no longer see it. A save by renaming takes much less.
+const REMOVAL_GRACE: Duration = Duration::from_millis(300);
 /// How many files are looked up on disk to find those that agents see.
 const MAX_LOOKED_UP: usize = 64;
 
@@ -46,6 +49,11 @@ enum RealFile {
     NotLookedUp,
     Missing,
     At(PathBuf),
+    /// It was there a moment ago. Shown until then: many editors save a file by renaming it first.
+    Vanished {
+        from: PathBuf,
+        hidden_at: Duration,
+    },
 }
 
 /// One round of looking up files on disk. Orders concurrent rounds, so that a slow one does not overwrite newer results.
@@ -182,8 +190,14 @@ impl OpenFiles {
         self.candidates(privacy).map(|file| file.path.clone()).collect()
     }
 
-    /// Returns whether anything changed.
-    pub(crate) fn looked_up(&mut self, lookup: LookupId, path: &str, real: Option<PathBuf>) -> bool {
+    /// Returns whether what agents see may have changed.
+    pub(crate) fn looked_up(
+        &mut self,
+        now_monotonic: Duration,
+        lookup: LookupId,
+        path: &str,
+        real: Option<PathBuf>,
+    ) -> bool {
         let Some(file) = self.files.iter_mut().find(|file| *file.path == *path) else {
             return false;
         };
@@ -191,16 +205,48 @@ impl OpenFiles {
             return false;
         }
         file.lookup = lookup;
-        let real = real.map_or(RealFile::Missing, RealFile::At);
-        let is_new = file.real != real;
+        let before = std::mem::replace(&mut file.real, RealFile::NotLookedUp);
+        let (is_new, real) = match (before, real) {
+            (RealFile::At(from), None) => {
+                let hidden_at = now_monotonic + REMOVAL_GRACE;
+                (false, RealFile::Vanished { from, hidden_at })
+            }
+            (vanished @ RealFile::Vanished { .. }, None) => (false, vanished),
+            (RealFile::Vanished { from, .. }, Some(real)) => (from != real, RealFile::At(real)),
+            (before, real) => {
+                let real = real.map_or(RealFile::Missing, RealFile::At);
+                (before != real, real)
+            }
+        };
         file.real = real;
+        is_new
+    }
+
+    /// When the next file that disappeared is to be hidden, see [`Self::hide_vanished`].
+    pub(crate) fn next_to_hide(&self) -> Option<Duration> {
+        let vanished = self.files.iter().filter_map(|file| match file.real {
+            RealFile::Vanished { hidden_at, .. } => Some(hidden_at),
+            _ => None,
+        });
+        vanished.min()
+    }
+
+    /// Hides the files that disappeared and did not come back. Returns whether there were any.
+    pub(crate) fn hide_vanished(&mut self, now_monotonic: Duration) -> bool {
+        let mut is_new = false;
+        for file in &mut self.files {
+            if matches!(file.real, RealFile::Vanished { hidden_at, .. } if hidden_at <= now_monotonic) {
+                file.real = RealFile::Missing;
+                is_new = true;
+            }
+        }
         is_new
     }
 
     pub(crate) fn to_watch(&self, privacy: &Privacy) -> BTreeSet<PathBuf> {
         let names = self.candidates(privacy).flat_map(|file| {
             let real = match &file.real {
-                RealFile::At(real) => Some(real.clone()),
+                RealFile::At(real) | RealFile::Vanished { from: real, .. } => Some(real.clone()),
                 RealFile::NotLookedUp | RealFile::Missing => None,
             };
             [Some(PathBuf::from(&*file.path)), real]
@@ -293,7 +339,9 @@ impl OpenFile {
         match &self.real {
             RealFile::NotLookedUp => Some(HiddenReason::NotLookedUp),
             RealFile::Missing => Some(HiddenReason::NotOnDisk),
-            RealFile::At(real) => privacy.rule_for(Path::new(&*self.path), real).map(HiddenReason::Rule),
+            RealFile::At(real) | RealFile::Vanished { from: real, .. } => {
+                privacy.rule_for(Path::new(&*self.path), real).map(HiddenReason::Rule)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The rules of the context, one example each.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::open_files::MAX_SELECTED_BYTES;
 use super::*;
@@ -10,7 +11,7 @@ use crate::privacy::Privacy;
 fn snapshot(files: &mut OpenFiles, find: impl Fn(&Path) -> Option<PathBuf>) -> Snapshot {
     let lookup = files.start_lookup();
     for path in files.all_paths() {
-        files.looked_up(lookup, &path, find(Path::new(&*path)));
+        files.looked_up(Duration::ZERO, lookup, &path, find(Path::new(&*path)));
     }
     let snapshot = files.snapshot(&Privacy::default());
     assert_eq!(snapshot.context, files.context(&Privacy::default()));
@@ -144,6 +145,17 @@ fn at_most_ten_files_are_shown() {
     assert_eq!(snapshot.context.workspace_state.open_files.len(), 10);
     assert_eq!(snapshot.context.workspace_state.open_files[0].path, "/11");
     assert_eq!(snapshot.hidden.len(), 2);
+}
+
+#[test]
+fn file_used_longest_ago_is_forgotten_beyond_a_thousand() {
+    let mut files = OpenFiles::default();
+    for number in 0..=1000 {
+        files.focus(number, &format!("/{number}"), None, None).unwrap();
+    }
+    assert_eq!(files.all_paths().len(), 1000);
+    assert_eq!(files.close("/0"), Err(ContextError::NotOpen("/0".to_owned())));
+    assert_eq!(files.close("/1"), Ok(()));
 }
 
 #[test]

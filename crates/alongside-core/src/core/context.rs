@@ -63,9 +63,9 @@ impl Core {
     }
 
     /// Remembers the file that a path leads to, links followed; `None` if there is none. A result older than the
-    /// remembered one is ignored.
+    /// remembered one is ignored. A file that disappeared is hidden a moment later, unless it comes back.
     pub fn file_looked_up(&mut self, now: Now, lookup: LookupId, path: &str, real: Option<PathBuf>) {
-        if self.open_files.looked_up(lookup, path, real) {
+        if self.open_files.looked_up(now.monotonic, lookup, path, real) {
             self.files_changed(now);
         }
     }
@@ -117,7 +117,7 @@ impl Core {
         }
     }
 
-    fn files_changed(&mut self, now: Now) {
+    pub(super) fn files_changed(&mut self, now: Now) {
         self.effects.push(Effect::FilesChanged);
         self.context_changed(now);
     }

@@ -234,10 +234,16 @@ impl Core {
 
     /// When to call [`Core::tick`] next, on the monotonic clock.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.context_due
+        [self.context_due, self.open_files.next_to_hide()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub fn tick(&mut self, now: Now) {
+        if self.open_files.hide_vanished(now.monotonic) {
+            self.files_changed(now);
+        }
         if self.context_due.is_some_and(|due| due <= now.monotonic) {
             self.publish_context();
         }

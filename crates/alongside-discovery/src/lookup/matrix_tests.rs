@@ -36,7 +36,7 @@ fn both_agents_find_our_files() {
         display_name: "Neovim".to_owned(),
         pid: 500,
         last_use: LastUse::default(),
-        is_first: true,
+        sorts_by_pid: true,
     };
     let files = DiscoveryFiles::write(&scene.environment, &announcement).unwrap();
     assert!(files.problems().is_empty());

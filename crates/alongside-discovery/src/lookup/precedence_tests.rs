@@ -3,10 +3,21 @@
 use std::time::{Duration, SystemTime};
 
 use alongside_core::Secret;
+use alongside_core::dialect::AgentKind;
 
 use super::fixture::{ALIVE, BOTH, Fixture, ports};
 use crate::process::ProcessTable;
-use crate::{Announcement, DiscoveryFiles, LastUse, Platform};
+use crate::{Announcement, Contender, DiscoveryFiles, LastUse, Platform, place};
+
+/// Of the oldest, the latest and the one in between.
+const PID_ORDERS: [[u32; 3]; 6] = [
+    [500, 600, 700],
+    [500, 700, 600],
+    [600, 500, 700],
+    [600, 700, 500],
+    [700, 500, 600],
+    [700, 600, 500],
+];
 
 const OLDEST: At = At(1_700_000_000);
 const OLDER: At = At(1_700_000_500);
@@ -30,17 +41,29 @@ fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastU
         display_name: "Neovim".to_owned(),
         pid,
         last_use,
-        is_first: false,
+        sorts_by_pid: false,
     }
 }
 
-/// Announces companions; the most recently used one is marked as first.
+/// Announces companions, each with the number that its place in the order allows.
 fn announce(scene: &Fixture, mut companions: Vec<Announcement>) -> Vec<DiscoveryFiles> {
-    if let Some(first) = companions.iter_mut().max_by_key(|companion| companion.last_use) {
-        first.is_first = true;
-    }
+    number(&mut companions);
     let write = |companion: &Announcement| DiscoveryFiles::write(&scene.environment, companion).unwrap();
     companions.iter().map(write).collect()
+}
+
+fn number(companions: &mut [Announcement]) {
+    let all = companions.to_vec();
+    let contender = |companion: &Announcement| Contender {
+        last_use: companion.last_use,
+        pid: companion.pid,
+        editor: companion.pid,
+        workspace: &all.iter().find(|other| other.pid == companion.pid).unwrap().workspace,
+    };
+    let contenders: Vec<Contender<'_>> = all.iter().map(contender).collect();
+    for (companion, contender) in companions.iter_mut().zip(&contenders) {
+        companion.sorts_by_pid = contender.sorts_by_pid(&contenders);
+    }
 }
 
 /// Three editors on one directory, with the given PIDs.
@@ -55,7 +78,7 @@ fn three(scene: &Fixture, pids: [u32; 3]) -> Vec<Announcement> {
 
 #[test]
 fn most_recently_used_editor_wins_for_any_pid_order() {
-    for pids in [[500, 600, 700], [700, 500, 600], [600, 700, 500]] {
+    for pids in PID_ORDERS {
         for agent in BOTH {
             let scene = Fixture::new();
             let _files = announce(&scene, three(&scene, pids));
@@ -67,12 +90,15 @@ fn most_recently_used_editor_wins_for_any_pid_order() {
 
 #[test]
 fn killed_editor_falls_back_to_previous_one() {
-    for agent in BOTH {
+    for (agent, pids) in BOTH.into_iter().flat_map(|agent| PID_ORDERS.map(|pids| (agent, pids))) {
         let mut scene = Fixture::new();
-        let _files = announce(&scene, three(&scene, [500, 600, 700]));
-        let survivors = ALIVE.iter().filter(|pid| **pid != 600);
-        scene.processes = survivors.fold(ProcessTable::default(), |table, pid| table.with(*pid, 1, "editor"));
-        assert_eq!(ports(&scene.lookup(agent))[0], 4003, "{agent:?}");
+        let _files = announce(&scene, three(&scene, pids));
+        let [_, latest, older] = pids;
+        for (dead, found) in [(latest, 4003), (older, 4002)] {
+            let survivors = ALIVE.iter().filter(|pid| **pid != dead);
+            scene.processes = survivors.fold(ProcessTable::default(), |table, pid| table.with(*pid, 1, "editor"));
+            assert_eq!(ports(&scene.lookup(agent))[0], found, "{agent:?} {pids:?}");
+        }
     }
 }
 
@@ -120,7 +146,8 @@ fn nested_workspaces_prefer_most_recently_used() {
 fn most_recently_used_has_largest_number_on_windows() {
     let scene = Fixture::new();
     let mut companions = three(&scene, [500, 600, 700]);
-    companions[1].is_first = true;
-    let number = |companion: &Announcement| companion.number(Platform::Windows);
+    number(&mut companions);
+    let rule = &place::dialect(AgentKind::Gemini).files[0];
+    let number = |companion: &Announcement| companion.number(rule, Platform::Windows);
     assert_eq!(companions.iter().map(number).collect::<Vec<_>>(), [1, 600, 1]);
 }

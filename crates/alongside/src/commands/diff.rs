@@ -212,7 +212,7 @@ fn list_in_words(reviews: &[ReviewSummary]) -> String {
     )
 }
 
-fn diff(texts: &ReviewTexts) -> String {
+pub(crate) fn diff(texts: &ReviewTexts) -> String {
     let old_name = if texts.base.is_some() {
         &*texts.summary.path
     } else {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
-use alongside_lsp::{Client, Connection, PendingInitialize, Scratch, Session, SessionEnd};
+use alongside_lsp::{Client, Connection, Open, PendingInitialize, Scratch, Session, SessionEnd};
 use anyhow::{Context, Result};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::io::BufReader;
 use tokio::sync::Notify;
 
-use crate::command_line::{Common, Lsp};
+use crate::command_line::{Common, Lsp, OpenChange};
 use crate::signals::ShutdownSignals;
 use alongside_companion::places::Places;
 use alongside_companion::{Options, RunningCompanion};
@@ -75,6 +75,11 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
 
 async fn start(common: &Common, lsp: Lsp, initialize: &mut PendingInitialize) -> Result<(RunningCompanion, Scratch)> {
     let client = &mut initialize.client;
+    client.open = match lsp.open {
+        OpenChange::Auto | OpenChange::Notify => Open::Notify,
+        OpenChange::View => Open::View,
+        OpenChange::Focus => Open::Focus,
+    };
     if !common.workspace.is_empty() {
         client.folders.clone_from(&common.workspace);
         client.follows_folders = false;

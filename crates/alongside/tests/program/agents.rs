@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::bridge::Plugin;
 use crate::sandbox::{Sandbox, Serving, wait_for};
 
 #[test]
@@ -128,4 +129,40 @@ fn demo_shows_the_whole_loop() {
     assert_eq!(result["outcome"], "accepted");
     assert!(result["content"].as_str().unwrap().contains("rye bread"));
     assert!(sandbox.discovery_files().is_empty());
+}
+
+/// The directories of demos that exist now.
+fn demo_directories(sandbox: &Sandbox) -> usize {
+    let entries = std::fs::read_dir(sandbox.path("tmp")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name());
+    names
+        .filter(|name| name.to_str().unwrap().starts_with("alongside-demo-"))
+        .count()
+}
+
+#[test]
+fn front_end_starts_one_demo_at_a_time_and_nothing_is_left_of_it() {
+    let sandbox = Sandbox::new();
+    let mine = sandbox.write("shopping.md", "mine");
+    let mut editor = Plugin::start_with(&sandbox, &[]);
+    editor.hello();
+    let mut start = || editor.ask("demo/start", &json!({}))["result"]["review"].clone();
+    let first = start();
+    assert_eq!(start(), first, "it is still pending");
+    let list = sandbox.json(&["diff", "list"]);
+    assert_eq!(
+        (list.as_array().unwrap().len(), &list[0]["agent"]),
+        (1, &json!("demo-agent"))
+    );
+    assert_ne!(list[0]["path"], mine);
+    assert_eq!(demo_directories(&sandbox), 1);
+    sandbox.words(&["diff", "accept", &first.to_string()]);
+    wait_for("the demo's end", || (demo_directories(&sandbox) == 0).then_some(()));
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
+
+    let second = start();
+    assert_ne!(second, first);
+    sandbox.words(&["stop"]);
+    assert!(wait_for("the companion's end", || editor.bridge.try_wait().unwrap()).success());
+    assert_eq!(demo_directories(&sandbox), 0);
 }

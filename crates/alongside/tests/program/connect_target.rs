@@ -68,6 +68,47 @@ fn most_recently_used_editor_is_picked() {
     assert!(words.contains(&format!("Qwen Code {sentence}")), "{words}");
 }
 
+/// Difference 25.
+#[test]
+fn names_of_discovery_files_have_the_editors_pid_wherever_sorting_allows() {
+    let sandbox = Sandbox::new();
+    let editors = [editor(&sandbox, &[]), editor(&sandbox, &[])];
+    let [(mut low, low_port), (mut high, high_port)] = {
+        let mut editors = editors;
+        editors.sort_by_key(|(plugin, _)| plugin.editor.id());
+        editors
+    };
+    let name =
+        |agent: &str, plugin: &Plugin, port: u16| format!("{agent}-ide-server-{}-{port}.json", plugin.editor.id());
+    let names = || {
+        let files = sandbox.discovery_files();
+        let names = files
+            .iter()
+            .map(|file| file.file_name().unwrap().to_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let everywhere = [name("gemini", &low, low_port), name("gemini", &high, high_port)];
+    let of_qwen = [name("qwen-code", &low, low_port), name("qwen-code", &high, high_port)];
+    high.ask("window/focus", &json!({}));
+    wait_until_found(&sandbox, high_port);
+    wait_for("both to have their own names", || {
+        everywhere.iter().all(|name| names().contains(name)).then_some(())
+    });
+    // Gemini CLI would take the larger one.
+    low.ask("window/focus", &json!({}));
+    wait_until_found(&sandbox, low_port);
+    let now = names();
+    assert!(now.contains(&everywhere[0]) && !now.contains(&everywhere[1]), "{now:?}");
+    assert!(of_qwen.iter().all(|name| now.contains(name)), "{now:?}");
+    // The other takes over.
+    low.editor.kill().unwrap();
+    low.editor.wait().unwrap();
+    wait_for("its own name again", || {
+        let names = names();
+        (names.len() == 3 && names.contains(&everywhere[1]) && names.contains(&of_qwen[1])).then_some(())
+    });
+}
+
 /// Nobody has to notice anything: the order of the files is enough.
 #[test]
 fn killed_editor_and_companion_are_swept_and_the_other_is_picked() {

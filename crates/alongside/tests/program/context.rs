@@ -102,3 +102,69 @@ fn settings_error_names_file_and_line() {
     sandbox.write(".alongside.toml", "[privacy]\nhide = ['a{b']\n");
     assert!(sandbox.failure(&["serve"]).contains("invalid pattern"));
 }
+
+/// The paths of the next context in which `path` is open, or is not.
+async fn sees_open(agent: &mut Agent, path: &str, is_open: bool) {
+    loop {
+        let context = agent.told("ide/contextUpdate").await;
+        let files = context["workspaceState"]["openFiles"].as_array().unwrap();
+        if files.iter().any(|file| file["path"] == path) == is_open {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn file_that_disappears_on_disk_leaves_the_context_until_it_is_back() {
+    let sandbox = Sandbox::new();
+    // In another directory, so that the workspace folder itself has no open file.
+    fs::create_dir_all(sandbox.workspace().join("src/deep")).unwrap();
+    fs::create_dir(sandbox.workspace().join("docs")).unwrap();
+    let (other, file) = (
+        sandbox.write("docs/other.txt", ""),
+        sandbox.write("src/deep/a.txt", "a"),
+    );
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    sandbox.words(&["context", "open", "docs/other.txt"]);
+    sandbox.words(&["context", "focus", "src/deep/a.txt"]);
+    agent.sees_active(&file).await;
+    // The file itself, the directory it is in, and one further up.
+    for name in ["src/deep/a.txt", "src/deep", "src"] {
+        let (place, elsewhere) = (sandbox.workspace().join(name), sandbox.workspace().join("elsewhere"));
+        fs::rename(&place, &elsewhere).unwrap();
+        sees_open(&mut agent, &file, false).await;
+        fs::rename(&elsewhere, &place).unwrap();
+        sees_open(&mut agent, &file, true).await;
+    }
+    fs::remove_dir_all(sandbox.workspace().join("src")).unwrap();
+    agent.sees_active(&other).await;
+    fs::create_dir_all(sandbox.workspace().join("src/deep")).unwrap();
+    fs::write(&file, "a").unwrap();
+    agent.sees_active(&file).await;
+}
+
+#[tokio::test]
+async fn save_by_rename_sends_no_context_without_the_file() {
+    let sandbox = Sandbox::new();
+    let (file, last) = (sandbox.write("a.txt", "a"), sandbox.write("last.txt", ""));
+    let serving = sandbox.serve();
+    let mut agent = Agent::connect(&serving).await;
+    sandbox.words(&["context", "focus", "a.txt"]);
+    agent.sees_active(&file).await;
+    for _ in 0..5 {
+        // As Vim and Emacs do.
+        fs::rename(&file, sandbox.workspace().join("a.txt~")).unwrap();
+        fs::write(&file, "b").unwrap();
+        sandbox.words(&["context", "show"]);
+    }
+    sandbox.words(&["context", "focus", "last.txt"]);
+    loop {
+        let context = agent.told("ide/contextUpdate").await;
+        let files = context["workspaceState"]["openFiles"].as_array().unwrap();
+        assert!(files.iter().any(|open| open["path"] == file), "{context}");
+        if files[0]["path"] == last {
+            break;
+        }
+    }
+}

@@ -85,6 +85,61 @@ async fn proposal_is_shown_as_hints_and_decided_by_hunk() {
 }
 
 #[tokio::test]
+async fn new_change_opens_as_a_diff_with_the_option() {
+    for (how, take_focus) in [("view", false), ("focus", true)] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write("a.md", "one\n");
+        let mut editor = Editor::open_with(&sandbox, &["--open", how], "helix", &json!({}));
+        let agent = agent(&sandbox).await;
+        agent.propose(&path, "two\n").await;
+        let shown = editor.wait_for_method("window/showDocument");
+        assert_eq!(shown["params"]["takeFocus"], take_focus);
+        let file = shown["params"]["uri"]
+            .as_str()
+            .unwrap()
+            .strip_prefix("file://")
+            .unwrap();
+        assert!(fs::read_to_string(file).unwrap().contains("-one\n+two"));
+        // Others wait until it is decided, and the command reaches them.
+        agent.propose(&sandbox.write("b.md", ""), "b\n").await;
+        let said = editor.wait(|message| {
+            message["params"]["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("b.md"))
+        });
+        assert_eq!(said["method"], "window/showMessage");
+        let command = json!({ "command": "alongside.show" });
+        for name in ["b.md.diff", "a.md.diff"] {
+            editor.ask("workspace/executeCommand", &command);
+            let shown = editor.wait_for_method("window/showDocument");
+            assert!(shown["params"]["uri"].as_str().unwrap().ends_with(name), "{shown}");
+            assert_eq!(shown["params"]["takeFocus"], true);
+        }
+    }
+}
+
+#[tokio::test]
+async fn new_change_is_only_a_message_by_default() {
+    let sandbox = Sandbox::new();
+    let mut editor = Editor::open(&sandbox);
+    let command = json!({ "command": "alongside.show", "arguments": [] });
+    editor.ask("workspace/executeCommand", &command);
+    let said = editor.wait_for_method("window/showMessage");
+    assert_eq!(said["params"]["message"], "No pending changes.");
+    let agent = agent(&sandbox).await;
+    agent.propose(&sandbox.write("a.md", "one\n"), "two\n").await;
+    let seen = editor.wait(|message| {
+        message["method"]
+            .as_str()
+            .is_some_and(|method| method.starts_with("window/"))
+    });
+    assert_eq!(seen["method"], "window/showMessage");
+    editor.ask("workspace/executeCommand", &command);
+    let shown = editor.wait_for_method("window/showDocument");
+    assert_eq!(shown["params"]["takeFocus"], true);
+}
+
+#[tokio::test]
 async fn decision_right_after_review_opens_is_ignored() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("a.md", "one\n");
@@ -202,6 +257,12 @@ async fn a_draft_that_is_closed_without_saving_is_kept() {
     });
     let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
     assert_eq!(decision["content"], "typed\n");
+    // The agent may receive the decision first.
+    editor.wait(|message| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("accepted;"))
+    });
     editor.open_file(&file, "typed\n");
     let is_warned = |message: &Value| {
         message["params"]["message"]

@@ -58,11 +58,16 @@ pub(crate) struct Emacs<'a> {
 }
 
 impl<'a> Emacs<'a> {
-    /// Starts Emacs in the workspace with only the plugin, and waits until the companion is ready.
+    /// Starts Emacs in the workspace with only the plugin, and waits until the companion is ready. Nothing opens by itself.
     pub(crate) fn start(sandbox: &'a Sandbox, version: Version) -> Self {
+        Self::start_opening(sandbox, version, "notify")
+    }
+
+    /// The same with this value of `alongside-open`.
+    pub(crate) fn start_opening(sandbox: &'a Sandbox, version: Version, open: &str) -> Self {
         let lines = format!(
             "(add-to-list 'load-path {})\n(require 'alongside)\n(alongside-mode 1)\n\
-             (global-set-key (kbd \"C-c a\") 'alongside-command-map)\n",
+             (global-set-key (kbd \"C-c a\") 'alongside-command-map)\n(setq alongside-open '{open})\n",
             quoted(&plugin("emacs"))
         );
         let settings = sandbox.path("settings.el");

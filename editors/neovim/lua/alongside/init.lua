@@ -6,13 +6,15 @@ local M = {}
 ---@field reject_hunk? string
 ---@field accept? string
 ---@field reject? string
+---@field review? string global: opens a pending change, in every mode but on the command line
 
 --- What `setup` and `vim.g.alongside` accept; everything is optional.
 ---@class alongside.Config
 ---@field command? string the `alongside` program
 ---@field autostart? boolean start with Neovim (default: true)
 ---@field workspace? string[]|fun(): string[] workspace folders (default: the repository around the current directory)
----@field keys? alongside.Keys|false keys in the draft of a change; false for none
+---@field open? alongside.Open how a pending change appears (default: auto)
+---@field keys? alongside.Keys|false keys; false for none
 
 ---@class alongside.Options: alongside.Config
 ---@field command string
@@ -20,7 +22,9 @@ local M = {}
 ---@type alongside.Config
 local defaults = {
   autostart = true,
+  open = 'auto',
   keys = {
+    review = '<F8>',
     accept_hunk = '<LocalLeader>a',
     reject_hunk = '<LocalLeader>r',
     accept = '<LocalLeader>A',
@@ -66,6 +70,7 @@ function M.start()
   local bridge, context, reviews =
     require('alongside.bridge'), require('alongside.context'), require('alongside.reviews')
   reviews.listen()
+  require('alongside.opening').start()
   bridge.start(function()
     context.start()
     reviews.refresh()
@@ -75,6 +80,7 @@ end
 --- Stops the companion; pending changes are rejected.
 function M.stop()
   require('alongside.context').stop()
+  require('alongside.preview').close()
   require('alongside.bridge').stop()
 end
 

@@ -2,6 +2,9 @@
 local M = {}
 
 local bridge = require('alongside.bridge')
+local names = require('alongside.names')
+local opening = require('alongside.opening')
+local preview = require('alongside.preview')
 local text = require('alongside.text')
 
 -- The status words of every front end, by the wire value of `outcome`.
@@ -10,9 +13,6 @@ local OUTCOMES = {
   orphaned = 'dropped because the agent disconnected',
   shutDown = 'rejected because the companion was shutting down',
 }
--- How long to look for the agent's write after a change was accepted.
-local WRITE_TIMEOUT_MS = 10000
-
 --- A review as in `review/list`.
 ---@class alongside.Review
 ---@field id integer
@@ -23,12 +23,16 @@ local WRITE_TIMEOUT_MS = 10000
 ---@field size { added: integer, removed: integer }
 ---@field conflicts integer
 
+---@class alongside.Range
+---@field start integer from 1
+---@field count integer
+
 --- A review as in `review/get`.
 ---@class alongside.FullReview: alongside.Review
 ---@field base? string
 ---@field proposal string
 ---@field draft string
----@field hunks { draft: { start?: integer, count: integer } }[]
+---@field hunks { state: string, base: alongside.Range, draft: alongside.Range }[]
 ---@field notes string[]
 
 ---@class alongside.View
@@ -56,12 +60,6 @@ local function notify(message, level)
   require('alongside').notify(message, level)
 end
 
----@param path string
----@return string
-local function display_name(path)
-  return vim.fn.fnamemodify(path, ':~:.')
-end
-
 --- The pending reviews, oldest first.
 ---@return alongside.Review[]
 function M.pending()
@@ -72,17 +70,23 @@ function M.pending()
   return list
 end
 
----@param review alongside.Review
----@return string
-local function describe(review)
-  local conflicts = review.conflicts > 0 and (', conflicts: ' .. review.conflicts) or ''
-  return ('%s (+%d −%d%s), %s'):format(
-    display_name(review.path),
-    review.size.added,
-    review.size.removed,
-    conflicts,
-    bridge.agent_name(review.agent, review.agentVersion)
-  )
+---@param id integer
+---@return boolean
+function M.is_pending(id)
+  return reviews[id] ~= nil
+end
+
+---@return boolean
+function M.is_any_open()
+  return next(shown) ~= nil
+end
+
+--- The pending reviews that are not on the screen.
+---@return alongside.Review[]
+function M.unseen()
+  return vim.tbl_filter(function(review)
+    return not shown[review.id] and not (preview.id() == review.id and preview.is_visible())
+  end, M.pending())
 end
 
 --- What would be accepted now.
@@ -170,14 +174,15 @@ local function view_of(id)
 end
 
 ---@param method 'review/accept'|'review/reject'
----@param view alongside.View
+---@param review integer
 ---@param params table
-local function decide(method, view, params)
-  params.review = view.id
+local function decide(method, review, params)
+  params.review = review
   bridge.request(method, params, function(error)
     if error then
       notify(error.message, vim.log.levels.WARN)
-      if shown[view.id] == view and vim.api.nvim_buf_is_valid(view.buffer) then
+      local view = shown[review]
+      if view and vim.api.nvim_buf_is_valid(view.buffer) then
         vim.bo[view.buffer].modified = true
       end
     end
@@ -189,20 +194,24 @@ end
 ---@param even_if_empty? boolean
 function M.accept(id, even_if_empty)
   local view = view_of(id)
-  if not view then
-    return notify('no change is open here; run :AlongsideReview')
+  if view then
+    decide('review/accept', view.id, { content = draft_of(view), evenIfEmpty = even_if_empty or nil })
+  elseif preview.is_current() then
+    decide('review/accept', assert(preview.id()), { evenIfEmpty = even_if_empty or nil })
+  else
+    notify('no change is open here; run :AlongsideReview')
   end
-  decide('review/accept', view, { content = draft_of(view), evenIfEmpty = even_if_empty or nil })
 end
 
 --- Rejects a review, or the one in this tab.
 ---@param id? integer
 function M.reject(id)
   local view = view_of(id)
-  if not view then
+  local review = view and view.id or preview.is_current() and preview.id()
+  if not review then
     return notify('no change is open here; run :AlongsideReview')
   end
-  decide('review/reject', view, {})
+  decide('review/reject', review, {})
 end
 
 --- Accepts or rejects the hunk under the cursor and goes to the next.
@@ -272,7 +281,7 @@ local function watch_draft(view)
       return
     end
     if not view.is_written then
-      decide('review/reject', view, {})
+      decide('review/reject', view.id, {})
     end
     vim.schedule(function()
       hide(view)
@@ -283,7 +292,9 @@ end
 ---@param review alongside.FullReview
 local function show(review)
   local syntax = vim.filetype.match({ filename = review.path }) or ''
-  local name = 'alongside://' .. review.id .. review.path
+  preview.close()
+  -- Typed text must not end up in the draft.
+  vim.cmd.stopinsert()
   vim.cmd.tabnew()
   local empty = vim.api.nvim_get_current_buf()
   ---@type alongside.View
@@ -293,8 +304,8 @@ local function show(review)
     proposal = review.proposal,
     draft = review.draft,
     tab = vim.api.nvim_get_current_tabpage(),
-    file = new_buffer(name .. ' (file)', 'nofile', review.base or '', syntax),
-    buffer = new_buffer(name, 'acwrite', review.draft, syntax),
+    file = new_buffer(names.buffer(review, 'file'), 'nofile', review.base or '', syntax),
+    buffer = new_buffer(names.buffer(review, 'review'), 'acwrite', review.draft, syntax),
     sharing = 0,
   }
   vim.bo[view.file].modifiable = false
@@ -303,16 +314,16 @@ local function show(review)
   vim.cmd.diffthis()
   vim.cmd('rightbelow vertical sbuffer ' .. view.buffer)
   vim.cmd.diffthis()
-  vim.cmd.normal({ 'gg', bang = true })
-  if #review.hunks > 0 and (review.hunks[1].draft.start or 1) > 1 then
-    pcall(vim.cmd.normal, { ']c', bang = true })
-  end
+  -- Not `]c`: there is no `:normal` in a terminal, where the user may come from.
+  local first = review.hunks[1] and review.hunks[1].draft.start or 1
+  vim.api.nvim_win_set_cursor(0, { math.min(first, vim.api.nvim_buf_line_count(view.buffer)), 0 })
   shown[view.id] = view
   map_keys(view.buffer)
   watch_draft(view)
   for _, note in ipairs(review.notes) do
     notify(note)
   end
+  require('alongside.statusline').changed()
 end
 
 --- Opens a review in a diff tab.
@@ -351,9 +362,25 @@ function M.choose(id)
   elseif #pending == 1 then
     return M.open(first.id)
   end
-  vim.ui.select(pending, { prompt = 'Pending changes', format_item = describe }, function(review)
+  vim.ui.select(pending, { prompt = 'Pending changes', format_item = names.describe }, function(review)
     return review and M.open(review.id)
   end)
+end
+
+--- What the key does: goes to the open change, to the one to the side or to the oldest pending one; from there to the next.
+function M.next()
+  local pending, here = M.pending(), view_of()
+  local after = vim.tbl_filter(function(review)
+    return here ~= nil and review.id > here.id
+  end, pending)
+  local any = next(shown)
+  local id = here and (after[1] or pending[1]).id or any or preview.id() or pending[1] and pending[1].id
+  if not id then
+    return notify('no pending changes')
+  elseif here and id == here.id then
+    return notify('no other pending changes')
+  end
+  M.open(id)
 end
 
 --- Fetches all pending reviews: after a restart, and when notifications were missed.
@@ -373,41 +400,16 @@ function M.refresh()
         hide(view)
       end
     end
+    opening.refresh()
     require('alongside.statusline').changed()
   end)
-end
-
---- Reloads the buffer of a file once the agent has written it.
----@param path string
-local function watch_file(path)
-  local buffer = vim.fn.bufnr('^' .. vim.fn.escape(path, '*?[]{}\\,~$^') .. '$')
-  ---@diagnostic disable-next-line: undefined-field
-  local watcher = buffer > 0 and vim.uv.new_fs_event()
-  if not watcher then
-    return
-  end
-  local function stop()
-    if not watcher:is_closing() then
-      watcher:close()
-    end
-  end
-  watcher:start(
-    vim.fs.dirname(path),
-    {},
-    vim.schedule_wrap(function()
-      if vim.api.nvim_buf_is_valid(buffer) and not vim.bo[buffer].modified then
-        vim.cmd.checktime(buffer)
-      end
-    end)
-  )
-  vim.defer_fn(stop, WRITE_TIMEOUT_MS)
 end
 
 --- Follows the companion's notifications about reviews.
 function M.listen()
   bridge.on('review/opened', function(review)
     reviews[review.id] = review
-    notify(describe(review) .. '; review with :AlongsideReview')
+    opening.present(review)
     require('alongside.statusline').changed()
   end)
   bridge.on('review/changed', function(review)
@@ -415,12 +417,14 @@ function M.listen()
     if shown[review.id] then
       reload(shown[review.id])
     end
+    opening.update(review.id)
     require('alongside.statusline').changed()
   end)
   bridge.on('review/edited', function(edited)
     if shown[edited.review] then
       reload(shown[edited.review])
     end
+    opening.update(edited.review)
   end)
   -- Follows `review/changed`, which reloads the view.
   bridge.on('review/rebased', function(rebased)
@@ -435,9 +439,10 @@ function M.listen()
       hide(view)
     end
     if closed.outcome == 'accepted' then
-      watch_file(closed.path)
+      require('alongside.writes').watch(closed.path)
     end
-    notify(display_name(closed.path) .. ': ' .. (OUTCOMES[closed.outcome] or closed.outcome))
+    notify(names.file(closed.path) .. ': ' .. (OUTCOMES[closed.outcome] or closed.outcome))
+    opening.close(closed.review)
     require('alongside.statusline').changed()
   end)
   bridge.on('resync', M.refresh)

@@ -17,9 +17,10 @@ function M.text()
   return table.concat(names, ', ')
 end
 
---- Redraws and triggers `User AlongsideChanged`.
+--- Redraws, updates the notice and triggers `User AlongsideChanged`.
 function M.changed()
   if vim.v.exiting == vim.NIL then
+    require('alongside.notice').update()
     vim.cmd.redrawstatus({ bang = true })
     vim.api.nvim_exec_autocmds('User', { pattern = 'AlongsideChanged', modeline = false })
   end

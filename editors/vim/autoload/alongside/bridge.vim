@@ -20,6 +20,10 @@ export def Message(message: string)
   Log(message)
 enddef
 
+export def IsRunning(): bool
+  return is_running
+enddef
+
 # Calls Handler with the parameters of every notification of this method.
 export def On(method: string, Handler: func)
   handlers[method] = Handler

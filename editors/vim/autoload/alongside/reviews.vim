@@ -2,6 +2,9 @@ vim9script
 # The changes that agents propose: a list of the pending ones, and a diff tab for one of them.
 
 import './bridge.vim'
+import './names.vim'
+import './opening.vim'
+import './preview.vim'
 import './text.vim'
 
 # The status words of every front end, by the wire value of `outcome`.
@@ -25,9 +28,15 @@ var reviews: dict<dict<any>> = {}
 var view: dict<any> = {}
 
 export def Listen()
+  opening.Start({
+    Pending: Pending,
+    IsPending: (id) => has_key(reviews, id),
+    OpenId: () => get(view, 'id', 0),
+    Open: Open,
+  })
   bridge.On('review/opened', (review) => {
     reviews[review.id] = review
-    bridge.Message(Describe(review) .. '; review with :AlongsideReview')
+    opening.Present(review)
   })
   bridge.On('review/changed', (review) => {
     reviews[review.id] = review
@@ -59,27 +68,31 @@ export def Refresh()
     for review in response.result
       reviews[review.id] = review
     endfor
-    if empty(view)
-      return
-    elseif has_key(reviews, view.id)
-      Update(view.id)
-    else
-      Hide()
+    if !empty(view)
+      if has_key(reviews, view.id)
+        Update(view.id)
+      else
+        Hide()
+      endif
     endif
+    opening.Refresh()
   })
 enddef
 
-def Describe(review: dict<any>): string
-  const conflicts = review.conflicts > 0 ? ', conflicts: ' .. review.conflicts : ''
-  return printf('%s (+%d -%d%s), %s', fnamemodify(review.path, ':~:.'), review.size.added, review.size.removed, conflicts,
-    join([review.agent, get(review, 'agentVersion', '')])->trim())
+# The pending reviews, oldest first.
+def Pending(): list<dict<any>>
+  return sort(values(reviews), (one, other) => one.id - other.id)
 enddef
 
 # Opens the pending change, or asks which one if there are several.
 export def Choose()
-  const listed = sort(values(reviews), (one, other) => one.id - other.id)
+  const listed = Pending()
   if !empty(view)
-    bridge.Message('accept or reject the open change first')
+    if IsHere()
+      bridge.Message('accept or reject the open change first')
+    else
+      win_gotoid(win_findbuf(view.buffer)[0])
+    endif
     return
   elseif empty(listed)
     bridge.Message('no pending changes')
@@ -87,17 +100,48 @@ export def Choose()
   endif
   var choice = 1
   if len(listed) > 1
-    choice = inputlist(['Pending changes:'] + mapnew(listed, (index, review) => (index + 1) .. ' ' .. Describe(review)))
+    choice = inputlist(['Pending changes:'] + mapnew(listed, (index, review) => (index + 1) .. ' ' .. names.Describe(review)))
   endif
   if choice >= 1 && choice <= len(listed)
-    bridge.Request('review/get', {review: listed[choice - 1].id}, (response) => {
-      if has_key(response, 'error')
-        bridge.Message(response.error.message)
-      elseif empty(view)
-        Show(response.result)
-      endif
-    })
+    Open(listed[choice - 1].id)
   endif
+enddef
+
+# What the key does: goes to the open change, to the one to the side or to the oldest pending one; from there to the next.
+export def Next()
+  const listed = Pending()
+  if !empty(view) && !IsHere()
+    win_gotoid(win_findbuf(view.buffer)[0])
+  elseif empty(listed)
+    bridge.Message('no pending changes')
+  elseif empty(view)
+    Open(preview.Id() > 0 ? preview.Id() : listed[0].id)
+  else
+    const after = filter(copy(listed), (_, review) => review.id > view.id)
+    const next = empty(after) ? listed[0].id : after[0].id
+    if next == view.id
+      bridge.Message('no other pending changes')
+    else
+      # It stays pending, with the edits made so far.
+      Share()
+      Hide()
+      Open(next)
+    endif
+  endif
+enddef
+
+def IsHere(): bool
+  return bufwinnr(view.buffer) > 0
+enddef
+
+def Open(id: number)
+  bridge.Request('review/get', {review: id}, (response) => {
+    if has_key(response, 'error')
+      bridge.Message(response.error.message)
+    elseif empty(view)
+      Show(response.result)
+    endif
+  })
 enddef
 
 # The diff tab
@@ -105,19 +149,20 @@ enddef
 def Show(review: dict<any>)
   view = {id: review.id, path: review.path, revision: review.revision, base: get(review, 'base', ''),
     proposal: review.proposal, draft: review.draft, sharing: 0, is_stale: false, is_written: false, is_closed: false}
+  opening.Opened()
+  # Typed text must not end up in the draft.
+  stopinsert
   tabnew
-  view.file = Window('nofile', 'alongside://' .. review.id .. review.path .. ' (file)', view.base)
+  view.file = Window('nofile', names.Buffer(review, 'file'), view.base)
   setlocal nomodifiable
   rightbelow vnew
-  view.buffer = Window('acwrite', 'alongside://' .. review.id .. review.path, review.draft)
+  view.buffer = Window('acwrite', names.Buffer(review, 'review'), review.draft)
   autocmd BufWriteCmd <buffer> Written()
   autocmd BufWipeout <buffer> Wiped()
   autocmd TextChanged,InsertLeave <buffer> Edited()
   diffupdate
-  normal! gg
-  if diff_hlID(1, 1) == 0
-    silent! normal! ]c
-  endif
+  # Not `]c`: there is no `:normal` in a terminal, where the user may come from.
+  cursor(empty(review.hunks) ? 1 : review.hunks[0].draft.start, 1)
   if get(g:, 'alongside_keys', 1)
     nnoremap <buffer> <LocalLeader>a <ScriptCmd>DecideHunk(true)<CR>
     nnoremap <buffer> <LocalLeader>r <ScriptCmd>DecideHunk(false)<CR>
@@ -134,8 +179,20 @@ def Window(kind: string, name: string, content: string): number
   setlocal bufhidden=wipe noswapfile
   execute 'silent file ' .. fnameescape(name)
   text.Put(bufnr(), content)
+  &l:syntax = SyntaxOf(view.path)
   diffthis
   return bufnr()
+enddef
+
+# The syntax of a file with this name. Its filetype plugins and the user's hooks are not for a review.
+def SyntaxOf(path: string): string
+  const ignored = &eventignore
+  set eventignore+=FileType,Syntax
+  execute 'silent! doautocmd <nomodeline> filetypedetect BufRead ' .. fnameescape(path)
+  const found = &l:filetype
+  setlocal filetype=
+  &eventignore = ignored
+  return found
 enddef
 
 def Hide()
@@ -193,8 +250,9 @@ def Share()
   })
 enddef
 
-# Shows what changed in the open review: its file, its draft, or the proposal.
+# Shows what changed in a review: its file, its draft, or the proposal.
 def Update(id: number)
+  opening.Update(id)
   if empty(view) || view.id != id
     return
   endif
@@ -250,24 +308,22 @@ def Wiped()
 enddef
 
 export def Accept(even_if_empty: bool)
-  if empty(view)
-    bridge.Message('no change is open; run :AlongsideReview')
-    return
-  endif
   # <bang>0 is a number, which JSON keeps.
-  Decide('review/accept', {content: Draft(view), evenIfEmpty: even_if_empty ? true : false})
+  const params = {evenIfEmpty: even_if_empty ? true : false}
+  Decide('review/accept', empty(view) ? params : extend({content: Draft(view)}, params))
 enddef
 
 export def Reject()
-  if empty(view)
-    bridge.Message('no change is open; run :AlongsideReview')
-    return
-  endif
   Decide('review/reject', {})
 enddef
 
+# Decides about the open change, or the one in the preview if the cursor is there.
 def Decide(method: string, params: dict<any>)
-  final shown = view
+  final shown = !empty(view) ? view : preview.IsCurrent() ? {id: preview.Id(), is_closed: true} : {}
+  if empty(shown)
+    bridge.Message('no change is open; run :AlongsideReview')
+    return
+  endif
   bridge.Request(method, extend({review: shown.id}, params), (response) => {
     if has_key(response, 'error')
       bridge.Message(response.error.message)
@@ -286,5 +342,6 @@ def OnClosed(closed: dict<any>)
   if !empty(view) && view.id == closed.review
     Hide()
   endif
-  bridge.Message(fnamemodify(closed.path, ':~:.') .. ': ' .. get(OUTCOMES, closed.outcome, closed.outcome))
+  opening.Close(closed.review)
+  bridge.Message(names.File(closed.path) .. ': ' .. get(OUTCOMES, closed.outcome, closed.outcome))
 enddef

@@ -42,6 +42,11 @@ export def Put(buffer: number, text: string)
   setbufvar(buffer, '&modified', false)
 enddef
 
+# The lines of a text without line endings.
+export def Lines(text: string): list<string>
+  return text == '' ? [] : split(substitute(substitute(text, BOM, '', ''), "\r\\?\n$", '', ''), "\r\\?\n", true)
+enddef
+
 # The text without byte order mark, carriage returns and final newlines: what can be seen of it.
 export def Visible(text: string): string
   return trim(substitute(substitute(text, BOM, '', ''), "\r\n", "\n", 'g'), "\n", 2)

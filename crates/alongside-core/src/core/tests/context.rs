@@ -132,9 +132,33 @@ fn removed_file_leaves_the_context() {
     focus(&mut core, at(0), "/a", None, None);
     core.tick(at(50));
     look_up(&mut core, at(60), |_| None);
-    core.tick(at(110));
-    let last = published(&mut core).pop().unwrap();
-    assert_eq!(last, IdeContext::default());
+    core.take_effects();
+    assert_eq!(core.next_deadline(), Some(Duration::from_millis(360)));
+    core.tick(at(360));
+    core.tick(at(410));
+    assert_eq!(published(&mut core), [IdeContext::default()]);
+    assert_eq!(core.next_deadline(), None);
+    look_up(&mut core, at(500), |path| Some(path.into()));
+    core.tick(at(550));
+    assert_eq!(published(&mut core)[0].workspace_state.open_files[0].path, "/a");
+}
+
+#[test]
+fn file_that_comes_back_at_once_never_leaves_the_context() {
+    let mut core = core();
+    focus(&mut core, at(0), "/a", None, None);
+    core.tick(at(50));
+    assert_eq!(contexts(&mut core), 1);
+    for start in [100, 500] {
+        look_up(&mut core, at(start), |_| None);
+        look_up(&mut core, at(start + 200), |_| None);
+        look_up(&mut core, at(start + 290), |path| Some(path.into()));
+        for later in 0..100 {
+            core.tick(at(start + 4 * later));
+        }
+    }
+    assert_eq!(contexts(&mut core), 0);
+    assert_eq!(core.next_deadline(), None);
 }
 
 #[test]

@@ -147,6 +147,25 @@ fn pending_reviews_per_agent_are_limited() {
 }
 
 #[test]
+fn outcomes_of_the_latest_closed_reviews_are_remembered() {
+    let mut core = core();
+    let session = connect(&mut core, "one", gemini());
+    let reviews: Vec<ReviewId> = (0..257)
+        .map(|number| {
+            let review = propose(&mut core, &session, &format!("/{number}"), "text");
+            core.reject(review).unwrap();
+            review
+        })
+        .collect();
+    assert_eq!(core.reject(reviews[0]), Err(DecideError::Unknown(reviews[0])));
+    let closed = DecideError::Closed {
+        id: reviews[1],
+        outcome: ReviewOutcome::Rejected,
+    };
+    assert_eq!(core.reject(reviews[1]), Err(closed));
+}
+
+#[test]
 fn decision_right_after_review_opens_is_refused() {
     let mut core = core();
     let session = connect(&mut core, "one", gemini());

@@ -1,7 +1,9 @@
 //! `alongside chat`: a link to the chat on the page; with `-p`, one question and its answer, in the terminal or for a script.
 
+mod ask;
 mod decisions;
 mod send;
+mod terminal;
 mod turn;
 
 use std::io::Read;
@@ -18,6 +20,7 @@ use alongside_companion::RunningCompanion;
 use alongside_companion::companion_record;
 use alongside_companion::places::Places;
 use decisions::Decisions;
+use terminal::Terminal;
 use turn::Turn;
 
 pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
@@ -25,6 +28,7 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
         let target = PageTarget { view: PageView::Chat };
         return page::link(common, target, chat.open).await;
     };
+    let terminal = Terminal::open(prompt == "-");
     let prompt = if prompt == "-" {
         let mut text = String::new();
         std::io::stdin()
@@ -38,12 +42,12 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
     let places = Places::of_user()?;
     if let Some(record) = companion_record::nearest(&places, &common.directory()) {
         let client = record.connect_as(hello()).await?;
-        let decisions = Decisions::new(chat.yes, false);
+        let decisions = Decisions::new(chat.yes, false, terminal);
         return ask(common, &chat, client, prompt, decisions, &mut signals).await;
     }
     let own = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     let client = own.record().connect_as(hello()).await?;
-    let decisions = Decisions::new(chat.yes, true);
+    let decisions = Decisions::new(chat.yes, true, terminal);
     let answered = ask(common, &chat, client, prompt, decisions, &mut signals).await;
     own.stop().await;
     answered
@@ -80,7 +84,9 @@ async fn ask(
         return Ok(ExitCode::from(turn::CANCELLED));
     };
     let turn = Turn::new(common.output(), agent, prompt_id, decisions);
-    turn.follow(client, signals).await
+    let followed = turn.follow(client, signals).await;
+    followed
+        .context("the agent received the prompt, but its answer was lost; run `alongside chat --open` to look for it")
 }
 
 /// Connects to the requested agent, or to the first usable one, unless it is connected already. Returns its id.

@@ -71,7 +71,9 @@ pub(super) async fn send(
     }
     let failed = Err(failure.unwrap_or_else(|| Error::msg("the agent did not accept the prompt")));
     if lost {
-        return failed.context("the prompt may have been received");
+        return failed.context(
+            "the agent may have received the prompt; run `alongside chat --open` to look before you send it again",
+        );
     }
     failed
 }

@@ -1,6 +1,6 @@
 //! Prints one turn of the agent.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use alongside_front::client::{Client, ClientError};
@@ -10,11 +10,11 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::decisions::{Decisions, say};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::printable::{printable, printable_line};
 use crate::signals::ShutdownSignals;
 
-/// The exit code of a cancelled or refused turn.
+/// The exit code of a cancelled or refused turn, and of an answer that nothing reads.
 pub(super) const CANCELLED: u8 = 3;
 
 pub(super) struct Turn {
@@ -61,11 +61,16 @@ impl Turn {
         while self.end.is_none() {
             let notification = tokio::select! {
                 notification = client.notification() => notification?,
+                line = self.decisions.line() => {
+                    self.decisions.answer(&mut client, line).await?;
+                    continue;
+                }
                 () = signals.received() => {
                     if std::mem::replace(&mut self.cancelling, true) {
                         return Ok(ExitCode::from(CANCELLED));
                     }
                     command(&mut client, AgentCommand::Cancel).await?;
+                    self.decisions.cancel(&mut client).await?;
                     continue;
                 }
             };
@@ -89,6 +94,7 @@ impl Turn {
             Notification::ReviewOpened(review) | Notification::ReviewChanged(review) => {
                 self.decisions.review(client, &review).await?;
             }
+            Notification::ReviewClosed(closed) => self.decisions.review_closed(closed.review),
             _ => {}
         }
         Ok(())
@@ -138,6 +144,7 @@ impl Turn {
             AgentEvent::ApprovalOpened { request } if self.is_ours(request.prompt_id.as_deref()) => {
                 self.decisions.approval(client, request).await?;
             }
+            AgentEvent::ApprovalClosed { request_id, .. } => self.decisions.request_closed(request_id),
             AgentEvent::TurnEnded { prompt_id, end } if self.is_ours(prompt_id.as_deref()) => {
                 self.end = Some(end.clone());
             }
@@ -159,10 +166,8 @@ impl Turn {
         if self.output.json || piece.is_empty() {
             return;
         }
-        let mut stdout = std::io::stdout();
-        let safe = stdout.is_terminal().then(|| printable(piece));
-        let text = safe.as_deref().unwrap_or(piece);
-        self.unread = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err();
+        let safe = std::io::stdout().is_terminal().then(|| printable(piece));
+        self.unread = !output::to_stdout(safe.as_deref().unwrap_or(piece));
     }
 
     fn finish(mut self) -> ExitCode {
@@ -172,13 +177,17 @@ impl Turn {
         if self.output.json {
             let end = &self.end;
             let value = json!({"agent": self.agent, "promptId": self.prompt_id, "answer": self.answer, "end": end});
-            self.output.answer(&value, String::new);
+            self.unread = !self.output.answer(&value, String::new);
         }
         match self.end {
             Some(TurnEnd::Failed { message, .. }) => {
-                say(&printable_line(&message));
+                say(&format!(
+                    "the agent received the prompt, but did not complete its answer: {}",
+                    printable_line(&message)
+                ));
                 ExitCode::FAILURE
             }
+            Some(TurnEnd::Completed { .. }) if self.unread => ExitCode::from(CANCELLED),
             Some(TurnEnd::Completed { stop_reason }) if stop_reason == "cancelled" => {
                 say("the answer was cancelled");
                 ExitCode::from(CANCELLED)

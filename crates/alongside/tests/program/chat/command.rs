@@ -77,6 +77,72 @@ fn failures_are_told_by_the_exit_code() {
     assert_eq!(sandbox.output(&["chat", "--yes"]).status.code(), Some(2));
 }
 
+/// A failed turn is not a prompt that was never received.
+#[test]
+fn failure_says_that_the_prompt_was_received() {
+    let sandbox = sandbox();
+    let (code, _, stderr) = answered(&sandbox, &["fail", "--agent", "scripted"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("the agent received the prompt"), "{stderr}");
+    let (_, _, stderr) = answered(&sandbox, &["hello", "--agent", "nobody"]);
+    assert!(!stderr.contains("received"), "{stderr}");
+}
+
+#[test]
+fn killed_companion_loses_the_answer_to_a_received_prompt() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let serving = serve(&sandbox);
+    let mut child = chat(&sandbox, &[&format!("write {file} two"), "--agent", "scripted"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("is pending"), "{line}");
+    serving.kill();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(
+        rest.contains("the agent received the prompt, but its answer was lost"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn closed_output_is_not_a_panic() {
+    let sandbox = sandbox();
+    for (arguments, expected) in [
+        (&["count 500", "--agent", "scripted"][..], 3),
+        (&["say hello", "--agent", "scripted", "--json"], 3),
+        (&["hello", "--agent", "nobody", "--json"], 1),
+    ] {
+        let mut child = chat(&sandbox, arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop((child.stdout.take(), child.stderr.take()));
+        let status = wait_for("its end", || child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(expected), "{arguments:?}");
+    }
+    for arguments in [
+        &["ask", "--agent", "scripted", "--verbose"][..],
+        &["say x", "--agent", "scripted"],
+    ] {
+        let mut child = chat(&sandbox, arguments)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        drop(child.stderr.take());
+        let status = wait_for("its end", || child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(0), "{arguments:?}");
+    }
+}
+
 #[test]
 fn permission_is_declined_unless_somebody_says_yes() {
     let sandbox = sandbox();

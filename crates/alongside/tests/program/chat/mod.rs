@@ -5,6 +5,9 @@ mod conversation;
 pub(crate) mod front;
 mod kills;
 mod survival;
+// `script` has other options elsewhere.
+#[cfg(target_os = "linux")]
+mod terminal;
 mod writes;
 
 use std::time::Duration;

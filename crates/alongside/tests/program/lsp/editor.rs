@@ -56,7 +56,11 @@ impl Editor {
     }
 
     pub(crate) fn open_named(sandbox: &Sandbox, name: &str, capabilities: &Value) -> Self {
-        let mut editor = Self::start(sandbox, &[]);
+        Self::open_with(sandbox, &[], name, capabilities)
+    }
+
+    pub(crate) fn open_with(sandbox: &Sandbox, arguments: &[&str], name: &str, capabilities: &Value) -> Self {
+        let mut editor = Self::start(sandbox, arguments);
         let params = json!({
             "processId": std::process::id(),
             "clientInfo": { "name": name },
