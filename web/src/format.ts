@@ -62,7 +62,7 @@ export function outcome(outcome: Outcome): string {
   }
 }
 
-/** A size in bytes for people. */
+/** A size in bytes, rounded. */
 export function formatSize(bytes: number): string {
   if (bytes < 1000) return count(bytes, "byte");
   return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;

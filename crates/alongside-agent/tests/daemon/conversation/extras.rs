@@ -62,12 +62,12 @@ async fn attached_file_is_stored_first_and_shown_from_its_echo() {
     let update = json!({"sessionUpdate": "user_message_chunk", "content": content});
     daemon.publish_envelope(json!({"v": 1, "type": "session_update", "promptId": prompt_id,
         "originatorClientId": CLIENT, "data": {"sessionId": SESSION, "update": update}}));
-    let told = until(&mut events, |event| matches!(event, AgentEvent::TurnStarted { .. })).await;
+    let seen = until(&mut events, |event| matches!(event, AgentEvent::TurnStarted { .. })).await;
     let shown = AgentEvent::UserMessage {
         prompt_id: Some(prompt_id),
         content: ContentBlock::from(content),
     };
-    assert!(told.contains(&shown), "{told:?}");
+    assert!(seen.contains(&shown), "{seen:?}");
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn message_during_a_turn_is_queued_until_the_agent_received_it() {
     );
     daemon.publish_envelope(json!({"v": 1, "type": "mid_turn_message_injected", "promptId": "p",
         "data": {"sessionId": SESSION, "messages": ["by the way"], "messageIds": ["m"], "items": [{}]}}));
-    let told = until(&mut events, |event| matches!(event, AgentEvent::MidTurnMessage { .. })).await;
+    let seen = until(&mut events, |event| matches!(event, AgentEvent::MidTurnMessage { .. })).await;
     let accepted = AgentEvent::PromptAccepted {
         prompt_id: "m".to_owned(),
         text: "by the way".to_owned(),
@@ -127,7 +127,7 @@ async fn message_during_a_turn_is_queued_until_the_agent_received_it() {
         blocks: vec!["by the way".into()],
         own: true,
     };
-    assert_eq!(told, [accepted, queued, received]);
+    assert_eq!(seen, [accepted, queued, received]);
 }
 
 #[tokio::test]
@@ -178,8 +178,8 @@ async fn session_is_rewound_to_the_point_of_the_turn() {
         "session_rewound",
         &json!({"promptId": "s########2", "targetTurnIndex": 1}),
     );
-    let told = until(&mut events, |event| matches!(event, AgentEvent::Rewound { .. })).await;
-    assert_eq!(told.last(), Some(&AgentEvent::Rewound { turn: 1 }));
+    let seen = until(&mut events, |event| matches!(event, AgentEvent::Rewound { .. })).await;
+    assert_eq!(seen.last(), Some(&AgentEvent::Rewound { turn: 1 }));
     // A slash command has no point, so the points do not say which turn is whose.
     daemon.reply("rewind/snapshots", Reply::json(200, &points));
     let error = chat.manager.rewind(1, 3).await.unwrap_err();
@@ -209,8 +209,8 @@ async fn history_of_a_rewound_session_has_only_the_turns_that_stay() {
     });
     let (chat, mut events) = Chat::new();
     chat.connect(super::options(&daemon)).await.unwrap();
-    let told = until(&mut events, |event| matches!(event, AgentEvent::HistoryEnd)).await;
-    let messages: Vec<&str> = told
+    let seen = until(&mut events, |event| matches!(event, AgentEvent::HistoryEnd)).await;
+    let messages: Vec<&str> = seen
         .iter()
         .filter_map(|event| match event {
             AgentEvent::UserMessage { content, .. } => content.as_text(),
