@@ -18,6 +18,9 @@ const MAX_OUTPUT_CHARS = 200_000;
 /** How the companion refuses a write whose review was rejected; agents put it into their own words. */
 const REVIEW_REJECTED = "the user rejected this change";
 
+/** What Qwen Code reports when a permission was denied or the turn stopped. A history has nothing else: no request, no answer. */
+const CANCELED = "was canceled by the user";
+
 const STATUS: Record<string, readonly [string, string]> = {
   pending: ["\u25cb", "pending"],
   in_progress: ["\u25d4", "running"],
@@ -97,7 +100,7 @@ export class ToolCard {
     const before = this.shown;
     this.shown = item;
     const status = statusOf(item);
-    const isReviewRejected = status === "rejected" && outputOf(call).includes(REVIEW_REJECTED);
+    const outcome = status === "rejected" ? rejectionOf(item) : null;
     const [sign, words] = STATUS[status] ?? ["\u25cb", status];
     const statusBefore = this.element.dataset["status"];
     this.element.dataset["status"] = status;
@@ -114,13 +117,12 @@ export class ToolCard {
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
     if (before?.call.content !== call.content || before.call.output !== call.output)
-      show(this.outputFold, this.output, isReviewRejected ? "" : outputOf(call));
+      show(this.outputFold, this.output, outcome ? "" : outputOf(call));
     // Show why it failed.
     if ((status === "failed") !== (statusBefore === "failed")) this.outputFold.open = status === "failed";
     if (before?.call.input !== call.input || asks) show(this.inputFold, this.input, asks ? "" : inputOf(call));
     this.showApproval(approval);
-    if (isReviewRejected && !approval)
-      replaceChildren(this.answerPlace, element("p", { class: "answered", "data-testid": "answered" }, "You rejected this change."));
+    if (outcome && !approval) replaceChildren(this.answerPlace, element("p", { class: "answered", "data-testid": "answered" }, outcome));
   }
 
   private showPlaces({ locations }: ToolCall): void {
@@ -252,13 +254,21 @@ function blockText(block: ContentBlock): string {
 }
 
 /** Agents report everything that did not happen as failed. What the user rejected, or what was cancelled, is not an error. */
-function statusOf({ call, approval }: ToolItem): string {
+function statusOf(item: ToolItem): string {
+  const { call, approval } = item;
   if (call.status === "completed") return call.status;
   if (approval && isRejected(approval)) return "rejected";
   if (call.status !== "failed") return call.status;
-  if (outputOf(call).includes(REVIEW_REJECTED)) return "rejected";
+  if (rejectionOf(item)) return "rejected";
   const closed = approval?.closed;
   return closed === "expired" || closed?.optionId === null ? STOPPED : call.status;
+}
+
+/** A sentence about a call that an agent reports as failed because the user did not want it. */
+function rejectionOf({ call, approval }: ToolItem): string | null {
+  const output = outputOf(call);
+  if (output.includes(REVIEW_REJECTED)) return "You rejected this change.";
+  return !approval && output.includes(CANCELED) ? "You rejected or stopped this." : null;
 }
 
 function outputOf({ content, output }: ToolCall): string {
