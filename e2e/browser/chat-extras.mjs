@@ -78,5 +78,10 @@ await play(async (stage) => {
   await page.page.locator("[data-testid=option][data-kind=reject_once]").click();
   await page.rest();
   seen.rejected = await page.at("tool").last().getAttribute("data-status");
+  const linkAfterKill = await stage.reached("rejected");
+  await page.page.close();
+  page = await ChatPage.open(stage, linkAfterKill);
+  await page.there();
+  seen.rejectedRestarted = await page.at("tool").last().getAttribute("data-status");
   return { seen };
 });

@@ -55,6 +55,11 @@ fn daemon_receives_attachments_and_messages_during_a_turn_and_is_rewound() {
     companion.kill();
     companion.restart();
     scenario.resume_with(&crate::browser::login_link(&companion));
+    // A rejection is not an error, even if only the daemon's history reports it.
+    scenario.wait_until("rejected");
+    companion.kill();
+    companion.restart();
+    scenario.resume_with(&crate::browser::login_link(&companion));
     let result = scenario.finish().without_complaints();
     let seen = &result["seen"];
     assert_eq!(
@@ -99,6 +104,7 @@ fn daemon_receives_attachments_and_messages_during_a_turn_and_is_rewound() {
         "files stay as they are"
     );
     assert_eq!(seen["rejected"], "rejected");
+    assert_eq!(seen["rejectedRestarted"], "rejected");
 }
 
 fn prompts_write(file: &std::path::Path) -> Value {
