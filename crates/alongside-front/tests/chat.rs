@@ -147,3 +147,22 @@ async fn slow_request_delays_no_other() {
     let list = page.call::<requests::ReviewList>(Empty {}).await.unwrap();
     assert_eq!(list, []);
 }
+
+#[tokio::test]
+async fn nothing_more_is_read_while_64_slow_requests_are_under_way() {
+    let (backend, port, token) = start().await;
+    let mut page = hello(port, &token, false, true).await;
+    for _ in 0..64 {
+        let command = AgentCommand::Cancel;
+        let call = page.call::<requests::ChatCommand>(ChatCommand { command });
+        assert!(tokio::time::timeout(Duration::from_millis(5), call).await.is_err());
+    }
+    let mut list = Box::pin(page.call::<requests::ReviewList>(Empty {}));
+    assert!(
+        tokio::time::timeout(Duration::from_millis(100), &mut list)
+            .await
+            .is_err()
+    );
+    backend.release.notify_one();
+    assert_eq!(tokio::time::timeout(TIMEOUT, list).await.unwrap().unwrap(), []);
+}

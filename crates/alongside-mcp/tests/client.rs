@@ -285,6 +285,32 @@ async fn slow_request_does_not_block_the_relay() {
 }
 
 #[tokio::test]
+async fn relay_reads_no_more_while_64_requests_are_under_way() {
+    let mut setup = Setup::start().await;
+    *setup.companion.hangs.lock() = true;
+    let mut relay = Relay::start(setup.stranger());
+    relay.send(&initialize("2025-06-18")).await;
+    relay.receive().await;
+    for number in 0..64 {
+        let params = json!({"name": "openDiff", "arguments": {"filePath": format!("/{number}"), "newContent": ""}});
+        relay.send(&request("tools/call", &params)).await;
+        setup
+            .call_eventually(|received| matches!(received, Received::OpenDiff(..)))
+            .await;
+    }
+    relay.send(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).await;
+    let early = tokio::time::timeout(Duration::from_millis(100), relay.output.next_line()).await;
+    assert!(early.is_err(), "{early:?}");
+    soon(setup.server.shutdown()).await;
+    let mut ids = Vec::new();
+    for _ in 0..65 {
+        ids.push(relay.receive().await["id"].clone());
+    }
+    assert_ne!(ids[0], "last", "{ids:?}");
+    assert!(ids.contains(&json!("last")));
+}
+
+#[tokio::test]
 async fn relay_responds_without_a_companion() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
