@@ -76,7 +76,8 @@ pub async fn run(options: &Options) -> Report {
     report.vanishing_took = start.elapsed();
     report.after_vanishing = gauge
         .wait_for(GRACE, |now| {
-            now.sessions == 0 && now.files <= before.files && now.memory_kilobytes < report::RELEASED_KILOBYTES
+            let has_no_files = now.files <= before.files + report::CLOSING_FILES;
+            now.sessions == 0 && has_no_files && now.memory_kilobytes < report::RELEASED_KILOBYTES
         })
         .await;
     report.before_vanishing = before;
