@@ -1,4 +1,4 @@
-//! Whether each agent would reach a companion, and if not, which rule stops it.
+//! Whether each agent would reach a companion that works, and if not, which rule or problem stops it.
 
 mod program;
 
@@ -11,6 +11,7 @@ use alongside_discovery::Environment;
 use alongside_discovery::lookup::{self, Dial, Lookup, LookupFailure, LookupResult, Target};
 use alongside_discovery::process::SystemProcesses;
 use alongside_mcp::client::{Client, ClientError};
+use alongside_protocol::{Empty, requests};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
@@ -25,6 +26,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Diagnosis {
     directory: PathBuf,
     checks: Vec<AgentCheck>,
+    /// What is wrong with the directory's companion, such as a full disk.
+    problems: Vec<String>,
 }
 
 /// Searches from a directory as each agent would, and connects.
@@ -46,7 +49,21 @@ pub async fn examine(directory: &Path) -> Result<Diagnosis> {
             result,
         });
     }
-    Ok(Diagnosis { directory, checks })
+    let problems = problems_at(&directory).await;
+    Ok(Diagnosis {
+        directory,
+        checks,
+        problems,
+    })
+}
+
+/// Nothing if there is no companion, or if it does not respond: the checks say so.
+async fn problems_at(directory: &Path) -> Vec<String> {
+    let status = async {
+        let mut client = companion_record::connect_nearest(directory).await?;
+        anyhow::Ok(client.call::<requests::Status>(Empty {}).await?)
+    };
+    status.await.map(|status| status.problems).unwrap_or_default()
 }
 
 /// What each agent, by its name, would find from a directory, and which of our companions that is. Blocks.
@@ -69,18 +86,19 @@ pub fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<Con
 
 impl Diagnosis {
     pub fn is_healthy(&self) -> bool {
-        self.checks.iter().all(|check| check.result.connects())
+        self.checks.iter().all(|check| check.result.connects()) && self.problems.is_empty()
     }
 
     pub fn to_json(&self) -> Value {
         let agents: Vec<Value> = self.checks.iter().map(AgentCheck::to_json).collect();
-        json!({ "ok": self.is_healthy(), "directory": self.directory, "agents": agents })
+        json!({ "ok": self.is_healthy(), "directory": self.directory, "agents": agents, "problems": self.problems })
     }
 
     pub fn to_text(&self) -> String {
-        self.checks
-            .iter()
-            .map(AgentCheck::to_text)
+        let warning = |problem: &String| format!("warning: {problem}\n");
+        let checks = self.checks.iter().map(AgentCheck::to_text);
+        checks
+            .chain(self.problems.iter().map(warning))
             .collect::<Vec<_>>()
             .join("\n")
     }

@@ -161,8 +161,12 @@ async fn limit_on_the_size_of_files_refuses_proposals_and_stops_nothing() {
     assert!(refusal.contains("cannot be reviewed now"), "{refusal}");
     let has_warning = || sandbox.words(&["status"]).contains("warning:");
     assert!(has_warning());
+    let doctor = sandbox.output(&["doctor"]);
+    assert!(!doctor.status.success());
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("warning: the journal cannot be written"));
     set_limit(None);
     wait_for("the end of the problem", || (!has_warning()).then_some(()));
+    assert_eq!(sandbox.json(&["doctor"])["problems"], json!([]));
     agent.propose("/a", "text").await;
 }
 
