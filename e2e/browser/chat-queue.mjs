@@ -9,23 +9,7 @@ await play(async (stage) => {
   const seen = {};
   await page.choose(agent);
 
-  await page.send(prompts.slow);
-  await page.until("slow3");
-  await page.queue(prompts.removed);
-  await page.queue(prompts.kept);
-  seen.queued = await page.at("queued").count();
-  await stage.screenshot(page, "queue");
-  await page.at("unqueue").first().click();
-  await page.page.waitForFunction(() => document.querySelectorAll("[data-testid=queued]").length === 1);
-  seen.afterRemoval = await page.at("queued").count();
-  await page.at("stop").click();
-  await page.until("The kept one.");
-  await page.rest();
-  seen.said = await page.said();
-  await page.page.reload();
-  await page.connected();
-  await page.until("The kept one.");
-  seen.saidReloaded = await page.said();
+  Object.assign(seen, await page.queueTwoAndRemoveOne(prompts));
 
   await page.send(prompts.plan);
   await page.at("plan").waitFor();

@@ -80,6 +80,26 @@ export class ChatPage extends ReviewPage {
     await this.page.waitForFunction((count) => document.querySelectorAll("[data-testid=queued]").length > count, before);
   }
 
+  /** Queues two messages during a turn, removes the first, and lets the second be answered. Returns what was shown. */
+  async queueTwoAndRemoveOne({ slow, removed, kept }) {
+    await this.send(slow);
+    await this.until("slow3");
+    await this.queue(removed);
+    await this.queue(kept);
+    const queued = await this.at("queued").count();
+    await this.at("unqueue").first().click();
+    await this.page.waitForFunction(() => document.querySelectorAll("[data-testid=queued]").length === 1);
+    const afterRemoval = await this.at("queued").count();
+    await this.at("stop").click();
+    await this.until("The kept one.");
+    await this.rest();
+    const said = await this.said();
+    await this.page.reload();
+    await this.connected();
+    await this.until("The kept one.");
+    return { queued, afterRemoval, said, saidReloaded: await this.said() };
+  }
+
   /** The conversation in short, in order: messages with their first words, and the kinds of everything else. */
   async said() {
     const places = "[data-testid=user], [data-testid=answer], [data-testid=tool], [data-testid=chat-notice]";

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use alongside_core::context::IdeContext;
 use alongside_core::{SessionEnd, SessionId};
-use alongside_mcp::client::Events;
+use alongside_mcp::client::{Client, Events};
 use alongside_mcp::{Config, Outgoing};
 use common::{
     Call, Received, Setup, accepted, numbered, read_response, read_until, rejected, request, soon, start_session,
@@ -221,15 +221,20 @@ async fn last_event_id_repeats_later_decisions() {
     );
 }
 
-#[tokio::test]
-async fn missing_last_event_id_repeats_decisions_after_the_context() {
+/// An agent that has received a rejection of `/a`, and no longer listens.
+async fn agent_with_a_decision() -> (Setup, Client) {
     let setup = Setup::with(|config| config.timing.context_repeat = Duration::from_millis(20)).await;
     let client = setup.client().await;
-    let session = Setup::session(&client);
     let mut events = soon(client.events(None)).await.unwrap();
     next(&mut events).await;
-    setup.server.agents().notify(&session, rejected("/a"));
+    setup.server.agents().notify(&Setup::session(&client), rejected("/a"));
     next(&mut events).await;
+    (setup, client)
+}
+
+#[tokio::test]
+async fn missing_last_event_id_repeats_decisions_after_the_context() {
+    let (_setup, client) = agent_with_a_decision().await;
     for last_event_id in [None, Some("0badc0de-1"), Some("0badc0de-0-a-99"), Some("17")] {
         let mut events = soon(client.events(last_event_id)).await.unwrap();
         assert_eq!(
@@ -243,13 +248,8 @@ async fn missing_last_event_id_repeats_decisions_after_the_context() {
 
 #[tokio::test]
 async fn decision_is_not_repeated_while_the_next_proposal_is_being_read() {
-    let setup = Setup::with(|config| config.timing.context_repeat = Duration::from_millis(20)).await;
-    let client = setup.client().await;
+    let (setup, client) = agent_with_a_decision().await;
     let session = Setup::session(&client);
-    let mut events = soon(client.events(None)).await.unwrap();
-    next(&mut events).await;
-    setup.server.agents().notify(&session, rejected("/a"));
-    next(&mut events).await;
 
     let proposal = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "new"}});
     let bytes = Call::post(setup.port(), request("tools/call", &proposal))
