@@ -69,7 +69,7 @@ pub(crate) struct Chat {
     pub(super) writer: Arc<Writer>,
     /// Keeps prompts in order.
     prompts: tokio::sync::Mutex<()>,
-    /// The log has another prompt.
+    /// The log got another prompt.
     prompt_logged: Notify,
 }
 
@@ -259,13 +259,13 @@ impl Chat {
         Ok(sent)
     }
 
-    /// Waits until a prompt that the agent accepted is in the log. Its event is on the way: another task records it.
+    /// Waits until a prompt that the agent accepted was logged. Its event is on the way: another task records it.
     async fn logged(&self, prompt_id: &str) {
         loop {
             let mut logged = pin!(self.prompt_logged.notified());
-            // From here on no notification is missed, so the log is looked at after it.
+            // From here on no notification is missed, so the state is looked at after it.
             logged.as_mut().enable();
-            if deliveries::is_accepted(&self.state.lock().log, prompt_id) {
+            if self.state.lock().recent_prompts.contain(prompt_id) {
                 return;
             }
             logged.await;
