@@ -20,7 +20,7 @@ Examples:
   alongside context focus main.rs    tell agents what you are looking at
   alongside diff list                list pending changes
   alongside chat -p 'Hello'          ask an agent a question
-  alongside doctor                   check that gemini and qwen can connect
+  alongside doctor                   check that agents can connect
   alongside demo                     try the whole loop without an agent"
 )]
 pub(crate) struct CommandLine {
