@@ -32,6 +32,7 @@ mod ranking;
 pub mod settings;
 #[cfg(test)]
 mod test_companion;
+mod waiting;
 mod watcher;
 mod writer;
 
@@ -51,6 +52,7 @@ use tokio::sync::{Notify, broadcast, watch};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use crate::waiting::Waiting;
 use base_threads::BaseThreads;
 use buffers::Buffers;
 use clock::Clock;
@@ -94,6 +96,8 @@ pub struct Companion {
     base_threads: BaseThreads,
     places: Places,
     chat: chat::Chat,
+    /// The proposals whose agents wait for the decision.
+    waiting: Waiting,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -212,6 +216,7 @@ impl Companion {
             me,
             chat: parts.chat,
             codex: alongside_mcp::codex::Provider::new(workspace.clone()),
+            waiting: Waiting::default(),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),

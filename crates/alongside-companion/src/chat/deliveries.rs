@@ -61,6 +61,24 @@ impl Deliveries {
     }
 }
 
+/// The prompts that the log got last, including those that it no longer has: a queued message that is removed, or sent during the
+/// turn, takes its event along.
+#[derive(Debug, Default)]
+pub(super) struct RecentPrompts(VecDeque<String>);
+
+impl RecentPrompts {
+    pub(super) fn add(&mut self, prompt_id: &str) {
+        if self.0.len() == MAX_DELIVERIES {
+            self.0.pop_front();
+        }
+        self.0.push_back(prompt_id.to_owned());
+    }
+
+    pub(super) fn contain(&self, prompt_id: &str) -> bool {
+        self.0.iter().any(|recent| recent == prompt_id)
+    }
+}
+
 fn accepted(log: &Log) -> impl Iterator<Item = (&str, &str)> {
     log.events().rev().filter_map(|event| match &**event {
         AgentEvent::PromptAccepted { prompt_id, text } => Some((prompt_id.as_str(), text.as_str())),
@@ -80,11 +98,6 @@ fn accepted(log: &Log) -> impl Iterator<Item = (&str, &str)> {
 /// The last prompt in the log.
 pub(super) fn last_accepted(log: &Log) -> Option<String> {
     accepted(log).next().map(|(prompt_id, _)| prompt_id.to_owned())
-}
-
-/// Whether the log has this prompt.
-pub(super) fn is_accepted(log: &Log, wanted: &str) -> bool {
-    accepted(log).any(|(prompt_id, _)| prompt_id == wanted)
 }
 
 /// The prompt with this content that the log has after the prompt `after`.

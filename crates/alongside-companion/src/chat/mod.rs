@@ -40,7 +40,6 @@ use crate::places::{Places, write_private};
 use crate::writer::Writer;
 use agents::AgentOption;
 use deliveries::Outcome;
-use gate::Waiting;
 use record::{State, new_epoch};
 use requests::{request_error, superseded};
 
@@ -61,15 +60,13 @@ pub(crate) struct Chat {
     notifications: broadcast::Sender<SharedNotification>,
     /// Cancels the running attempt to connect.
     superseded: Notify,
-    /// A local agent's writes that are under review.
-    pub(super) waiting: Waiting,
     /// Where the choice about writes is saved.
     choice_file: PathBuf,
     /// Writes the journal, and broadcasts what is in it.
     pub(super) writer: Arc<Writer>,
     /// Keeps prompts in order.
     prompts: tokio::sync::Mutex<()>,
-    /// The log has another prompt.
+    /// The log got another prompt.
     prompt_logged: Notify,
 }
 
@@ -86,7 +83,6 @@ impl Chat {
             state: Mutex::new(state),
             notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             superseded: Notify::new(),
-            waiting: Waiting::default(),
             choice_file,
             writer,
             prompts: tokio::sync::Mutex::default(),
@@ -259,13 +255,13 @@ impl Chat {
         Ok(sent)
     }
 
-    /// Waits until a prompt that the agent accepted is in the log. Its event is on the way: another task records it.
+    /// Waits until a prompt that the agent accepted was logged. Its event is on the way: another task records it.
     async fn logged(&self, prompt_id: &str) {
         loop {
             let mut logged = pin!(self.prompt_logged.notified());
-            // From here on no notification is missed, so the log is looked at after it.
+            // From here on no notification is missed, so the state is looked at after it.
             logged.as_mut().enable();
-            if deliveries::is_accepted(&self.state.lock().log, prompt_id) {
+            if self.state.lock().recent_prompts.contain(prompt_id) {
                 return;
             }
             logged.await;

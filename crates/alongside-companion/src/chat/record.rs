@@ -9,7 +9,7 @@ use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEn
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
 use super::Chat;
-use super::deliveries::{Deliveries, Delivery, Outcome};
+use super::deliveries::{Deliveries, Delivery, Outcome, RecentPrompts};
 use super::journal::Journal;
 use super::log::{Log, Scope, is_larger_than};
 use super::merge::merge;
@@ -42,6 +42,7 @@ pub(super) enum Phase {
 pub(super) struct State {
     pub(super) log: Log,
     pub(super) deliveries: Deliveries,
+    pub(super) recent_prompts: RecentPrompts,
     journal: Journal,
     pub(super) epoch: Arc<str>,
     pub(super) sequence: u64,
@@ -90,6 +91,7 @@ impl State {
             session: log.session().cloned(),
             log,
             deliveries: kept.deliveries,
+            recent_prompts: RecentPrompts::default(),
             journal,
             epoch: new_epoch(),
             sequence: 0,
@@ -173,6 +175,15 @@ impl State {
     /// Adds an event to the log and returns its notification.
     fn push(&mut self, event: Arc<AgentEvent>) -> Notification {
         self.sequence += 1;
+        match &*event {
+            AgentEvent::PromptAccepted { prompt_id: id, .. }
+            | AgentEvent::MidTurnMessage {
+                message_id: Some(id),
+                own: true,
+                ..
+            } => self.recent_prompts.add(id),
+            _ => {}
+        }
         self.log.push(Arc::clone(&event));
         if is_larger_than(&event, MAX_NOTIFICATION_BYTES) {
             return Notification::Resync(Empty {});
@@ -289,6 +300,7 @@ impl Chat {
             let notification = state.push(Arc::new(event));
             self.broadcast(notification);
         }
+        self.prompt_logged.notify_waiters();
         // All at once: half of it would be neither what was shown nor what the daemon has.
         state.rewrite();
         true
@@ -308,11 +320,8 @@ impl Chat {
         }
         // Journal before broadcasting, so that front ends can catch up after a restart.
         state.journal.add(&event, position);
-        let is_prompt = matches!(*event, AgentEvent::PromptAccepted { .. });
         let notification = state.push(event);
-        if is_prompt {
-            self.prompt_logged.notify_waiters();
-        }
+        self.prompt_logged.notify_waiters();
         if state.journal.is_long() {
             state.rewrite();
         }
@@ -350,4 +359,32 @@ fn redact(event: &mut AgentEvent, address: &str) {
         .replace(&format!(" at {address}"), "")
         .replace(address, "…")
         .replace(bare, "…");
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::journal::Slot;
+    use crate::test_companion;
+
+    #[tokio::test]
+    async fn prompt_that_left_the_log_at_once_was_logged() {
+        let scratch = tempfile::tempdir().unwrap();
+        let slot = Slot::take(
+            &test_companion::places(&scratch),
+            "editor",
+            &[scratch.path().to_owned()],
+        )
+        .unwrap();
+        let companion = test_companion::start(&scratch, &slot, crate::Host::default());
+        let chat = &companion.chat;
+        let (prompt_id, text) = ("p1".to_owned(), "hello".to_owned());
+        assert!(chat.logged("p1").now_or_never().is_none());
+        chat.record(AgentEvent::PromptAccepted { prompt_id, text }, None);
+        let (prompt_id, removed) = ("p1".to_owned(), true);
+        chat.record(AgentEvent::PromptUnqueued { prompt_id, removed }, None);
+        assert!(chat.logged("p1").now_or_never().is_some());
+    }
 }
