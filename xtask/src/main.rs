@@ -35,8 +35,8 @@ Tasks:
   fuzz TARGET       one of them for ten minutes
   deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
-  table             check README.md's editor table against the last test run
-  table --write     update it
+  table             check README.md's tables against the last test run
+  table --write     update them
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -141,6 +141,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("end-to-end tests", move || {
+        table::delete_records()?;
         end_to_end(&["--lib", "--test", "real_programs"], &only)
     });
     plan.step("ACP and daemon tests", move || {
@@ -156,7 +157,6 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("browser tests", move || end_to_end(&["--test", "browser"], &in_browser));
     plan.step("editor tests", move || {
         editors::prepare()?;
-        table::delete_records()?;
         end_to_end(&["--test", "editors"], &in_editors)
     });
     if is_full_run {
