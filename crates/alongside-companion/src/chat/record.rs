@@ -372,7 +372,12 @@ mod tests {
     #[tokio::test]
     async fn prompt_that_left_the_log_at_once_was_logged() {
         let scratch = tempfile::tempdir().unwrap();
-        let slot = Slot::take(&test_companion::places(&scratch), "editor", &[scratch.path().to_owned()]).unwrap();
+        let slot = Slot::take(
+            &test_companion::places(&scratch),
+            "editor",
+            &[scratch.path().to_owned()],
+        )
+        .unwrap();
         let companion = test_companion::start(&scratch, &slot, crate::Host::default());
         let chat = &companion.chat;
         let (prompt_id, text) = ("p1".to_owned(), "hello".to_owned());
