@@ -12,7 +12,7 @@ use crate::http;
 pub(super) fn respond(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Result<()> {
     if !streaming {
         let (block, stop_reason) = match turn {
-            Turn::Call(call) => (tool_use(&call, call.input.clone()), "tool_use"),
+            Turn::Call(call) => (tool_use(&call, &call.input), "tool_use"),
             turn => (json!({"type": "text", "text": turn.into_text()}), "end_turn"),
         };
         let mut message = message();
@@ -24,7 +24,7 @@ pub(super) fn respond(stream: &TcpStream, turn: Turn, streaming: bool) -> io::Re
     event(stream, &json!({"type": "message_start", "message": message()}))?;
     let stop_reason = match turn {
         Turn::Call(call) => {
-            start_block(stream, &tool_use(&call, json!({})))?;
+            start_block(stream, &tool_use(&call, &json!({})))?;
             let json = call.input.to_string();
             delta(stream, &json!({"type": "input_json_delta", "partial_json": json}))?;
             "tool_use"
@@ -55,7 +55,7 @@ fn message() -> Value {
     })
 }
 
-fn tool_use(call: &Call, input: Value) -> Value {
+fn tool_use(call: &Call, input: &Value) -> Value {
     json!({"type": "tool_use", "id": Call::next_id().replace("call", "toolu"), "name": call.name, "input": input})
 }
 
