@@ -223,22 +223,20 @@ impl Companion {
                 }
                 self.broadcast(Notification::ContextChanged(context));
             }
-            Outgoing::Decision(session @ SessionKey::Chat(_), outgoing) => {
-                self.chat.waiting.tell(&session, outgoing.decision);
-            }
             Outgoing::Decision(SessionKey::Mcp(session), outgoing) => {
                 // A session that has just ended: its decision stays in the ledger.
                 if let Some(agents) = self.agents.get() {
                     agents.notify(&session, outgoing);
                 }
             }
+            Outgoing::Decision(session, outgoing) => self.waiting.tell(&session, outgoing.decision),
             Outgoing::Superseded(SessionKey::Mcp(session), path) => {
                 if let Some(agents) = self.agents.get() {
                     agents.supersede(&session, &path);
                 }
             }
-            // A newer write of the chat replaces the one that waits.
-            Outgoing::Superseded(SessionKey::Chat(_), _) => {}
+            // A newer proposal replaces the one that waits.
+            Outgoing::Superseded(..) => {}
             Outgoing::ReviewOpened(review) => {
                 self.wake.reviews.notify_one();
                 self.broadcast(Notification::ReviewOpened(ReviewSummary::from(&review)));

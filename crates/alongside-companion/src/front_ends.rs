@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
-    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageFile, PageLink, Request, RequestError, Response,
-    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status,
+    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageFile, PageLink, Reject, Request, RequestError,
+    Response, ReviewDecided, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status,
     Undecided, VERSION, Version, Welcome,
 };
 use serde_json::Value;
@@ -80,8 +80,10 @@ impl Backend for Companion {
                     .await?;
                 Response::ReviewAccept(ReviewDecided { review, outcome })
             }
-            Request::ReviewReject(ReviewRef { review }) => {
-                self.decide_armed(front_end, review, |core| core.reject(review)).await?;
+            Request::ReviewReject(Reject { review, reason }) => {
+                let reason = reason.filter(|reason| !reason.trim().is_empty());
+                self.decide_armed(front_end, review, |core| core.reject(review, reason))
+                    .await?;
                 let outcome = ReviewOutcome::Rejected;
                 Response::ReviewReject(ReviewDecided { review, outcome })
             }
@@ -92,9 +94,10 @@ impl Backend for Companion {
                         .await,
                 )
             }
-            Request::ReviewRejectAll(params) => {
-                Response::ReviewRejectAll(self.decide_all(front_end, &params, Core::reject).await)
-            }
+            Request::ReviewRejectAll(params) => Response::ReviewRejectAll(
+                self.decide_all(front_end, &params, |core, id| core.reject(id, None))
+                    .await,
+            ),
             Request::ContextBuffer(buffer) => {
                 self.set_buffer(buffer.path, buffer.text).await;
                 Response::ContextBuffer(Empty {})

@@ -32,6 +32,7 @@ mod ranking;
 pub mod settings;
 #[cfg(test)]
 mod test_companion;
+mod waiting;
 mod watcher;
 mod writer;
 
@@ -51,6 +52,7 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use crate::waiting::Waiting;
 use base_threads::BaseThreads;
 use buffers::Buffers;
 use clock::Clock;
@@ -92,6 +94,8 @@ pub struct Companion {
     base_threads: BaseThreads,
     places: Places,
     chat: chat::Chat,
+    /// The proposals whose agents wait for the decision.
+    waiting: Waiting,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -209,6 +213,7 @@ impl Companion {
         Self {
             me,
             chat: parts.chat,
+            waiting: Waiting::default(),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),

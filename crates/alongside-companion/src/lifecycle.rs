@@ -250,11 +250,11 @@ impl Companion {
     }
 }
 
-/// The chat's own sessions end with the companion.
+/// All others end with the companion.
 fn mcp_session(session: &SessionKey) -> Option<SessionId> {
     match session {
         SessionKey::Mcp(session) => Some(session.clone()),
-        SessionKey::Chat(_) => None,
+        SessionKey::Chat(_) | SessionKey::Connection(_) | SessionKey::Hook(_) => None,
     }
 }
 

@@ -359,13 +359,21 @@ pub enum Decision {
     Rejected {
         /// Byte for byte as the agent wrote it.
         path: Arc<str>,
+        /// The user's, for an agent that can receive one ([`SessionKey::takes_reason`]).
+        reason: Option<Arc<str>>,
     },
 }
 
 impl Decision {
+    /// A rejection without a reason.
+    pub fn rejected(path: impl Into<Arc<str>>) -> Self {
+        let (path, reason) = (path.into(), None);
+        Self::Rejected { path, reason }
+    }
+
     pub fn path(&self) -> &Arc<str> {
         match self {
-            Self::Accepted { path, .. } | Self::Rejected { path } => path,
+            Self::Accepted { path, .. } | Self::Rejected { path, .. } => path,
         }
     }
 

@@ -33,19 +33,39 @@ impl fmt::Display for SessionId {
 /// A session of the core. Clients choose their own MCP session ids when they reconnect, so a session is identified by its
 /// kind and its id.
 ///
-/// It is written as one string: `chat-` and the id for a session of the chat, and otherwise the id, which gets the prefix
-/// `mcp-` where it could be mistaken for something else.
+/// It is written as one string: a prefix for its kind and the id. An MCP session has the prefix `mcp-` only where its id could be
+/// mistaken for something else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SessionKey {
     /// An agent's MCP session.
     Mcp(SessionId),
     /// A session of an agent that the chat is connected to. It ends with the companion.
     Chat(SessionId),
+    /// A connection on which an agent's call waits for the decision. It ends with the connection.
+    Connection(SessionId),
+    /// A hook process, which waits for the decision. It ends with the process.
+    Hook(SessionId),
 }
 
 impl SessionKey {
     pub fn is_chat(&self) -> bool {
         matches!(self, Self::Chat(_))
+    }
+
+    /// Whether the one that asked waits for the decision. Then a decision is for nobody else: it is neither kept nor repeated.
+    pub fn is_waiting(&self) -> bool {
+        !matches!(self, Self::Mcp(_))
+    }
+
+    /// Whether the reason for a rejection can reach the agent.
+    pub fn takes_reason(&self) -> bool {
+        matches!(self, Self::Chat(_) | Self::Hook(_))
+    }
+
+    fn id(&self) -> &SessionId {
+        match self {
+            Self::Mcp(id) | Self::Chat(id) | Self::Connection(id) | Self::Hook(id) => id,
+        }
     }
 }
 
@@ -56,26 +76,37 @@ impl From<SessionId> for SessionKey {
 }
 
 const CHAT: &str = "chat-";
+const CONNECTION: &str = "connection-";
+const HOOK: &str = "hook-";
 const MCP: &str = "mcp-";
 
 impl fmt::Display for SessionKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prefix = match self {
             Self::Chat(_) => CHAT,
-            Self::Mcp(id) if id.as_str().starts_with(CHAT) || id.as_str().starts_with(MCP) => MCP,
-            Self::Mcp(_) => "",
+            Self::Connection(_) => CONNECTION,
+            Self::Hook(_) => HOOK,
+            Self::Mcp(id) => {
+                let is_ambiguous = |prefix| id.as_str().starts_with(prefix);
+                if [CHAT, CONNECTION, HOOK, MCP].into_iter().any(is_ambiguous) {
+                    MCP
+                } else {
+                    ""
+                }
+            }
         };
-        let (Self::Mcp(id) | Self::Chat(id)) = self;
-        write!(formatter, "{prefix}{id}")
+        write!(formatter, "{prefix}{}", self.id())
     }
 }
 
 impl From<&str> for SessionKey {
     fn from(text: &str) -> Self {
-        match text.strip_prefix(CHAT) {
-            Some(id) => Self::Chat(SessionId::new(id)),
-            None => Self::Mcp(SessionId::new(text.strip_prefix(MCP).unwrap_or(text))),
-        }
+        let id_after = |prefix| text.strip_prefix(prefix).map(SessionId::new);
+        None.or_else(|| id_after(CHAT).map(Self::Chat))
+            .or_else(|| id_after(CONNECTION).map(Self::Connection))
+            .or_else(|| id_after(HOOK).map(Self::Hook))
+            .or_else(|| id_after(MCP).map(Self::Mcp))
+            .unwrap_or_else(|| Self::Mcp(SessionId::new(text)))
     }
 }
 
@@ -146,10 +177,21 @@ mod tests {
 
     #[test]
     fn session_key_survives_being_written() {
-        for id in ["a", "chat-a", "mcp-a", "mcp-chat-a", "chat-", "mcp-mcp-"] {
+        for id in [
+            "a",
+            "chat-a",
+            "mcp-a",
+            "mcp-chat-a",
+            "chat-",
+            "mcp-mcp-",
+            "hook-a",
+            "connection-a",
+        ] {
             for key in [
                 SessionKey::Mcp(SessionId::new(id)),
                 SessionKey::Chat(SessionId::new(id)),
+                SessionKey::Connection(SessionId::new(id)),
+                SessionKey::Hook(SessionId::new(id)),
             ] {
                 let written = serde_json::to_string(&key).unwrap();
                 assert_eq!(serde_json::from_str::<SessionKey>(&written).unwrap(), key, "{written}");

@@ -134,6 +134,42 @@ impl Environment {
         self.working_directory.join(trimmed)
     }
 
+    /// Claude Code's own directory: `CLAUDE_CONFIG_DIR`, else `~/.claude`.
+    pub fn claude_home(&self) -> PathBuf {
+        self.agent_home("CLAUDE_CONFIG_DIR", ".claude")
+    }
+
+    /// Copilot CLI's own directory: `COPILOT_HOME`, else `~/.copilot`.
+    pub fn copilot_home(&self) -> PathBuf {
+        self.agent_home("COPILOT_HOME", ".copilot")
+    }
+
+    /// Codex' own directory: `CODEX_HOME`, else `~/.codex`.
+    pub fn codex_home(&self) -> PathBuf {
+        self.agent_home("CODEX_HOME", ".codex")
+    }
+
+    /// Whether a program is on the `PATH`.
+    pub fn has_program(&self, name: &str) -> bool {
+        let (delimiter, suffixes): (_, &[&str]) = match self.platform {
+            Platform::Windows => (';', &[".exe", ".cmd", ".bat"]),
+            Platform::Unix | Platform::MacOs => (':', &[""]),
+        };
+        let directories = self.variable("PATH").unwrap_or_default().split(delimiter);
+        directories.filter(|directory| !directory.is_empty()).any(|directory| {
+            let exists = |suffix: &str| Path::new(directory).join(format!("{name}{suffix}")).is_file();
+            suffixes.iter().any(|suffix| exists(suffix))
+        })
+    }
+
+    fn agent_home(&self, variable: &str, name: &str) -> PathBuf {
+        match (self.variable(variable), &self.home) {
+            (Some(configured), _) => self.working_directory.join(configured),
+            (None, Some(home)) => home.join(name),
+            (None, None) => self.node_temporary_directory().join(name),
+        }
+    }
+
     /// Qwen Code's own directory: `QWEN_HOME`, which may also be set in `~/.qwen/.env` or `~/.env`, else `~/.qwen`.
     pub fn qwen_home(&self) -> PathBuf {
         let default = match &self.home {

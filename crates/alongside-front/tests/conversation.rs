@@ -10,8 +10,8 @@ use alongside_core::{ReviewId, Secret};
 use alongside_front::client::{Client, ClientError};
 use alongside_front::{stdio, websocket};
 use alongside_protocol::{
-    Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, ReviewRef, SharedNotification,
-    VERSION, Welcome, requests,
+    Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, SharedNotification, VERSION,
+    Welcome, requests,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -100,9 +100,7 @@ async fn command_gets_a_response() {
 async fn refusal_has_kind_and_message() {
     let (port, token) = listen(Recording::new()).await;
     let (mut client, _) = Client::connect(port, &token, "test", false).await.unwrap();
-    let refused = client
-        .call::<requests::ReviewReject>(ReviewRef { review: ReviewId(7) })
-        .await;
+    let refused = client.call::<requests::ReviewReject>(ReviewId(7).into()).await;
     assert!(
         matches!(&refused, Err(ClientError::Rejected(error)) if error.kind == ErrorKind::UnknownReview && error.message.contains('7')),
         "{refused:?}"

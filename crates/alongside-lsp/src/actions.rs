@@ -9,8 +9,7 @@ use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
 use alongside_protocol::{
-    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, PageTarget, RequestError, ReviewRef, ReviewTexts,
-    requests,
+    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, PageTarget, RequestError, ReviewTexts, requests,
 };
 use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::{Deserialize, Serialize};
@@ -294,10 +293,7 @@ impl<B: Backend> LspFrontEnd<B> {
                 };
                 self.call::<requests::ReviewAccept>(accept).await.map(drop)
             }
-            REJECT_COMMAND => {
-                let asked = ReviewRef { review };
-                self.call::<requests::ReviewReject>(asked).await.map(drop)
-            }
+            REJECT_COMMAND => self.call::<requests::ReviewReject>(review.into()).await.map(drop),
             SHOW_COMMAND => self.show_diff(review, true),
             EDIT_COMMAND => self.open_draft_file(review),
             _ => {

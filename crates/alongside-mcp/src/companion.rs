@@ -101,7 +101,7 @@ pub(crate) fn random_hexadecimal<const LENGTH: usize>() -> Result<String, getran
 pub(crate) fn size(decision: &Decision) -> usize {
     match decision {
         Decision::Accepted { path, content } => path.len() + content.len(),
-        Decision::Rejected { path } => path.len(),
+        Decision::Rejected { path, .. } => path.len(),
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn rejection_has_no_content() {
-        let rejected = Decision::Rejected { path: "/a\n".into() };
+        let rejected = Decision::rejected("/a\n");
         assert_eq!(
             String::from_utf8(to_json(&rejected).unwrap()).unwrap(),
             r#"{"jsonrpc":"2.0","method":"ide/diffRejected","params":{"filePath":"/a\n"}}"#

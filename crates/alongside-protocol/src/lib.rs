@@ -34,6 +34,6 @@ pub use error::{ErrorKind, RequestError};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};
 pub use request::{Empty, METHODS, Method, REQUEST_TYPES, Request, Response, requests};
 pub use review::{
-    Accept, BulkDecision, Change, DecideHunkParams, Edit, HunkAction, Hunks, ReviewClosed, ReviewDecided, ReviewEdited,
-    ReviewRebased, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, Texts, Undecided, Version,
+    Accept, BulkDecision, Change, DecideHunkParams, Edit, HunkAction, Hunks, Reject, ReviewClosed, ReviewDecided,
+    ReviewEdited, ReviewRebased, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, Texts, Undecided, Version,
 };

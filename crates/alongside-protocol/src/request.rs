@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
     Accept, Buffer, BulkDecision, Change, DecideHunkParams, Edit, FilePath, Focus, Folders, Hello, Hunks, PageFile,
-    PageLink, PageTarget, ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status,
-    Texts, Variables, Version, Welcome,
+    PageLink, PageTarget, Reject, ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext,
+    Status, Texts, Variables, Version, Welcome,
 };
 
 /// A method of the protocol; the types in [`requests`] implement it.
@@ -92,7 +92,7 @@ requests! {
     ReviewHunk = "review/hunk", DecideHunkParams => Version;
     /// Accepts the draft, or the given text in its place.
     ReviewAccept = "review/accept", Accept => ReviewDecided;
-    ReviewReject = "review/reject", ReviewRef => ReviewDecided;
+    ReviewReject = "review/reject", Reject => ReviewDecided;
     /// Accepts every pending review of one agent.
     ReviewAcceptAll = "review/acceptAll", SessionRef => BulkDecision;
     /// Rejects every pending review of one agent.

@@ -14,6 +14,22 @@ pub struct ReviewRef {
     pub review: ReviewId,
 }
 
+/// A rejection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reject {
+    pub review: ReviewId,
+    /// For the agent. Ignored unless the review's `takesReason` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<str>>,
+}
+
+impl From<ReviewId> for Reject {
+    /// Without a reason.
+    fn from(review: ReviewId) -> Self {
+        Self { review, reason: None }
+    }
+}
+
 /// A new draft.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
@@ -134,6 +150,8 @@ pub struct ReviewSummary {
     pub size: ChangeSize,
     /// How many hunks conflict with later changes to the file.
     pub conflicts: usize,
+    /// Whether the reason for a rejection reaches the agent.
+    pub takes_reason: bool,
     /// In milliseconds since the Unix epoch.
     pub opened: u64,
 }
@@ -152,6 +170,7 @@ impl From<&Review> for ReviewSummary {
             edited: review.is_edited(),
             size: review.size(),
             conflicts: review.conflicts(),
+            takes_reason: review.session.takes_reason(),
             opened: review.opened_unix_milliseconds,
         }
     }

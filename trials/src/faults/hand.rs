@@ -145,7 +145,7 @@ impl Hand {
             }
             HandMove::Reject => {
                 self.ledger.deciding(id, Decision::Rejected);
-                let response = client.call::<requests::ReviewReject>(ReviewRef { review }).await;
+                let response = client.call::<requests::ReviewReject>(review.into()).await;
                 self.ledger.decided(id, self.judge(&response).map(drop));
                 response.map(drop).or_else(ignore_refusal)
             }
@@ -163,10 +163,8 @@ impl Hand {
             if let Some((id, ..)) = &reserved {
                 self.ledger.deciding(*id, Decision::Rejected);
             }
-            let id = ReviewRef {
-                review: ReviewId(review.review),
-            };
-            let response = client.call::<requests::ReviewReject>(id).await;
+            let reject = ReviewId(review.review).into();
+            let response = client.call::<requests::ReviewReject>(reject).await;
             if let Some((id, ..)) = reserved {
                 self.ledger.decided(id, self.judge(&response).map(drop));
             }

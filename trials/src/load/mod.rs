@@ -127,9 +127,8 @@ async fn reject_everything(process: &Process) {
         .await
         .expect("a front end connects");
     for review in client.call::<requests::ReviewList>(Empty {}).await.unwrap_or_default() {
-        let review = alongside_protocol::ReviewRef { review: review.id };
         // Its agent may have closed it.
-        let _ = client.call::<requests::ReviewReject>(review).await;
+        let _ = client.call::<requests::ReviewReject>(review.id.into()).await;
     }
 }
 

@@ -377,6 +377,11 @@ export interface QuestionChoice {
   readonly description: string;
 }
 
+export interface Reject {
+  readonly review: ReviewId;
+  readonly reason?: string;
+}
+
 export interface ReviewClosed {
   readonly review: ReviewId;
   readonly path: string;
@@ -420,6 +425,7 @@ export interface ReviewSummary {
   readonly edited: boolean;
   readonly size: ChangeSize;
   readonly conflicts: number;
+  readonly takesReason: boolean;
   readonly opened: number;
 }
 
@@ -558,7 +564,7 @@ export interface Requests {
   "review/change": { readonly params: Change; readonly response: Version };
   "review/hunk": { readonly params: DecideHunkParams; readonly response: Version };
   "review/accept": { readonly params: Accept; readonly response: ReviewDecided };
-  "review/reject": { readonly params: ReviewRef; readonly response: ReviewDecided };
+  "review/reject": { readonly params: Reject; readonly response: ReviewDecided };
   "review/acceptAll": { readonly params: SessionRef; readonly response: BulkDecision };
   "review/rejectAll": { readonly params: SessionRef; readonly response: BulkDecision };
   "context/buffer": { readonly params: Buffer; readonly response: Empty };

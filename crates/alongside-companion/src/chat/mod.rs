@@ -40,7 +40,6 @@ use crate::places::{Places, write_private};
 use crate::writer::Writer;
 use agents::AgentOption;
 use deliveries::Outcome;
-use gate::Waiting;
 use record::{State, new_epoch};
 use requests::{request_error, superseded};
 
@@ -61,8 +60,6 @@ pub(crate) struct Chat {
     notifications: broadcast::Sender<SharedNotification>,
     /// Cancels the running attempt to connect.
     superseded: Notify,
-    /// A local agent's writes that are under review.
-    pub(super) waiting: Waiting,
     /// Where the choice about writes is saved.
     choice_file: PathBuf,
     /// Writes the journal, and broadcasts what is in it.
@@ -86,7 +83,6 @@ impl Chat {
             state: Mutex::new(state),
             notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             superseded: Notify::new(),
-            waiting: Waiting::default(),
             choice_file,
             writer,
             prompts: tokio::sync::Mutex::default(),

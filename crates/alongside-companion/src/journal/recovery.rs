@@ -145,7 +145,7 @@ fn delivery(stored: StoredDelivery, files: &alongside_journal::Texts, texts: &mu
             texts.contents.insert(id, stored);
             Decision::Accepted { path, content }
         }
-        None => Decision::Rejected { path },
+        None => Decision::rejected(path),
     };
     Ok(Delivery {
         id,

@@ -28,10 +28,10 @@ const ORPHAN_LIFE: Duration = Duration::from_hours(1);
 
 impl Core {
     /// Sends a decision to the session that asked: now if it is connected, and otherwise when it is. Returns what has to be kept
-    /// until then: nothing for a session of the chat, whose agent ends with the companion.
+    /// until then: nothing for a session that waits, because it ends with the one that asked.
     pub(super) fn deliver(&mut self, review: &Review, decision: Decision) -> Option<Delivery> {
         let session = &review.session;
-        let id = (!session.is_chat()).then_some(DeliveryId(self.ledger.last_delivery + 1));
+        let id = (!session.is_waiting()).then_some(DeliveryId(self.ledger.last_delivery + 1));
         if self.agents.contains_key(session) {
             self.effects.push(Effect::SendDecision {
                 session: session.clone(),
@@ -139,14 +139,12 @@ impl Core {
             .cloned()
             .collect();
         for review in pending {
-            // A child process ended with its session, so nothing waits for it.
-            let delivery = (!session.is_chat()).then(|| Delivery {
+            // What waited has ended with its session.
+            let delivery = (!session.is_waiting()).then(|| Delivery {
                 id: DeliveryId(self.ledger.last_delivery + 1),
                 review: review.id,
                 to: to.clone(),
-                decision: Decision::Rejected {
-                    path: review.path.clone(),
-                },
+                decision: Decision::rejected(review.path.clone()),
             });
             self.close(&review, ReviewOutcome::Orphaned, delivery);
         }

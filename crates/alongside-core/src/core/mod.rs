@@ -182,13 +182,13 @@ impl Core {
     pub fn restore(&mut self, now: Now, ledger: Ledger) {
         self.restored = ledger.deliveries.keys().next_back().copied();
         self.reset(now, ledger);
-        // A child process ended with its companion, so nothing waits for these.
-        let of_chat: Vec<Review> = self
+        // A connection or a child process ended with its companion, so nothing waits for these.
+        let ended: Vec<Review> = self
             .reviews()
-            .filter(|review| review.session.is_chat())
+            .filter(|review| review.session.is_waiting())
             .cloned()
             .collect();
-        for review in of_chat {
+        for review in ended {
             self.close(&review, ReviewOutcome::Orphaned, None);
         }
     }

@@ -174,9 +174,11 @@ impl Core {
             .collect()
     }
 
-    pub fn reject(&mut self, id: ReviewId) -> Result<(), DecideError> {
+    /// Rejects a review. The reason is for the agent, if it can receive one.
+    pub fn reject(&mut self, id: ReviewId, reason: Option<Arc<str>>) -> Result<(), DecideError> {
         let review = self.review(id)?.clone();
-        self.reject_as(&review, ReviewOutcome::Rejected);
+        let reason = reason.filter(|_| review.session.takes_reason());
+        self.reject_as(&review, ReviewOutcome::Rejected, reason);
         Ok(())
     }
 
@@ -184,13 +186,13 @@ impl Core {
     pub fn shut_down(&mut self) {
         let pending: Vec<Review> = self.reviews().cloned().collect();
         for review in pending {
-            self.reject_as(&review, ReviewOutcome::ShutDown);
+            self.reject_as(&review, ReviewOutcome::ShutDown, None);
         }
     }
 
-    fn reject_as(&mut self, review: &Review, outcome: ReviewOutcome) {
+    fn reject_as(&mut self, review: &Review, outcome: ReviewOutcome, reason: Option<Arc<str>>) {
         let path = review.path.clone();
-        self.end(review, outcome, Some(Decision::Rejected { path }));
+        self.end(review, outcome, Some(Decision::Rejected { path, reason }));
     }
 
     fn find(&self, session: &SessionKey, path: &str) -> Option<&Review> {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn rejected(file_path: &str) -> Outgoing {
-    Decision::Rejected { path: file_path.into() }.into()
+    Decision::rejected(file_path).into()
 }
 
 fn accepted(file_path: &str, length: usize) -> Outgoing {

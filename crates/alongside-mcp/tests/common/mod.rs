@@ -139,7 +139,7 @@ pub(crate) fn inspector() -> ClientInfo {
 }
 
 pub(crate) fn rejected(file_path: &str) -> Decision {
-    Decision::Rejected { path: file_path.into() }
+    Decision::rejected(file_path)
 }
 
 pub(crate) fn accepted(file_path: &str, content: &str) -> Decision {

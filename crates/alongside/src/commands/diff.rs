@@ -12,8 +12,8 @@ use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{Hunk, HunkId, HunkState};
 use alongside_front::client::Client;
 use alongside_protocol::{
-    Accept, BulkDecision, DecideHunkParams, Edit, Empty, HunkAction, Method, ReviewRef, ReviewSummary, ReviewTexts,
-    SessionRef, Version, requests,
+    Accept, BulkDecision, DecideHunkParams, Edit, Empty, HunkAction, Method, Reject, ReviewRef, ReviewSummary,
+    ReviewTexts, SessionRef, Version, requests,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::json;
@@ -92,14 +92,24 @@ pub(crate) async fn run(common: &Common, command: Diff) -> Result<ExitCode> {
                 )
             });
         }
-        Diff::Reject { review, all_of_agent } => {
+        Diff::Reject {
+            review,
+            all_of_agent,
+            reason,
+        } => {
             let review = find(&mut companion, &review).await?;
             if all_of_agent {
                 return decide_all::<requests::ReviewRejectAll>(common, &mut companion, &review, "rejected").await;
             }
-            companion
-                .call::<requests::ReviewReject>(ReviewRef { review: review.id })
-                .await?;
+            if reason.is_some() && !review.takes_reason {
+                let agent = printable_line(&review.agent);
+                bail!("{agent} cannot receive a reason; leave out --reason, and tell it in its next prompt");
+            }
+            let reject = Reject {
+                review: review.id,
+                reason: reason.map(Into::into),
+            };
+            companion.call::<requests::ReviewReject>(reject).await?;
             answer_decision(common, &review, "rejected");
         }
     }

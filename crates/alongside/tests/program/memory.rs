@@ -3,7 +3,7 @@
 use std::fs;
 
 use alongside_core::ReviewId;
-use alongside_protocol::{ReviewRef, requests};
+use alongside_protocol::requests;
 
 use crate::sandbox::{Agent, Sandbox, Serving, wait_for};
 
@@ -45,9 +45,7 @@ async fn memory_of_large_proposals_is_released() {
         "the texts are kept"
     );
     for number in 1..=12 {
-        let target = ReviewRef {
-            review: ReviewId(number),
-        };
+        let target = ReviewId(number).into();
         front.call::<requests::ReviewReject>(target).await.unwrap();
     }
     wait_for("the memory to be released", || {

@@ -10,7 +10,7 @@ fn decision_goes_only_to_the_asking_session() {
     let of_one = propose(&mut core, &one, "/a", "one");
     let of_two = propose(&mut core, &two, "/a", "two");
     core.accept(of_two, None, EmptyDraft::Refuse).unwrap();
-    core.reject(of_one).unwrap();
+    core.reject(of_one, None).unwrap();
     assert_eq!(
         decisions(&mut core),
         [("two".into(), accepted("/a", "two")), ("one".into(), rejected("/a"))]
@@ -24,14 +24,14 @@ fn second_decision_is_refused() {
     let review = propose(&mut core, &session, "/a", "text");
     core.accept(review, None, EmptyDraft::Refuse).unwrap();
     assert_eq!(
-        core.reject(review),
+        core.reject(review, None),
         Err(DecideError::Closed {
             id: review,
             outcome: ReviewOutcome::Accepted
         })
     );
     assert_eq!(decisions(&mut core).len(), 1);
-    assert_eq!(core.reject(ReviewId(99)), Err(DecideError::Unknown(ReviewId(99))));
+    assert_eq!(core.reject(ReviewId(99), None), Err(DecideError::Unknown(ReviewId(99))));
 }
 
 #[test]
@@ -153,16 +153,16 @@ fn outcomes_of_the_latest_closed_reviews_are_remembered() {
     let reviews: Vec<ReviewId> = (0..257)
         .map(|number| {
             let review = propose(&mut core, &session, &format!("/{number}"), "text");
-            core.reject(review).unwrap();
+            core.reject(review, None).unwrap();
             review
         })
         .collect();
-    assert_eq!(core.reject(reviews[0]), Err(DecideError::Unknown(reviews[0])));
+    assert_eq!(core.reject(reviews[0], None), Err(DecideError::Unknown(reviews[0])));
     let closed = DecideError::Closed {
         id: reviews[1],
         outcome: ReviewOutcome::Rejected,
     };
-    assert_eq!(core.reject(reviews[1]), Err(closed));
+    assert_eq!(core.reject(reviews[1], None), Err(closed));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn accepted(path: &str, content: &str) -> Decision {
 }
 
 fn rejected(path: &str) -> Decision {
-    Decision::Rejected { path: path.into() }
+    Decision::rejected(path)
 }
 
 fn edit(core: &mut Core, id: ReviewId, text: &str) -> Result<u64, DecideError> {

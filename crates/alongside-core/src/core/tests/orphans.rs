@@ -20,7 +20,7 @@ fn new_session_of_same_client_receives_orphan_rejections() {
     let review = propose(&mut core, &old, "/a", "text");
     core.session_ended(at(0), &old, &SessionEnd::Lost);
     assert_eq!(
-        core.reject(review),
+        core.reject(review, None),
         Err(DecideError::Closed {
             id: review,
             outcome: ReviewOutcome::Orphaned

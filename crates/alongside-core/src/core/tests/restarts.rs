@@ -51,13 +51,13 @@ fn numbers_are_never_reused() {
     reconnect(&mut after, &session);
     let outcome = ReviewOutcome::Accepted;
     assert_eq!(
-        after.reject(first),
+        after.reject(first, None),
         Err(DecideError::Closed { id: first, outcome }),
         "a repeated decision is answered with the first"
     );
     let second = propose(&mut after, &session, "/b", "text");
     assert_eq!(second, ReviewId(2));
-    after.reject(second).unwrap();
+    after.reject(second, None).unwrap();
     let deliveries: Vec<u64> = after.ledger().deliveries().map(|delivery| delivery.id.0).collect();
     assert_eq!(deliveries, [2]);
 }
@@ -163,7 +163,7 @@ fn reset_core_is_back_at_what_was_written() {
     core.reset(at(0), written.clone());
     assert_eq!(core.ledger(), &written);
     assert!(decisions(&mut core).is_empty(), "nothing is sent");
-    core.reject(first).unwrap();
+    core.reject(first, None).unwrap();
     assert_eq!(decisions(&mut core), [("one".into(), rejected("/a"))]);
 }
 
@@ -178,6 +178,6 @@ fn texts_of_pending_reviews_are_limited() {
     let first = open(&mut core, "/a").unwrap();
     open(&mut core, "/b").unwrap();
     assert_eq!(open(&mut core, "/c"), Err(ProposalError::TooLarge(256)));
-    core.reject(first).unwrap();
+    core.reject(first, None).unwrap();
     open(&mut core, "/c").unwrap();
 }

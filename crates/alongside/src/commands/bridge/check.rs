@@ -13,8 +13,8 @@ use std::time::Duration;
 use alongside_core::{Core, Effect, EmptyDraft, Now, Proposal, ReviewId, ReviewOutcome, SessionKey};
 use alongside_front::stdio;
 use alongside_protocol::{
-    Backend, Empty, ErrorKind, FrontEnd, Notification, Request, RequestError, Response, ReviewClosed, ReviewDecided,
-    ReviewRef, ReviewSummary, ReviewTexts, SharedNotification, VERSION, Variables, Version, Welcome,
+    Backend, Empty, ErrorKind, FrontEnd, Notification, Reject, Request, RequestError, Response, ReviewClosed,
+    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SharedNotification, VERSION, Variables, Version, Welcome,
 };
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
@@ -473,8 +473,8 @@ impl CheckBackend {
                 self.attempt(|core| core.accept(review, accept.content, EmptyDraft::Refuse))?;
                 Response::ReviewAccept(ReviewDecided { review, outcome })
             }
-            Request::ReviewReject(ReviewRef { review }) => {
-                self.attempt(|core| core.reject(review))?;
+            Request::ReviewReject(Reject { review, reason }) => {
+                self.attempt(|core| core.reject(review, reason))?;
                 let outcome = ReviewOutcome::Rejected;
                 Response::ReviewReject(ReviewDecided { review, outcome })
             }

@@ -213,9 +213,7 @@ async fn decide(client: &mut Client, decision: Decision) -> Result<()> {
             };
             ignore_refusal(client.call::<requests::ReviewAccept>(accept).await)
         }
-        Decision::Review(review, false) => {
-            ignore_refusal(client.call::<requests::ReviewReject>(ReviewRef { review }).await)
-        }
+        Decision::Review(review, false) => ignore_refusal(client.call::<requests::ReviewReject>(review.into()).await),
     }
 }
 
