@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, AgentCapability, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents, never_during,
+    Agent, AgentCapability, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents,
+    never_during,
 };
 
 for_both_agents!(every_kind_of_decision_reaches_the_file);

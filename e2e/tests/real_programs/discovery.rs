@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, AgentCapability, Cli, Companion, FakeModel, Launch, Sandbox, TIMEOUT, eventually, for_both_agents};
+use alongside_e2e::{
+    Agent, AgentCapability, Cli, Companion, FakeModel, Launch, Sandbox, TIMEOUT, eventually, for_both_agents,
+};
 
 for_both_agents!(companion_is_found_from_plain_terminal);
 fn companion_is_found_from_plain_terminal(cli: Cli) {
