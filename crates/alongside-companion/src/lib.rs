@@ -215,8 +215,8 @@ impl Companion {
         Self {
             me,
             chat: parts.chat,
-            codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             waiting: Waiting::default(),
+            codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),

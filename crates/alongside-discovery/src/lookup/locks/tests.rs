@@ -1,3 +1,5 @@
+//! Tests of the lookups with lock files.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
