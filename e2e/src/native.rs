@@ -46,6 +46,12 @@ impl Native {
         }
     }
 
+    /// Puts it on the PATH, and writes the settings with which it starts offline, straight at its prompt.
+    pub fn set_up(self, sandbox: &Sandbox, model: &FakeModel) {
+        self.write_settings(sandbox, model);
+        sandbox.write_command(self.command(), &shell_quoted(&self.program()));
+    }
+
     fn program(self) -> PathBuf {
         programs::agent(match self {
             Self::Claude => "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
@@ -78,18 +84,17 @@ impl Native {
 impl NativeAgent {
     /// Starts it in a plain terminal in the workspace, and waits for its prompt.
     pub fn start(sandbox: &Sandbox, native: Native, model: &FakeModel) -> Self {
+        native.set_up(sandbox, model);
         Self::launch(sandbox, native, model, native.command())
     }
 
-    /// Starts it with this shell command, such as `alongside run claude`, and waits for its prompt.
+    /// Starts it after [`Native::set_up`] with this shell command, such as `alongside run claude`, and waits for its
+    /// prompt.
     pub fn launch(sandbox: &Sandbox, native: Native, model: &FakeModel, line: &str) -> Self {
-        native.write_settings(sandbox, model);
-        sandbox.write_command(native.command(), &shell_quoted(&native.program()));
         let environment = native.variables(model);
         let terminal = Terminal::open(sandbox, native.command(), &sandbox.workspace(), &environment);
         let agent = Self { native, terminal };
-        let arguments = native.arguments();
-        agent.terminal.type_line(&format!("{line} {arguments}"));
+        agent.terminal.type_line(&format!("{line} {}", native.arguments()));
         agent.wait_until_idle();
         agent
     }
