@@ -37,8 +37,8 @@ Tasks:
   deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
   agents            download the agents' native programs that the tests need
-  table             check README.md's editor table against the last test run
-  table --write     update it
+  table             check README.md's tables against the last test run
+  table --write     update them
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -145,6 +145,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("end-to-end tests", move || {
+        table::delete_records()?;
         end_to_end(&["--lib", "--test", "real_programs"], &only)
     });
     plan.at_the_same_time("agent tests", move || end_to_end(&["--test", "agents"], &with_native));
@@ -161,7 +162,6 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("browser tests", move || end_to_end(&["--test", "browser"], &in_browser));
     plan.step("editor tests", move || {
         editors::prepare()?;
-        table::delete_records()?;
         end_to_end(&["--test", "editors"], &in_editors)
     });
     if is_full_run {

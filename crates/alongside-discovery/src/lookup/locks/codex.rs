@@ -1,6 +1,6 @@
 //! Codex: one socket that all editors share.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::copilot::accepts;
 use super::hook::{Hook, missing_hook};
@@ -12,7 +12,7 @@ pub fn codex(environment: &Environment, working_directory: &Path) -> LockLookup 
     let home = environment.codex_home();
     let mut endpoint = None;
     let mut candidates = Vec::new();
-    for path in sockets(environment, &home) {
+    for path in environment.codex_sockets() {
         if endpoint.is_some() || !path.exists() {
             continue;
         }
@@ -39,18 +39,6 @@ pub fn codex(environment: &Environment, working_directory: &Path) -> LockLookup 
         directory: home.join("ipc"),
         candidates,
     }
-}
-
-fn sockets(environment: &Environment, home: &Path) -> Vec<PathBuf> {
-    let temporary = environment.variable("TMPDIR").unwrap_or("/tmp");
-    let shared = Path::new(temporary).join("codex-ipc");
-    let uid = environment.uid.unwrap_or_default();
-    let mut sockets = vec![home.join("ipc/ipc.sock")];
-    if uid == 0 {
-        sockets.push(shared.join("ipc.sock"));
-    }
-    sockets.push(shared.join(format!("ipc-{uid}.sock")));
-    sockets
 }
 
 #[cfg(unix)]
