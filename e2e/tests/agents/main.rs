@@ -2,3 +2,5 @@
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod alone;
+mod codex;
+mod scene;
