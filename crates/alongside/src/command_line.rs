@@ -84,11 +84,12 @@ Example:
     Doctor,
     /// Try the whole review loop with a simulated agent
     #[command(after_help = "\
-Works without Gemini CLI or Qwen Code installed. Starts a companion if none is running for this directory.
+Works without any agent installed. Starts a companion if none is running for this directory. With --agent, the simulated agent connects in the same way as that one; those that show no changes to editors show the context that they receive.
 
-Example:
-  alongside demo        then, in another terminal: alongside diff accept 1")]
-    Demo,
+Examples:
+  alongside demo        then, in another terminal: alongside diff accept 1
+  alongside demo --agent claude")]
+    Demo(Demo),
     /// Start an agent here, connected to this directory's companion
     #[command(after_help = "\
 Sets the environment variables that point the agent at the right companion. If none is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
@@ -306,6 +307,23 @@ Examples:
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+}
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// The agent to simulate
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<AgentWord>,
+}
+
+/// An agent that can be simulated.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum AgentWord {
+    Gemini,
+    Qwen,
+    Claude,
+    Opencode,
+    Codex,
 }
 
 /// What becomes of a hunk.

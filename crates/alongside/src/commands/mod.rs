@@ -37,7 +37,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
-        Some(Command::Demo) => demo::run(&common).await,
+        Some(Command::Demo(demo)) => demo::run(&common, demo).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
