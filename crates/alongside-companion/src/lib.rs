@@ -23,6 +23,7 @@ mod drafts;
 mod editor;
 mod files;
 mod front_ends;
+mod hooks;
 mod jobs;
 mod journal;
 mod lifecycle;
@@ -58,10 +59,12 @@ use buffers::Buffers;
 use clock::Clock;
 use demo::DemoSlot;
 use files::Lookups;
+use hooks::Hooks;
 use jobs::Jobs;
 use journal::{Journal, Slot};
 use ranking::Ranking;
 
+pub use base::real_path;
 pub use editor::ended as process_ended;
 pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
@@ -96,6 +99,7 @@ pub struct Companion {
     chat: chat::Chat,
     /// The proposals whose agents wait for the decision.
     waiting: Waiting,
+    hooks: Hooks,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -214,6 +218,7 @@ impl Companion {
             me,
             chat: parts.chat,
             waiting: Waiting::default(),
+            hooks: Hooks::default(),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
