@@ -25,6 +25,7 @@
 
 pub mod context;
 mod core;
+pub mod diagnostics;
 pub mod dialect;
 pub mod difference;
 pub mod draft;

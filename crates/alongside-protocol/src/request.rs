@@ -1,14 +1,15 @@
 //! Every request, bound to its method name, its parameters and its response.
 
+use alongside_core::diagnostics::FileDiagnostics;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
-    Accept, Buffer, BulkDecision, Change, DecideHunkParams, Edit, FilePath, Focus, Folders, Hello, HookReview,
-    HookReviewed, HookSession, Hunks, PageFile, PageLink, PageTarget, Reject, ReviewDecided, ReviewRef, ReviewSummary,
-    ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version, Welcome,
+    Accept, Buffer, BulkDecision, Change, DecideHunkParams, DiagnosticsQuery, Edit, FilePath, Focus, Folders, Hello,
+    HookReview, HookReviewed, HookSession, Hunks, PageFile, PageLink, PageTarget, Reject, ReviewDecided, ReviewRef,
+    ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version, Welcome,
 };
 
 /// A method of the protocol; the types in [`requests`] implement it.
@@ -103,6 +104,10 @@ requests! {
     HookPrompt = "hook/prompt", HookSession => Empty;
     /// A file has unsaved changes in the editor, or no longer has.
     ContextBuffer = "context/buffer", Buffer => Empty;
+    /// The diagnostics that the editor shows in a file, all of them.
+    ContextDiagnostics = "context/diagnostics", FileDiagnostics => Empty;
+    /// The diagnostics that agents may see.
+    DiagnosticsList = "diagnostics/list", DiagnosticsQuery => Vec<FileDiagnostics>;
     /// Replaces the workspace folders.
     WorkspaceSet = "workspace/set", Folders => Empty;
     Status = "status", Empty => Status;

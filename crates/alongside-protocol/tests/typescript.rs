@@ -15,6 +15,7 @@ const OUTPUT: &str = "web/src/generated/protocol.ts";
 const COMMAND: &str = "UPDATE_TYPES=1 cargo test -p alongside-protocol --test typescript";
 const SOURCES: &[&str] = &[
     "alongside-core/src/context/ide_context.rs",
+    "alongside-core/src/diagnostics.rs",
     "alongside-core/src/difference.rs",
     "alongside-core/src/draft/change.rs",
     "alongside-core/src/draft/hunk.rs",

@@ -194,6 +194,19 @@ export interface DecideHunkParams {
   readonly decision: HunkAction;
 }
 
+export interface Diagnostic {
+  readonly start: Cursor;
+  readonly end: Cursor;
+  readonly severity: Severity;
+  readonly message: string;
+  readonly source?: string;
+  readonly code?: string;
+}
+
+export interface DiagnosticsQuery {
+  readonly path?: string;
+}
+
 export type DisconnectKind = "requested" | "died" | "closed" | "unauthorized" | "failed";
 
 export interface Edit {
@@ -209,6 +222,11 @@ export interface File {
   readonly isActive?: boolean;
   readonly cursor?: Cursor;
   readonly selectedText?: string;
+}
+
+export interface FileDiagnostics {
+  readonly path: string;
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 export interface FilePath {
@@ -489,6 +507,8 @@ export interface SessionSummary {
   readonly clientCount: number;
 }
 
+export type Severity = "error" | "warning" | "information" | "hint";
+
 export interface ShownContext {
   readonly context: IdeContext;
   readonly hidden: readonly HiddenFile[];
@@ -552,6 +572,7 @@ export type ToolStatus = string;
 
 export type TurnEnd =
   | { readonly outcome: "completed"; readonly stopReason: string }
+  | { readonly outcome: "cancelled"; readonly stopReason: string }
   | { readonly outcome: "failed"; readonly message: string; readonly code: string | null };
 
 export interface Undecided {
@@ -599,6 +620,8 @@ export interface Requests {
   "hook/review": { readonly params: HookReview; readonly response: HookReviewed };
   "hook/prompt": { readonly params: HookSession; readonly response: Empty };
   "context/buffer": { readonly params: Buffer; readonly response: Empty };
+  "context/diagnostics": { readonly params: FileDiagnostics; readonly response: Empty };
+  "diagnostics/list": { readonly params: DiagnosticsQuery; readonly response: readonly FileDiagnostics[] };
   "workspace/set": { readonly params: Folders; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };
