@@ -7,6 +7,7 @@ mod demo;
 mod detect;
 mod diff;
 mod doctor;
+mod editor_tools;
 mod install;
 mod lsp;
 mod mcp_stdio;
@@ -42,6 +43,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
-        Some(Command::McpStdio) => mcp_stdio::run(&common).await,
+        Some(Command::McpStdio { tools: false }) => mcp_stdio::run(&common).await,
+        Some(Command::McpStdio { tools: true }) => mcp_stdio::serve_tools(&common).await,
     }
 }
