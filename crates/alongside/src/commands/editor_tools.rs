@@ -8,8 +8,8 @@ use alongside_companion::companion_record;
 use alongside_core::context::File;
 use alongside_front::client::Client;
 use alongside_mcp::tool_server::Toolbox;
-use alongside_protocol::{DiagnosticsQuery, Empty, requests};
-use anyhow::{Context as _, Result};
+use alongside_protocol::{DiagnosticsQuery, Empty, FileTarget, requests};
+use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 
 pub(crate) struct EditorTools {
@@ -19,15 +19,16 @@ pub(crate) struct EditorTools {
 
 impl Toolbox for EditorTools {
     fn list(&self) -> Value {
+        let path = json!({ "type": "string", "description": "A file, absolute or relative to the working directory." });
         let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
         json!([
             {
                 "name": "getDiagnostics",
-                "description": "Returns the errors and warnings that the user's editor shows, as JSON. Lines and characters are 1-based.",
+                "description": "Returns the errors and warnings that the user's editor shows, of one file or of all, as JSON. Lines and characters are 1-based.",
                 "inputSchema": {
                     "type": "object",
                     "properties": {
-                        "path": { "type": "string", "description": "A file, absolute or relative to the working directory. Without it, all files." },
+                        "path": path.clone(),
                     },
                     "additionalProperties": false,
                 },
@@ -45,6 +46,19 @@ impl Toolbox for EditorTools {
                 "inputSchema": nothing,
                 "annotations": { "readOnlyHint": true },
             },
+            {
+                "name": "openFile",
+                "description": "Shows a file of the workspace in the user's editor, without taking the focus.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "path": path,
+                        "line": { "type": "integer", "minimum": 1, "description": "The line to show, 1-based." },
+                    },
+                    "required": ["path"],
+                    "additionalProperties": false,
+                },
+            },
         ])
     }
 
@@ -53,6 +67,7 @@ impl Toolbox for EditorTools {
             "getDiagnostics" => self.diagnostics(arguments["path"].as_str()).await,
             "getOpenFiles" => self.open_files().await,
             "getSelection" => self.selection().await,
+            "openFile" => self.open_file(&arguments).await,
             _ => return None,
         };
         Some(result.map_err(|error| format!("{error:#}")))
@@ -82,6 +97,17 @@ impl EditorTools {
         let selection =
             active.map(|file| json!({ "path": file.path, "cursor": file.cursor, "selectedText": file.selected_text }));
         Ok(serde_json::to_string(&selection)?)
+    }
+
+    async fn open_file(&self, arguments: &Value) -> Result<String> {
+        let path = arguments["path"].as_str().context("`path` must be a string")?;
+        let path = self.absolute(path).into_os_string().into_string();
+        let target = FileTarget {
+            path: path.map_err(|_| anyhow!("the path is not valid UTF-8"))?,
+            line: arguments["line"].as_u64().and_then(|line| u32::try_from(line).ok()),
+        };
+        self.companion().await?.call::<requests::FileOpen>(target).await?;
+        Ok("The editor shows the file.".to_owned())
     }
 
     /// What agents see: hidden files are not among them.
