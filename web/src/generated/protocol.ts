@@ -549,6 +549,7 @@ export type ToolStatus = string;
 
 export type TurnEnd =
   | { readonly outcome: "completed"; readonly stopReason: string }
+  | { readonly outcome: "cancelled"; readonly stopReason: string }
   | { readonly outcome: "failed"; readonly message: string; readonly code: string | null };
 
 export interface Undecided {

@@ -15,15 +15,15 @@ use tokio::time::timeout;
 use super::RESPONSE_TIMEOUT;
 
 /// One of these agents, and what it finds.
-pub(super) struct Found {
-    id: &'static str,
-    display_name: &'static str,
-    is_installed: bool,
-    lookup: LockLookup,
+pub struct Found {
+    pub id: &'static str,
+    pub display_name: &'static str,
+    pub is_installed: bool,
+    pub lookup: LockLookup,
 }
 
-/// Blocks.
-pub(super) fn look_up(directory: &Path) -> Vec<Found> {
+/// What each of these agents would find from a directory. Blocks.
+pub fn look_up(directory: &Path) -> Vec<Found> {
     let mut environment = Environment::current();
     directory.clone_into(&mut environment.working_directory);
     let processes = SystemProcesses::default();
@@ -81,10 +81,13 @@ impl LockCheck {
             "installed": found.is_installed,
             "connects": self.problem.is_none(),
             "lookup": found.lookup,
+            "advice": found.lookup.advice,
         });
         if let Some(problem) = &self.problem {
             value["reason"] = json!(problem.message);
             value["hint"] = json!(problem.hint);
+        } else if let LockOutcome::AfterStep { step, .. } = &found.lookup.outcome {
+            value["step"] = json!(step);
         }
         value
     }
