@@ -52,6 +52,13 @@ impl Native {
     pub fn set_up(self, sandbox: &Sandbox, model: &FakeModel) {
         self.write_settings(sandbox, model);
         sandbox.write_command(self.command(), &shell_quoted(&self.program()));
+        if self == Self::Codex {
+            // For the chat. It looks for bubblewrap on the PATH, and Codex has one of its own.
+            let adapter = "node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp";
+            sandbox.write_command("codex-acp", &shell_quoted(&programs::agent(adapter)));
+            let bubblewrap = "vendor/x86_64-unknown-linux-musl/codex-resources/bwrap";
+            sandbox.write_command("bwrap", &shell_quoted(&self.package().join(bubblewrap)));
+        }
     }
 
     /// Records for the README what the running test has proven.

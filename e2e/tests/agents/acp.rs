@@ -15,10 +15,15 @@ fn changes_of_copilot_in_the_chat_are_reviewed_once() {
     changes_in_the_chat_are_reviewed_once(Native::Copilot);
 }
 
+#[test]
+fn changes_of_codex_in_the_chat_are_reviewed_once() {
+    changes_in_the_chat_are_reviewed_once(Native::Codex);
+}
+
 fn changes_in_the_chat_are_reviewed_once(native: Native) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     native.set_up(&sandbox, &model);
-    let companion = Companion::start_with_variables(&sandbox, native.variables(&model));
+    let mut companion = Companion::start_with_variables(&sandbox, native.variables(&model));
     let content = sandbox.path("edited");
     fs::write(&content, "one\nTWO\n").expect("write the edited text");
     let content = content.to_string_lossy().into_owned();
@@ -41,6 +46,7 @@ fn changes_in_the_chat_are_reviewed_once(native: Native) {
         companion.json(&["diff", "reject", &review.id]);
     });
     assert!(!rejected.exists(), "a rejected file was written");
+    companion.terminate();
 }
 
 /// Makes the agent write a file, and decides about the only review of it.
