@@ -6,6 +6,11 @@ use std::path::Path;
 use alongside_e2e::{Companion, FakeModel, Native, Outcome, Prompt, Review, Sandbox, TIMEOUT, eventually};
 
 #[test]
+fn changes_of_claude_in_the_chat_are_reviewed_once() {
+    changes_in_the_chat_are_reviewed_once(Native::Claude);
+}
+
+#[test]
 fn changes_of_opencode_in_the_chat_are_reviewed_once() {
     changes_in_the_chat_are_reviewed_once(Native::Opencode);
 }
