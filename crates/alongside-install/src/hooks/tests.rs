@@ -1,3 +1,5 @@
+//! Tests of the hook installers.
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
