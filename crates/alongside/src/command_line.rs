@@ -85,11 +85,12 @@ Example:
     Doctor,
     /// Try the whole review loop with a simulated agent
     #[command(after_help = "\
-Works without Gemini CLI or Qwen Code installed. Starts a companion if none is running for this directory.
+Works without any agent installed. Starts a companion if none is running for this directory. With --agent, the simulated agent connects in the same way as that one; those that show no changes to editors show the context that they receive.
 
-Example:
-  alongside demo        then, in another terminal: alongside diff accept 1")]
-    Demo,
+Examples:
+  alongside demo        then, in another terminal: alongside diff accept 1
+  alongside demo --agent claude")]
+    Demo(Demo),
     /// Start an agent here, connected to this directory's companion
     #[command(after_help = "\
 Sets the environment variables that point the agent at the right companion. If none is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
@@ -122,12 +123,19 @@ Example:
     },
     /// Relay MCP over stdio, for agents that launch their companion as a command
     #[command(after_help = "\
-Relays to the workspace's running companion. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
+Relays to the workspace's running companion. With --tools, serves tools for the model instead: getDiagnostics, getOpenFiles, getSelection and openFile. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
 
 Example:
   export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
-  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'")]
-    McpStdio,
+  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'
+
+Tools, in the settings of Gemini CLI or Qwen Code:
+  \"mcpServers\": {\"alongside\": {\"command\": \"alongside\", \"args\": [\"mcp-stdio\", \"--tools\"]}}")]
+    McpStdio {
+        /// Serve tools that the model may call, such as getDiagnostics
+        #[arg(long)]
+        tools: bool,
+    },
 }
 
 #[derive(Debug, Default, Args)]
@@ -322,6 +330,23 @@ Examples:
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+}
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// The agent to simulate
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<AgentWord>,
+}
+
+/// An agent that can be simulated.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum AgentWord {
+    Gemini,
+    Qwen,
+    Claude,
+    Opencode,
+    Codex,
 }
 
 /// What becomes of a hunk.
