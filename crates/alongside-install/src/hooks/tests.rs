@@ -1,4 +1,4 @@
-//! Tests of the hook installers.
+//! Hooks are installed, updated and removed without a trace.
 
 use std::fs;
 use std::path::Path;
