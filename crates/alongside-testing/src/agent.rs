@@ -186,7 +186,20 @@ impl Agent {
                 }
             }
             "note" => self.say(&self.note),
-            "pids" => self.say(&format!("{} {}", std::process::id(), self.child)),
+            "until" => {
+                self.say("waiting\n");
+                // Nothing reports a new file to a program without a watcher.
+                while !std::path::Path::new(rest).exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                self.say("done");
+            }
+            "pids" => {
+                self.say(&format!("{} {}\n", std::process::id(), self.child));
+                if rest == "wait" {
+                    self.wait();
+                }
+            }
             "messages" => {
                 self.say("\n\nFirst");
                 self.say(" message.");
@@ -197,12 +210,7 @@ impl Agent {
             }
             "edit-as" => self.edit_as(rest),
             "pid" => self.say(&std::process::id().to_string()),
-            "wait" => {
-                while !self.cancelled {
-                    let message = self.read().unwrap();
-                    self.take(&message);
-                }
-            }
+            "wait" => self.wait(),
             "fail" => {
                 return refuse(
                     id,
@@ -280,6 +288,14 @@ impl Agent {
         }
         let reason = if self.cancelled { "cancelled" } else { "end_turn" };
         reply(id, &json!({"stopReason": reason}));
+    }
+
+    /// Waits for the end of the turn, or of stdin.
+    fn wait(&mut self) {
+        while !self.cancelled {
+            let Some(message) = self.read() else { return };
+            self.take(&message);
+        }
     }
 
     /// Sends requests in the name of sessions that were never opened.

@@ -412,6 +412,7 @@ mod tests {
     fn mode_update_in_answer_text_is_recognized() {
         let message = |text: &str| SessionUpdate::AgentMessage {
             content: text.into(),
+            message_id: None,
             usage: None,
         };
         assert_eq!(
