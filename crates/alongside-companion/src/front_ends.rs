@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use alongside_core::context::ContextError;
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
     Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageFile, PageLink, Reject, Request, RequestError,
@@ -98,9 +99,21 @@ impl Backend for Companion {
                 self.decide_all(front_end, &params, |core, id| core.reject(id, None))
                     .await,
             ),
+            Request::HookReview(review) => Response::HookReview(self.hook_review(review).await?),
+            Request::HookPrompt(session) => {
+                self.hooks.abandon(&session);
+                Response::HookPrompt(Empty {})
+            }
             Request::ContextBuffer(buffer) => {
                 self.set_buffer(buffer.path, buffer.text).await;
                 Response::ContextBuffer(Empty {})
+            }
+            Request::ContextDiagnostics(file) => {
+                self.set_diagnostics(front_end, file).await?;
+                Response::ContextDiagnostics(Empty {})
+            }
+            Request::DiagnosticsList(query) => {
+                Response::DiagnosticsList(self.core.lock().diagnostics(query.path.as_deref()))
             }
             Request::WorkspaceSet(params) => {
                 let folders = self.check_folders(params.folders).await?;
@@ -147,6 +160,10 @@ impl Backend for Companion {
         })
     }
 
+    fn disconnected(&self, front_end: &FrontEnd) {
+        self.with_core(|core, _| core.front_end_left(front_end.id()));
+    }
+
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         self.subscribe()
     }
@@ -170,6 +187,14 @@ impl Companion {
             agents: summaries(core),
             reviews: core.reviews().map(ReviewSummary::from).collect(),
         })
+    }
+
+    /// The file is looked up in a thread, because it may be on a hung file system.
+    async fn set_diagnostics(&self, front_end: &FrontEnd, file: FileDiagnostics) -> Result<Empty, RequestError> {
+        let (host, path) = (self.host.clone(), PathBuf::from(&file.path));
+        let real = tokio::task::spawn_blocking(move || (host.resolve)(&path)).await;
+        let real = real.ok().flatten();
+        self.report(|core, _| core.report_diagnostics(front_end.id(), file, real))
     }
 
     fn report(&self, input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>) -> Result<Empty, RequestError> {

@@ -23,6 +23,7 @@ mod drafts;
 mod editor;
 mod files;
 mod front_ends;
+mod hooks;
 mod jobs;
 mod journal;
 mod lifecycle;
@@ -48,7 +49,7 @@ use alongside_page::LoginLinks;
 use alongside_protocol::{AgentSummary, Notification, PageTarget, PageView, ProblemsChanged, SharedNotification};
 use anyhow::Context;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::places::Places;
 use crate::settings::Settings;
@@ -58,10 +59,12 @@ use buffers::Buffers;
 use clock::Clock;
 use demo::DemoSlot;
 use files::Lookups;
+use hooks::Hooks;
 use jobs::Jobs;
 use journal::{Journal, Slot};
 use ranking::Ranking;
 
+pub use base::real_path;
 pub use editor::ended as process_ended;
 pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
@@ -80,6 +83,8 @@ pub struct Companion {
     agents: OnceLock<alongside_mcp::AgentHub>,
     /// The agents' port and token, set together with it.
     agents_endpoint: OnceLock<(u16, Secret)>,
+    /// Serves the context to Codex CLI.
+    codex: alongside_mcp::codex::Provider,
     demo: DemoSlot,
     notifications: broadcast::Sender<SharedNotification>,
     /// Makes links to the page; set once the page is served.
@@ -96,6 +101,7 @@ pub struct Companion {
     chat: chat::Chat,
     /// The proposals whose agents wait for the decision.
     waiting: Waiting,
+    hooks: Hooks,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -214,6 +220,8 @@ impl Companion {
             me,
             chat: parts.chat,
             waiting: Waiting::default(),
+            hooks: Hooks::default(),
+            codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
@@ -276,6 +284,11 @@ impl Companion {
         self.announce_report.lock().clone()
     }
 
+    /// How Codex CLI is served.
+    pub fn codex_state(&self) -> watch::Receiver<alongside_mcp::codex::State> {
+        self.codex.state()
+    }
+
     pub fn workspace(&self) -> Vec<PathBuf> {
         self.core.lock().workspace().to_vec()
     }
@@ -294,6 +307,7 @@ impl Companion {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.announce_report().problems;
         problems.extend(self.journal.problems());
+        problems.extend(self.codex.state().borrow().problem.clone());
         problems.extend(
             self.chat
                 .writer

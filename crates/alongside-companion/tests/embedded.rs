@@ -95,3 +95,106 @@ async fn decision_without_a_stream_reaches_the_agent_through_the_next_companion(
     assert_eq!(decision, json!({ "filePath": "/a" }));
     tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
 }
+
+/// Asks like Codex CLI after `/ide`: a connection for every prompt.
+#[cfg(unix)]
+async fn ask_like_codex(socket: &Path, workspace: &Path) -> serde_json::Value {
+    use alongside_wire::length_prefixed::{read_frame, write_frame};
+
+    let mut codex = tokio::net::UnixStream::connect(socket).await.unwrap();
+    let request = json!({
+        "type": "request", "requestId": "1", "sourceClientId": "codex-tui", "version": 0,
+        "method": "ide-context", "params": { "workspaceRoot": workspace },
+    });
+    write_frame(&mut codex, &request.to_string()).await.unwrap();
+    let frame = tokio::time::timeout(TIMEOUT, read_frame(&mut codex, 1 << 20))
+        .await
+        .unwrap();
+    serde_json::from_slice(&frame.unwrap().unwrap()).unwrap()
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn codex_sees_the_context_without_hidden_files() {
+    use alongside_mcp::codex::Role;
+    use alongside_protocol::Focus;
+
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path());
+    let socket = scratch.path().join("home/.codex/ipc/ipc.sock");
+    std::fs::create_dir_all(scratch.path().join("home/.codex")).unwrap();
+    let workspace = options.workspace[0].canonicalize().unwrap();
+    for name in ["a.txt", ".env"] {
+        std::fs::write(workspace.join(name), "text").unwrap();
+    }
+    let running = RunningCompanion::start(options).await.unwrap();
+    let mut front_end = running.record().connect(false).await.unwrap();
+    for name in ["a.txt", ".env"] {
+        let focus = Focus {
+            path: workspace.join(name).to_str().unwrap().to_owned(),
+            cursor: None,
+            selected_text: Some(format!("selected in {name}")),
+        };
+        front_end.call::<requests::ContextFocus>(focus).await.unwrap();
+    }
+    // Publishes what is pending.
+    front_end.call::<requests::ContextShow>(Empty {}).await.unwrap();
+    let mut state = running.companion().codex_state();
+    let served = state.wait_for(|state| state.role != Role::Searching);
+    drop(tokio::time::timeout(TIMEOUT, served).await.unwrap());
+    let response = ask_like_codex(&socket, &workspace).await;
+    let context = &response["result"]["ideContext"];
+    assert_eq!(context["activeFile"]["path"], "a.txt", "{response}");
+    assert_eq!(context["openTabs"].as_array().unwrap().len(), 1);
+    assert!(!response.to_string().contains(".env"), "{response}");
+
+    tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
+    assert!(!socket.exists());
+}
+
+#[tokio::test]
+async fn diagnostics_are_listed_until_their_front_end_leaves() {
+    use alongside_core::context::Cursor;
+    use alongside_core::diagnostics::{Diagnostic, FileDiagnostics, Severity};
+    use alongside_protocol::DiagnosticsQuery;
+
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path());
+    let workspace = options.workspace[0].canonicalize().unwrap();
+    let running = RunningCompanion::start(options).await.unwrap();
+    let mut editor = running.record().connect(false).await.unwrap();
+    let mut agent = running.record().connect(false).await.unwrap();
+    let found = Diagnostic {
+        start: Cursor { line: 1, character: 1 },
+        end: Cursor { line: 1, character: 5 },
+        severity: Severity::Error,
+        message: "cannot find value `text`".to_owned(),
+        source: Some("rustc".to_owned()),
+        code: None,
+    };
+    let report = |name: &str, diagnostics: &[Diagnostic]| FileDiagnostics {
+        path: workspace.join(name).to_str().unwrap().to_owned(),
+        diagnostics: diagnostics.to_vec(),
+    };
+    for name in ["a.rs", "b.rs", ".env"] {
+        std::fs::write(workspace.join(name), "text").unwrap();
+        let file = report(name, std::slice::from_ref(&found));
+        editor.call::<requests::ContextDiagnostics>(file).await.unwrap();
+    }
+    let missing = report("missing.rs", std::slice::from_ref(&found));
+    editor.call::<requests::ContextDiagnostics>(missing).await.unwrap();
+    let cleared = report("b.rs", &[]);
+    editor.call::<requests::ContextDiagnostics>(cleared).await.unwrap();
+    let all = DiagnosticsQuery::default;
+    let listed = agent.call::<requests::DiagnosticsList>(all()).await.unwrap();
+    assert_eq!(listed, [report("a.rs", &[found])]);
+    let hidden = DiagnosticsQuery {
+        path: Some(workspace.join(".env")),
+    };
+    assert_eq!(agent.call::<requests::DiagnosticsList>(hidden).await.unwrap(), []);
+
+    drop(editor);
+    let left = async { while !agent.call::<requests::DiagnosticsList>(all()).await.unwrap().is_empty() {} };
+    tokio::time::timeout(TIMEOUT, left).await.unwrap();
+    tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
+}

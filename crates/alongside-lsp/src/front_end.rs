@@ -76,7 +76,7 @@ impl<B: Backend> LspFrontEnd<B> {
         };
         Self {
             backend,
-            front_end: FrontEnd { hello },
+            front_end: FrontEnd::new(hello),
             folders: client.folders.clone(),
             client,
             scratch,

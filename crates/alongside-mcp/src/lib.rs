@@ -38,7 +38,8 @@
 //! `server` starts and stops the port, `endpoint` turns HTTP into messages, `rpc` and `protocol` respond to them, `tools` has
 //! the two tools. `session` and `registry` hold the sessions, `outbox` the events that a session has not received yet,
 //! `stream` is the body of a `GET`, and `callbacks` reports to the companion. [`client`] is the other side of the wire, for
-//! `doctor`, `demo`, the stdio relay and the tests. Listening and the guard are in `alongside-loopback`.
+//! `doctor`, `demo`, the stdio relay and the tests. [`codex`] serves the context to Codex CLI, which asks for it on a socket of its
+//! own. Listening and the guard are in `alongside-loopback`.
 //!
 //! # Invariants
 //!
@@ -50,6 +51,7 @@
 mod bodies;
 mod callbacks;
 pub mod client;
+pub mod codex;
 mod companion;
 mod config;
 mod endpoint;

@@ -43,6 +43,14 @@ pub struct Buffer {
     pub text: Option<Arc<str>>,
 }
 
+/// Which diagnostics to return.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiagnosticsQuery {
+    /// Absolute; absent for all files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
 /// The workspace folders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folders {

@@ -195,6 +195,19 @@ export interface DecideHunkParams {
   readonly decision: HunkAction;
 }
 
+export interface Diagnostic {
+  readonly start: Cursor;
+  readonly end: Cursor;
+  readonly severity: Severity;
+  readonly message: string;
+  readonly source?: string;
+  readonly code?: string;
+}
+
+export interface DiagnosticsQuery {
+  readonly path?: string;
+}
+
 export type DisconnectKind = "requested" | "died" | "closed" | "unauthorized" | "failed";
 
 export interface Edit {
@@ -210,6 +223,11 @@ export interface File {
   readonly isActive?: boolean;
   readonly cursor?: Cursor;
   readonly selectedText?: string;
+}
+
+export interface FileDiagnostics {
+  readonly path: string;
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 export interface FilePath {
@@ -239,6 +257,35 @@ export interface HiddenFile {
   readonly path: string;
   readonly reason: string;
   readonly rule?: Rule;
+}
+
+export type HookAgent = "claude" | "codex" | "copilot" | "gemini" | "opencode" | "qwen";
+
+export interface HookFile {
+  readonly path: string;
+  readonly content?: string;
+}
+
+export type HookFollower = "hook" | "diff";
+
+export type HookOutcome =
+  | { readonly outcome: "accepted"; readonly content?: string }
+  | { readonly outcome: "rejected"; readonly reason?: string };
+
+export interface HookReview {
+  readonly agent: HookAgent;
+  readonly session: string;
+  readonly files: readonly HookFile[];
+  readonly followedBy?: readonly HookFollower[];
+}
+
+export interface HookReviewed {
+  readonly files: readonly HookOutcome[];
+}
+
+export interface HookSession {
+  readonly agent: HookAgent;
+  readonly session: string;
 }
 
 export interface Hunk {
@@ -461,6 +508,8 @@ export interface SessionSummary {
   readonly clientCount: number;
 }
 
+export type Severity = "error" | "warning" | "information" | "hint";
+
 export interface ShownContext {
   readonly context: IdeContext;
   readonly hidden: readonly HiddenFile[];
@@ -569,7 +618,11 @@ export interface Requests {
   "review/reject": { readonly params: Reject; readonly response: ReviewDecided };
   "review/acceptAll": { readonly params: SessionRef; readonly response: BulkDecision };
   "review/rejectAll": { readonly params: SessionRef; readonly response: BulkDecision };
+  "hook/review": { readonly params: HookReview; readonly response: HookReviewed };
+  "hook/prompt": { readonly params: HookSession; readonly response: Empty };
   "context/buffer": { readonly params: Buffer; readonly response: Empty };
+  "context/diagnostics": { readonly params: FileDiagnostics; readonly response: Empty };
+  "diagnostics/list": { readonly params: DiagnosticsQuery; readonly response: readonly FileDiagnostics[] };
   "workspace/set": { readonly params: Folders; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };

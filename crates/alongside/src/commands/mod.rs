@@ -7,6 +7,7 @@ mod demo;
 mod detect;
 mod diff;
 mod doctor;
+mod hook;
 mod install;
 mod lsp;
 mod mcp_stdio;
@@ -37,11 +38,12 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
-        Some(Command::Demo) => demo::run(&common).await,
+        Some(Command::Demo(demo)) => demo::run(&common, demo).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
+        Some(Command::Hook { agent }) => Ok(hook::run(agent).await),
         Some(Command::McpStdio) => mcp_stdio::run(&common).await,
     }
 }
