@@ -425,6 +425,29 @@ mod tests {
     }
 
     #[test]
+    fn accepted_writes_and_notes_are_bounded() {
+        let mut state = SessionState::new(event_channel().0);
+        for number in 0..1000 {
+            state.allow_write(AllowedWrite {
+                path: PathBuf::from("a"),
+                proposed: number.to_string(),
+                accepted: "accepted".to_owned(),
+            });
+            state.add_note(format!("note {number}."));
+        }
+        assert_eq!(
+            (state.allowed.len(), state.notes.len()),
+            (MAX_ALLOWED_WRITES, MAX_NOTES)
+        );
+        assert_eq!(state.take_allowed(Path::new("b"), "999"), None);
+        assert_eq!(state.take_allowed(Path::new("a"), "0"), None, "dropped");
+        assert_eq!(state.take_allowed(Path::new("a"), "999").as_deref(), Some("accepted"));
+        assert_eq!(state.take_allowed(Path::new("a"), "999"), None, "once");
+        assert!(state.take_notes().unwrap().ends_with("note 998. note 999."));
+        assert_eq!(state.take_notes(), None);
+    }
+
+    #[test]
     fn new_session_has_one_id() {
         let mut state = SessionState::new(event_channel().0);
         let is_open = |state: &mut SessionState, id: &str| state.is_open(&serde_json::json!({"sessionId": id}));

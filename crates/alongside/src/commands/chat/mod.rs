@@ -62,7 +62,7 @@ pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
                 return ask(common, find, client, agent, prompt, decisions, &mut signals).await;
             }
             Connected::Busy => {
-                say("the chat is in use with another agent; this question gets a conversation of its own")
+                say("the chat is in use with another agent; this question gets a conversation of its own");
             }
         }
     }

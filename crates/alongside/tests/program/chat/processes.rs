@@ -25,7 +25,7 @@ fn pids(text: &str) -> Vec<u32> {
 }
 
 /// A zombie has ended; in a container, its new parent may never look at it.
-fn is_running(pid: &u32) -> bool {
+fn is_running(pid: u32) -> bool {
     let output = Command::new("ps")
         .args(["-o", "stat=", "-p", &pid.to_string()])
         .output();
@@ -35,7 +35,7 @@ fn is_running(pid: &u32) -> bool {
 
 fn wait_until_ended(pids: &[u32]) {
     wait_for("the end of its processes", || {
-        (!pids.iter().any(is_running)).then_some(())
+        (!pids.iter().copied().any(is_running)).then_some(())
     });
 }
 
@@ -45,7 +45,7 @@ fn agent_and_its_children_have_ended_when_chat_exits() {
     let output = chat(&sandbox, "pids").output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let pids = pids(&String::from_utf8(output.stdout).unwrap());
-    assert!(!pids.iter().any(is_running), "{pids:?}");
+    assert!(!pids.iter().copied().any(is_running), "{pids:?}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn agent_and_its_children_end_with_a_killed_chat() {
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
     let pids = pids(&line);
-    assert!(pids.iter().all(is_running), "{pids:?}");
+    assert!(pids.iter().copied().all(is_running), "{pids:?}");
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until_ended(&pids);
@@ -75,7 +75,7 @@ async fn agent_and_its_children_end_with_the_companion() {
         serving.signal(signal);
         serving.wait();
         if signal == "TERM" {
-            assert!(!pids.iter().any(is_running), "{pids:?}");
+            assert!(!pids.iter().copied().any(is_running), "{pids:?}");
         }
         wait_until_ended(&pids);
     }
