@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{DeliveryId, Proposal, SessionEnd, SessionId, SessionKey};
+use alongside_core::{DeliveryId, EmptyDraft, Proposal, SessionEnd, SessionId, SessionKey};
 
 use super::{Companion, base};
 
@@ -52,8 +52,10 @@ impl alongside_mcp::Companion for Companion {
         });
         let base = base.await?;
         tokio::task::spawn_blocking(move || {
+            let agent = companion.with_core(|core, _| core.agent_name(&session));
+            let is_decided = agent.is_some_and(|agent| companion.hooks.take_diff(&agent, &file_path, &new_content));
             let proposal = Proposal::new(file_path, base, new_content, (companion.host.diff_deadline)());
-            companion.open_review(&session, proposal)
+            companion.open_review_as(&session, proposal, is_decided)
         })
         .await
         .map_err(|_| "The change could not be processed; try again.".to_owned())?
@@ -69,18 +71,28 @@ impl alongside_mcp::Companion for Companion {
 impl Companion {
     /// Opens a review and waits until it is written. Blocks. The error is for the agent.
     pub(super) fn open_review(&self, session: &SessionKey, proposal: Proposal) -> Result<(), String> {
+        self.open_review_as(session, proposal, false)
+    }
+
+    /// The same for a change that the user has accepted already, in the agent's hook: it is accepted at once.
+    fn open_review_as(&self, session: &SessionKey, proposal: Proposal, is_decided: bool) -> Result<(), String> {
         let texts = self.journal.store(&proposal).map_err(|error| not_saved(&error))?;
         let opened = self.commit_blocking(Some(texts.clone()), |core, now| {
             if self.is_stopping.load(Ordering::Relaxed) {
                 return Err("The companion is shutting down; decide in the terminal.".to_owned());
             }
-            core.open_review(now, session, proposal)
-                .map_err(|refusal| refusal.to_string())
+            let opened = core.open_review(now, session, proposal);
+            let id = opened.map_err(|refusal| refusal.to_string())?;
+            if is_decided {
+                core.accept(id, None, EmptyDraft::Allow)
+                    .map_err(|refusal| refusal.to_string())?;
+            }
+            Ok(())
         });
         let opened = opened.map_err(|error| not_saved(&error)).flatten();
         // Refused, not written, or the same proposal again.
         self.journal.discard_unused(texts);
-        opened.map(drop)
+        opened
     }
 }
 

@@ -99,6 +99,11 @@ impl Backend for Companion {
                 self.decide_all(front_end, &params, |core, id| core.reject(id, None))
                     .await,
             ),
+            Request::HookReview(review) => Response::HookReview(self.hook_review(review).await?),
+            Request::HookPrompt(session) => {
+                self.hooks.abandon(&session);
+                Response::HookPrompt(Empty {})
+            }
             Request::ContextBuffer(buffer) => {
                 self.set_buffer(buffer.path, buffer.text).await;
                 Response::ContextBuffer(Empty {})

@@ -23,6 +23,7 @@ mod drafts;
 mod editor;
 mod files;
 mod front_ends;
+mod hooks;
 mod jobs;
 mod journal;
 mod lifecycle;
@@ -60,10 +61,12 @@ use buffers::Buffers;
 use clock::Clock;
 use demo::DemoSlot;
 use files::Lookups;
+use hooks::Hooks;
 use jobs::Jobs;
 use journal::{Journal, Slot};
 use ranking::Ranking;
 
+pub use base::real_path;
 pub use editor::ended as process_ended;
 pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
@@ -102,6 +105,7 @@ pub struct Companion {
     chat: chat::Chat,
     /// The proposals whose agents wait for the decision.
     waiting: Waiting,
+    hooks: Hooks,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -220,6 +224,7 @@ impl Companion {
             me,
             chat: parts.chat,
             waiting: Waiting::default(),
+            hooks: Hooks::default(),
             openers: Mutex::default(),
             codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),

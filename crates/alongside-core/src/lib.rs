@@ -29,6 +29,7 @@ pub mod diagnostics;
 pub mod dialect;
 pub mod difference;
 pub mod draft;
+mod hook;
 pub mod printable;
 pub mod privacy;
 mod review;
@@ -40,6 +41,7 @@ mod time;
 pub use crate::core::{
     Change, Core, DecideError, Delivery, DeliveryId, Effect, EmptyDraft, Ledger, ProposalError, Recipient, SessionEnd,
 };
+pub use crate::hook::HookAgent;
 pub use crate::review::{
     Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
 };

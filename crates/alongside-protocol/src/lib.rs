@@ -15,6 +15,7 @@ pub mod chat;
 mod companion;
 mod context;
 mod error;
+mod hook;
 mod long_text;
 mod notification;
 mod request;
@@ -31,6 +32,7 @@ pub use companion::{
 };
 pub use context::{Buffer, DiagnosticsQuery, FilePath, FileTarget, Focus, Folders, HiddenFile, ShownContext};
 pub use error::{ErrorKind, RequestError};
+pub use hook::{HookFile, HookFollower, HookOutcome, HookReview, HookReviewed, HookSession};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};
 pub use request::{Empty, METHODS, Method, REQUEST_TYPES, Request, Response, requests};
 pub use review::{

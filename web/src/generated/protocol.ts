@@ -264,6 +264,35 @@ export interface HiddenFile {
   readonly rule?: Rule;
 }
 
+export type HookAgent = "claude" | "codex" | "copilot" | "gemini" | "opencode" | "qwen";
+
+export interface HookFile {
+  readonly path: string;
+  readonly content?: string;
+}
+
+export type HookFollower = "hook" | "diff";
+
+export type HookOutcome =
+  | { readonly outcome: "accepted"; readonly content?: string }
+  | { readonly outcome: "rejected"; readonly reason?: string };
+
+export interface HookReview {
+  readonly agent: HookAgent;
+  readonly session: string;
+  readonly files: readonly HookFile[];
+  readonly followedBy?: readonly HookFollower[];
+}
+
+export interface HookReviewed {
+  readonly files: readonly HookOutcome[];
+}
+
+export interface HookSession {
+  readonly agent: HookAgent;
+  readonly session: string;
+}
+
 export interface Hunk {
   readonly id: HunkId;
   readonly state: HunkState;
@@ -594,6 +623,8 @@ export interface Requests {
   "review/reject": { readonly params: Reject; readonly response: ReviewDecided };
   "review/acceptAll": { readonly params: SessionRef; readonly response: BulkDecision };
   "review/rejectAll": { readonly params: SessionRef; readonly response: BulkDecision };
+  "hook/review": { readonly params: HookReview; readonly response: HookReviewed };
+  "hook/prompt": { readonly params: HookSession; readonly response: Empty };
   "context/buffer": { readonly params: Buffer; readonly response: Empty };
   "context/diagnostics": { readonly params: FileDiagnostics; readonly response: Empty };
   "diagnostics/list": { readonly params: DiagnosticsQuery; readonly response: readonly FileDiagnostics[] };

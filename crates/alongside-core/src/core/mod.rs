@@ -267,6 +267,11 @@ impl Core {
         self.agents.values()
     }
 
+    /// The name of a connected agent.
+    pub fn agent_name(&self, session: &SessionKey) -> Option<String> {
+        self.agents.get(session).map(|agent| agent.identity().name)
+    }
+
     /// An agent connected, or reconnected after a restart of the companion.
     pub fn session_started(&mut self, now: Now, session: &SessionKey, client: Option<ClientInfo>) {
         self.set_client(session, client.clone());

@@ -8,6 +8,7 @@ mod detect;
 mod diff;
 mod doctor;
 mod editor_tools;
+mod hook;
 mod install;
 mod lsp;
 mod mcp_stdio;
@@ -38,11 +39,12 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
-        Some(Command::Demo) => demo::run(&common).await,
+        Some(Command::Demo(demo)) => demo::run(&common, demo).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
+        Some(Command::Hook { agent }) => Ok(hook::run(agent).await),
         Some(Command::McpStdio { tools: false }) => mcp_stdio::run(&common).await,
         Some(Command::McpStdio { tools: true }) => mcp_stdio::serve_tools(&common).await,
     }
