@@ -30,8 +30,10 @@ impl Backend for Companion {
             }
             Request::ContextFocus(focus) => {
                 self.used();
-                let report =
-                    |core: &mut Core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text);
+                let report = |core: &mut Core, now| {
+                    core.focus_file(now, &focus.path, focus.cursor, focus.selected_text)?;
+                    focus.selection_start.map_or(Ok(()), |start| core.set_selection_start(start))
+                };
                 Response::ContextFocus(self.report(report)?)
             }
             Request::ContextClose(file) => {

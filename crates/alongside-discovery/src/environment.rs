@@ -152,6 +152,20 @@ impl Environment {
         }
     }
 
+    /// Where Claude Code keeps its own files: `CLAUDE_CONFIG_DIR`, else [`claude_home`](Self::claude_home).
+    pub fn claude_configuration(&self) -> PathBuf {
+        match self.variable("CLAUDE_CONFIG_DIR") {
+            Some(configured) => node_path::resolve(&self.working_directory, Path::new(configured)),
+            None => self.claude_home(),
+        }
+    }
+
+    /// `~/.claude`, where opencode looks whatever is configured.
+    pub fn claude_home(&self) -> PathBuf {
+        let home = self.home.clone();
+        home.unwrap_or_else(|| self.node_temporary_directory()).join(".claude")
+    }
+
     /// Expands a directory setting: `~` is the home; relative paths are relative to the working directory.
     fn expand(&self, setting: &str) -> PathBuf {
         let in_home = match setting {

@@ -13,7 +13,7 @@ mod peer;
 mod seats;
 mod stream;
 
-pub use guard::{Guard, GuardError, OriginPolicy, Policy, single_value};
+pub use guard::{Guard, GuardError, OriginPolicy, Policy, TokenHeader, single_value};
 pub use http::{HttpLimits, serve_http};
 pub use listener::{Closing, Listener, Server};
 pub use seats::{ConnectionLimits, Seat, TooManyConnections};

@@ -265,16 +265,21 @@ impl<B: Backend> LspFrontEnd<B> {
             kept
         };
         let selected = self.selection.as_ref();
-        let selected = selected.map(|(_, selection)| document.between(*selection, encoding).to_owned());
-        let place = if is_selection { range.end } else { range.start };
-        let (line, character) = document.cursor(place, encoding);
-        let path = document.path.clone();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let cursor = Cursor {
-            line: number(line),
-            character: number(character),
+        let cursor = |place| {
+            let (line, character) = document.cursor(place, encoding);
+            Cursor {
+                line: number(line),
+                character: number(character),
+            }
         };
-        self.focus(path, Some(cursor), selected).await;
+        let focus = Focus {
+            path: document.path.clone(),
+            cursor: Some(cursor(if is_selection { range.end } else { range.start })),
+            selected_text: selected.map(|(_, selection)| document.between(*selection, encoding).to_owned()),
+            selection_start: selected.map(|(_, selection)| cursor(selection.start)),
+        };
+        self.report::<requests::ContextFocus>(focus).await;
     }
 
     /// The range that the editor has selected.

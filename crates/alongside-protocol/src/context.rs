@@ -27,6 +27,9 @@ pub struct Focus {
     /// Absent means no selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_text: Option<String>,
+    /// Where the selected text begins. Absent if the front end knows only the cursor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection_start: Option<Cursor>,
 }
 
 /// A file with unsaved changes.

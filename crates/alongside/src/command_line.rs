@@ -222,7 +222,7 @@ Example:
     Focus {
         /// File to focus
         file: PathBuf,
-        /// Cursor line
+        /// Cursor line; with `--select`, where the selected text begins
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         line: Option<u32>,
         /// Cursor character within the line

@@ -36,6 +36,9 @@ pub struct File {
     pub cursor: Option<Cursor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_text: Option<String>,
+    /// Where the selected text begins, if the front end says so. Not part of the specification.
+    #[serde(skip)]
+    pub selection_start: Option<Cursor>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

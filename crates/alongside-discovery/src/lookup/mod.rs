@@ -25,7 +25,7 @@ mod workspace;
 
 use std::path::PathBuf;
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde::Serialize;
 
 pub use candidate::{Candidate, CandidateStatus, Fields, Source};
@@ -42,7 +42,7 @@ use crate::process::IdeProcess;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lookup {
-    pub agent: AgentKind,
+    pub agent: McpAgent,
     pub working_directory: PathBuf,
     /// The directory it searches for files.
     pub directory: PathBuf,
