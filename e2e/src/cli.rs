@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use crate::companion::Outcome;
 use crate::fake_model::FakeModel;
+use crate::proof::{AgentCapability, agent_proves};
 use crate::sandbox::{Sandbox, shell_quoted};
 use crate::tmux::Terminal;
 use crate::waiting::{TIMEOUT, eventually};
@@ -47,6 +48,18 @@ impl Cli {
             Self::Gemini => "Gemini CLI",
             Self::Qwen => "Qwen Code",
         }
+    }
+
+    /// Records what the running test has proven.
+    pub fn proves(self, capability: AgentCapability) {
+        let package = match self {
+            Self::Gemini => "@google/gemini-cli/package.json",
+            Self::Qwen => "@qwen-code/qwen-code/package.json",
+        };
+        let text = std::fs::read_to_string(programs::npm_package(package)).expect("the package is installed");
+        let package: serde_json::Value = serde_json::from_str(&text).expect("package.json is JSON");
+        let version = package["version"].as_str().expect("a package has a version");
+        agent_proves(self.display_name(), version, capability);
     }
 
     /// An environment variable of this agent.

@@ -42,6 +42,20 @@ pub fn npm_package(name: &str) -> PathBuf {
     modules.join(name)
 }
 
+/// A native program in the cache of `cargo xtask agents`, or another path there.
+pub(crate) fn agent(path: &str) -> PathBuf {
+    let cache = env::var_os("ALONGSIDE_AGENTS")
+        .map(PathBuf::from)
+        .expect("ALONGSIDE_AGENTS names no directory: run these tests with `cargo xtask test`");
+    let path = cache.join(path);
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo xtask agents` to download it",
+        path.display()
+    );
+    path
+}
+
 /// A plugin in `editors/`.
 pub fn plugin(editor: &str) -> PathBuf {
     e2e_directory().with_file_name("editors").join(editor)

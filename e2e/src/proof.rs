@@ -1,4 +1,4 @@
-//! Records what a test has proven about an editor, for the table in the README.
+//! Records what a test has proven about an editor or an agent, for the tables in the README.
 //!
 //! Call it at the end of a test: a failing test never gets there and proves nothing.
 //!
@@ -7,7 +7,7 @@
 //! proves("Neovim", &version(&editor("nvim")), Capability::Context);
 //! ```
 //!
-//! `cargo xtask test` deletes the file before the editor tests and compares it with the table afterwards.
+//! `cargo xtask test` deletes the files first and compares them with the tables afterwards.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -31,16 +31,40 @@ pub enum Capability {
     Install,
 }
 
-/// Records what the running test has proven, and on which version.
+/// What works with an agent; the columns of the table, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentCapability {
+    /// It finds the companion in a plain terminal without a setting or a command.
+    Found,
+    /// The model receives the open file, the cursor or the selection.
+    Context,
+    /// A change is accepted and rejected, and the agent writes what was accepted.
+    Review,
+    /// A hunk can be rejected.
+    Hunk,
+    /// A change can be edited before it is accepted.
+    Edit,
+    /// The model reads why a change was rejected.
+    Reason,
+    /// The model receives the editor's diagnostics.
+    Diagnostics,
+}
+
+/// Records what the running test has proven about an editor, and on which version.
 pub fn proves(editor: &str, version: &str, capability: Capability) {
+    record("editors.tsv", &format!("{editor}\t{version}\t{capability:?}\n"));
+}
+
+/// Records what the running test has proven about an agent, and on which version.
+pub fn agent_proves(agent: &str, version: &str, capability: AgentCapability) {
+    record("agents.tsv", &format!("{agent}\t{version}\t{capability:?}\n"));
+}
+
+fn record(name: &str, line: &str) {
     let directory = programs::target_directory().join("proven");
     fs::create_dir_all(&directory).expect("create the directory for records");
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(directory.join("editors.tsv"));
+    let file = OpenOptions::new().create(true).append(true).open(directory.join(name));
     // One write for the whole line, because tests run in parallel.
-    let line = format!("{editor}\t{version}\t{capability:?}\n");
     file.and_then(|mut file| file.write_all(line.as_bytes()))
         .expect("record what is proven");
 }

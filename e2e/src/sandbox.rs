@@ -89,7 +89,8 @@ impl Sandbox {
         self
     }
 
-    fn write_command(&self, name: &str, line: &str) {
+    /// Adds a command to the PATH.
+    pub(crate) fn write_command(&self, name: &str, line: &str) {
         let path = self.path("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\nexec {line} \"$@\"\n")).expect("write a command");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("make it executable");

@@ -5,6 +5,7 @@
 //! quickly.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod agents;
 mod deny;
 mod editors;
 mod fuzz;
@@ -35,8 +36,9 @@ Tasks:
   fuzz TARGET       one of them for ten minutes
   deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
-  table             check README.md's editor table against the last test run
-  table --write     update it
+  agents            download the agents' native programs that the tests need
+  table             check README.md's tables against the last test run
+  table --write     update them
   ci                check formatting, lints and documentation, then run every test";
 
 fn main() -> ExitCode {
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["load", options @ ..] => trial(&mut plan, "load", options),
         ["deny"] => plan.step_if_possible("dependencies", deny::check),
         ["editors"] => plan.step("editors", editors::prepare),
+        ["agents"] => plan.step("agents", agents::prepare),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -124,7 +127,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let is_full_run = only.is_none();
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
-    let (in_browser, in_editors, with_agents) = (only.clone(), only.clone(), only.clone());
+    let (in_browser, in_editors, with_agents, with_native) = (only.clone(), only.clone(), only.clone(), only.clone());
     plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("page", npm::check_page);
@@ -141,7 +144,12 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("end-to-end tests", move || {
+        table::delete_records()?;
         end_to_end(&["--lib", "--test", "real_programs"], &only)
+    });
+    plan.step("agent tests", move || {
+        agents::prepare()?;
+        end_to_end(&["--test", "agents"], &with_native)
     });
     plan.step("ACP and daemon tests", move || {
         let mut command = cargo(&["test", "--locked", "--package", "alongside-agent"]);
@@ -156,7 +164,6 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("browser tests", move || end_to_end(&["--test", "browser"], &in_browser));
     plan.step("editor tests", move || {
         editors::prepare()?;
-        table::delete_records()?;
         end_to_end(&["--test", "editors"], &in_editors)
     });
     if is_full_run {
@@ -175,6 +182,7 @@ fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
     // Each test starts programs that fully use a core for several seconds.
     command.args(["--", "--test-threads=2"]);
     command.env("ALONGSIDE_BIN", release_binary()?);
+    command.env("ALONGSIDE_AGENTS", agents::directory()?);
     run(command)
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn check_page() -> Result<(), String> {
 }
 
 /// Installs a directory's packages, unless they already match its lock file.
-fn install_in(folder: &Path) -> Result<(), String> {
+pub(crate) fn install_in(folder: &Path) -> Result<(), String> {
     let lock = folder.join("package-lock.json");
     let stamp = folder.join("node_modules").join(".installed-from");
     let wanted = fs::read(&lock).map_err(|error| format!("cannot read {}: {error}", lock.display()))?;

@@ -1,7 +1,7 @@
-//! The README's editor table: what the tests have proven for each editor, and on which version.
+//! The README's tables of editors and agents: what the tests have proven for each, and on which version.
 //!
-//! The editor tests record what they prove (`proves` in `e2e/src/proof.rs`). The table is generated from those records
-//! alone, so it cannot claim more than a run has shown.
+//! The tests record what they prove (`e2e/src/proof.rs`). The tables are generated from those records alone, so they cannot
+//! claim more than a run has shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,75 +9,104 @@ use std::path::PathBuf;
 
 use crate::{root, target_directory};
 
-const BEGIN: &str = "<!-- generated from test results by `cargo xtask table --write` -->";
+/// A generated table.
+#[derive(Debug)]
+struct Table {
+    /// The line before it.
+    begin: &'static str,
+    /// The file with the tests' records.
+    records: &'static str,
+    /// The title of the first column.
+    subject: &'static str,
+    /// Capability name in the tests, and title in the table.
+    columns: &'static [(&'static str, &'static str)],
+}
+
 const END: &str = "<!-- end of generated table -->";
 
-/// The columns: capability name in the tests, and title in the table.
-const COLUMNS: [(&str, &str); 5] = [
-    ("Context", "context"),
-    ("Review", "review"),
-    ("Hunk", "hunks"),
-    ("Edit", "edits"),
-    ("Install", "installer"),
-];
+const AGENTS: Table = Table {
+    begin: "<!-- agents, generated from test results by `cargo xtask table --write` -->",
+    records: "agents.tsv",
+    subject: "Agent",
+    columns: &[
+        ("Found", "found automatically"),
+        ("Context", "context"),
+        ("Review", "review"),
+        ("Hunk", "hunks"),
+        ("Edit", "edits"),
+        ("Reason", "reason to the model"),
+        ("Diagnostics", "diagnostics"),
+    ],
+};
 
-/// Proven capabilities by editor and version.
+const EDITORS: Table = Table {
+    begin: "<!-- generated from test results by `cargo xtask table --write` -->",
+    records: "editors.tsv",
+    subject: "Editor",
+    columns: &[
+        ("Context", "context"),
+        ("Review", "review"),
+        ("Hunk", "hunks"),
+        ("Edit", "edits"),
+        ("Install", "installer"),
+    ],
+};
+
+const TABLES: [&Table; 2] = [&AGENTS, &EDITORS];
+
+/// Proven capabilities by editor or agent, and version.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Proven(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 /// Deletes the records of previous runs.
 pub(crate) fn delete_records() -> Result<(), String> {
-    let path = records_path()?;
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("cannot remove {}: {error}", path.display()))
+    for table in TABLES {
+        let path = table.records_path()?;
+        if let Err(error) = fs::remove_file(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(format!("cannot remove {}: {error}", path.display()));
         }
-        _ => Ok(()),
-    }
-}
-
-/// Checks that the README's table matches the last run.
-pub(crate) fn check() -> Result<(), String> {
-    let (_, table, _) = readme()?;
-    let proven = Proven::read()?;
-    if without_versions(&table) != without_versions(&proven.table()) {
-        return Err(format!(
-            "the editor table in README.md is out of date; expected\n\n{}\nRun `cargo xtask table --write` to update it",
-            proven.table()
-        ));
-    }
-    if table != proven.table() {
-        eprintln!("xtask: the installed editor versions differ from the table in README.md");
     }
     Ok(())
 }
 
-/// Updates the README's table from the last run.
+/// Checks that the README's tables match the last run.
+pub(crate) fn check() -> Result<(), String> {
+    let readme = read_readme()?;
+    for table in TABLES {
+        let (_, shown, _) = table.split(&readme)?;
+        let proven = table.format(&table.read()?);
+        if without_versions(shown) != without_versions(&proven) {
+            return Err(format!(
+                "a table in README.md is out of date; expected\n\n{proven}\nRun `cargo xtask table --write` to update it"
+            ));
+        }
+        if shown != proven {
+            eprintln!("xtask: the installed versions differ from the table in README.md:\n{proven}");
+        }
+    }
+    Ok(())
+}
+
+/// Updates the README's tables from the last run.
 pub(crate) fn write() -> Result<(), String> {
-    let (before, _, after) = readme()?;
-    let table = Proven::read()?.table();
-    let path = root().join("README.md");
-    fs::write(&path, format!("{before}{table}{after}"))
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+    let mut readme = read_readme()?;
+    for table in TABLES {
+        let (before, _, after) = table.split(&readme)?;
+        readme = format!("{before}{}{after}", table.format(&table.read()?));
+    }
+    let path = readme_path();
+    fs::write(&path, readme).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// The file with the tests' records.
-fn records_path() -> Result<PathBuf, String> {
-    Ok(target_directory()?.join("proven/editors.tsv"))
+fn readme_path() -> PathBuf {
+    root().join("README.md")
 }
 
-/// The README split in three; the table is the second part.
-fn readme() -> Result<(String, String, String), String> {
-    let path = root().join("README.md");
-    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let parts = parts(&text).ok_or_else(|| format!("{} has no line `{BEGIN}`, or no end of it", path.display()))?;
-    Ok((parts.0.to_owned(), parts.1.to_owned(), parts.2.to_owned()))
-}
-
-fn parts(text: &str) -> Option<(&str, &str, &str)> {
-    let begin = text.find(BEGIN)? + BEGIN.len() + 1;
-    let end = begin + text.get(begin..)?.find(END)?;
-    Some((&text[..begin], &text[begin..end], &text[end..]))
+fn read_readme() -> Result<String, String> {
+    let path = readme_path();
+    fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 /// Versions are not compared: another machine may have other versions and prove the same capabilities.
@@ -92,47 +121,61 @@ fn without_versions(table: &str) -> Vec<String> {
     table.lines().map(row).collect()
 }
 
-impl Proven {
-    fn read() -> Result<Self, String> {
-        let path = records_path()?;
-        let text = fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read {}: {error}; run the editor tests first", path.display()))?;
-        Self::parse(&text)
+impl Table {
+    fn records_path(&self) -> Result<PathBuf, String> {
+        Ok(target_directory()?.join("proven").join(self.records))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut proven = Self::default();
+    /// A text split in three; the table is the second part.
+    fn split<'a>(&self, text: &'a str) -> Result<(&'a str, &'a str, &'a str), String> {
+        let parts = || {
+            let begin = text.find(self.begin)? + self.begin.len() + 1;
+            let end = begin + text.get(begin..)?.find(END)?;
+            Some((&text[..begin], &text[begin..end], &text[end..]))
+        };
+        parts().ok_or_else(|| format!("README.md has no line `{}`, or no end of it", self.begin))
+    }
+
+    fn read(&self) -> Result<Proven, String> {
+        let path = self.records_path()?;
+        let text = fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}; run `cargo xtask test` first", path.display()))?;
+        self.parse(&text)
+    }
+
+    fn parse(&self, text: &str) -> Result<Proven, String> {
+        let mut proven = Proven::default();
         for line in text.lines() {
             let mut fields = line.split('\t');
-            let (Some(editor), Some(version), Some(capability)) = (fields.next(), fields.next(), fields.next()) else {
+            let (Some(subject), Some(version), Some(capability)) = (fields.next(), fields.next(), fields.next()) else {
                 return Err(format!("invalid test record: `{line}`"));
             };
-            if !COLUMNS.iter().any(|(name, _)| *name == capability) {
+            if !self.columns.iter().any(|(name, _)| *name == capability) {
                 return Err(format!("the table has no column for {capability}"));
             }
-            let versions = proven.0.entry(editor.to_owned()).or_default();
+            let versions = proven.0.entry(subject.to_owned()).or_default();
             let capabilities = versions.entry(version.to_owned()).or_default();
             capabilities.insert(capability.to_owned());
         }
         Ok(proven)
     }
 
-    fn table(&self) -> String {
-        let mut table = "| Editor | version |".to_owned();
-        for (_, title) in COLUMNS {
+    fn format(&self, proven: &Proven) -> String {
+        let mut table = format!("| {} | version |", self.subject);
+        for (_, title) in self.columns {
             table.push_str(&format!(" {title} |"));
         }
         table.push_str("\n|---|---|");
-        table.push_str(&"---|".repeat(COLUMNS.len()));
+        table.push_str(&"---|".repeat(self.columns.len()));
         table.push('\n');
-        for (editor, versions) in &self.0 {
+        for (subject, versions) in &proven.0 {
             let all: Vec<&str> = versions.keys().map(String::as_str).collect();
-            table.push_str(&format!("| {editor} | {} |", all.join(", ")));
-            for (name, _) in COLUMNS {
+            table.push_str(&format!("| {subject} | {} |", all.join(", ")));
+            for (name, _) in self.columns {
                 let proven: Vec<&str> = all
                     .iter()
                     .copied()
-                    .filter(|version| versions[*version].contains(name))
+                    .filter(|version| versions[*version].contains(*name))
                     .collect();
                 // Proven on some versions only: list them.
                 match proven.len() {
@@ -155,7 +198,7 @@ mod tests {
 
     #[test]
     fn table_has_exactly_the_proven_capabilities() {
-        let table = Proven::parse(RECORDS).unwrap().table();
+        let table = EDITORS.format(&EDITORS.parse(RECORDS).unwrap());
         let wanted = "\
 | Editor | version | context | review | hunks | edits | installer |
 |---|---|---|---|---|---|---|
@@ -168,7 +211,7 @@ mod tests {
     #[test]
     fn capability_of_one_version_lists_that_version() {
         let records = "Emacs\t28.2\tContext\nEmacs\t30.1\tContext\nEmacs\t30.1\tEdit\n";
-        let table = Proven::parse(records).unwrap().table();
+        let table = EDITORS.format(&EDITORS.parse(records).unwrap());
         assert!(
             table.ends_with("| Emacs | 28.2, 30.1 | ✓ | – | – | 30.1 | – |\n"),
             "{table}"
@@ -177,7 +220,7 @@ mod tests {
 
     #[test]
     fn other_versions_match_and_missing_proofs_do_not() {
-        let table = |records: &str| without_versions(&Proven::parse(records).unwrap().table());
+        let table = |records: &str| without_versions(&EDITORS.format(&EDITORS.parse(records).unwrap()));
         assert_eq!(table(RECORDS), table(&RECORDS.replace("9.0", "9.1")));
         assert_ne!(table(RECORDS), table(&RECORDS.replace("Vim\t9.0\tContext\n", "")));
         assert_ne!(table(RECORDS), table(&RECORDS.replace("Context", "Edit")));
@@ -185,16 +228,18 @@ mod tests {
 
     #[test]
     fn unknown_capability_is_an_error() {
-        assert!(Proven::parse("Vim\t9.0\tMagic\n").is_err());
-        assert!(Proven::parse("Vim 9.0 Context\n").is_err());
+        assert!(EDITORS.parse("Vim\t9.0\tMagic\n").is_err());
+        assert!(EDITORS.parse("Vim 9.0 Context\n").is_err());
     }
 
     #[test]
     fn only_text_between_marks_is_replaced() {
-        let text = format!("before\n{BEGIN}\ntable\n{END}\nafter\n");
-        let (before, table, after) = parts(&text).unwrap();
-        assert_eq!(table, "table\n");
-        assert_eq!(format!("{before}{table}{after}"), text);
-        assert_eq!(parts("nothing"), None);
+        for own in TABLES {
+            let text = format!("before\n{}\ntable\n{END}\nafter\n", own.begin);
+            let (before, table, after) = own.split(&text).unwrap();
+            assert_eq!(table, "table\n");
+            assert_eq!(format!("{before}{table}{after}"), text);
+            assert!(own.split("nothing").is_err());
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! nothing is queued before them; the context never waits.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use alongside_core::context::IdeContext;
@@ -29,7 +30,7 @@ pub(crate) enum Outgoing {
     ReviewRebased(ReviewRebased),
     ReviewClosed(ReviewClosed),
     Agents(Vec<AgentSummary>),
-    Workspace,
+    Workspace(Vec<PathBuf>),
     Files,
 }
 
@@ -63,14 +64,17 @@ impl Outgoing {
                 outcome,
             }),
             Effect::AgentsChanged => Self::Agents(summaries(core)),
-            Effect::WorkspaceChanged => Self::Workspace,
+            Effect::WorkspaceChanged => Self::Workspace(core.workspace().to_vec()),
             Effect::FilesChanged => Self::Files,
         })
     }
 
     /// Whether it is about something that must be written first.
     fn needs_record(&self) -> bool {
-        !matches!(self, Self::Context(_) | Self::Agents(_) | Self::Workspace | Self::Files)
+        !matches!(
+            self,
+            Self::Context(_) | Self::Agents(_) | Self::Workspace(_) | Self::Files
+        )
     }
 }
 
@@ -221,6 +225,7 @@ impl Companion {
                 if let Some(agents) = self.agents.get() {
                     agents.publish_context(&context);
                 }
+                self.codex.publish_context(&context);
                 self.broadcast(Notification::ContextChanged(context));
             }
             Outgoing::Decision(SessionKey::Mcp(session), outgoing) => {
@@ -255,7 +260,10 @@ impl Companion {
                 self.wake.memory.notify_one();
                 self.broadcast(Notification::AgentsChanged(AgentsChanged { agents }));
             }
-            Outgoing::Workspace => self.wake.workspace.notify_one(),
+            Outgoing::Workspace(folders) => {
+                self.codex.set_workspace(folders);
+                self.wake.workspace.notify_one();
+            }
             Outgoing::Files => self.wake.files.notify_one(),
         }
     }

@@ -48,7 +48,7 @@ use alongside_page::LoginLinks;
 use alongside_protocol::{AgentSummary, Notification, PageTarget, PageView, ProblemsChanged, SharedNotification};
 use anyhow::Context;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::places::Places;
 use crate::settings::Settings;
@@ -80,6 +80,8 @@ pub struct Companion {
     agents: OnceLock<alongside_mcp::AgentHub>,
     /// The agents' port and token, set together with it.
     agents_endpoint: OnceLock<(u16, Secret)>,
+    /// Serves the context to Codex CLI.
+    codex: alongside_mcp::codex::Provider,
     demo: DemoSlot,
     notifications: broadcast::Sender<SharedNotification>,
     /// Makes links to the page; set once the page is served.
@@ -214,6 +216,7 @@ impl Companion {
             me,
             chat: parts.chat,
             waiting: Waiting::default(),
+            codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
@@ -276,6 +279,11 @@ impl Companion {
         self.announce_report.lock().clone()
     }
 
+    /// How Codex CLI is served.
+    pub fn codex_state(&self) -> watch::Receiver<alongside_mcp::codex::State> {
+        self.codex.state()
+    }
+
     pub fn workspace(&self) -> Vec<PathBuf> {
         self.core.lock().workspace().to_vec()
     }
@@ -294,6 +302,7 @@ impl Companion {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.announce_report().problems;
         problems.extend(self.journal.problems());
+        problems.extend(self.codex.state().borrow().problem.clone());
         problems.extend(
             self.chat
                 .writer

@@ -149,6 +149,7 @@ impl RunningCompanion {
         tasks.spawn(end_absent_sessions(companion.clone()));
         tasks.spawn(keep_journal(companion.clone()));
         tasks.spawn(keep_memory_low(companion.clone()));
+        tasks.spawn(serve_codex(companion.clone()));
         Ok(Self {
             announcer: announcer.start(latest_rank),
             companion,
@@ -448,6 +449,25 @@ async fn keep_journal(companion: Shared) {
             }
         }
     }
+}
+
+/// Serves Codex CLI, and reports why it cannot.
+async fn serve_codex(companion: Shared) {
+    let sockets = companion.environment.codex_sockets();
+    let mut state = companion.codex.state();
+    let report = async {
+        let mut problem = None;
+        // Ends with the companion. The guard is dropped before the report, which reads the problem again.
+        while let Ok(changed) = state
+            .wait_for(|state| state.problem != problem)
+            .await
+            .map(|state| state.clone())
+        {
+            problem = changed.problem;
+            companion.report_problems();
+        }
+    };
+    tokio::join!(companion.codex.run(&sockets), report);
 }
 
 /// Reads settings and ignore files again when they change, or the workspace does.

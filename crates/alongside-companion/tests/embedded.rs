@@ -95,3 +95,59 @@ async fn decision_without_a_stream_reaches_the_agent_through_the_next_companion(
     assert_eq!(decision, json!({ "filePath": "/a" }));
     tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
 }
+
+/// Asks like Codex CLI after `/ide`: a connection for every prompt.
+#[cfg(unix)]
+async fn ask_like_codex(socket: &Path, workspace: &Path) -> serde_json::Value {
+    use alongside_wire::length_prefixed::{read_frame, write_frame};
+
+    let mut codex = tokio::net::UnixStream::connect(socket).await.unwrap();
+    let request = json!({
+        "type": "request", "requestId": "1", "sourceClientId": "codex-tui", "version": 0,
+        "method": "ide-context", "params": { "workspaceRoot": workspace },
+    });
+    write_frame(&mut codex, &request.to_string()).await.unwrap();
+    let frame = tokio::time::timeout(TIMEOUT, read_frame(&mut codex, 1 << 20))
+        .await
+        .unwrap();
+    serde_json::from_slice(&frame.unwrap().unwrap()).unwrap()
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn codex_sees_the_context_without_hidden_files() {
+    use alongside_mcp::codex::Role;
+    use alongside_protocol::Focus;
+
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path());
+    let socket = scratch.path().join("home/.codex/ipc/ipc.sock");
+    std::fs::create_dir_all(scratch.path().join("home/.codex")).unwrap();
+    let workspace = options.workspace[0].canonicalize().unwrap();
+    for name in ["a.txt", ".env"] {
+        std::fs::write(workspace.join(name), "text").unwrap();
+    }
+    let running = RunningCompanion::start(options).await.unwrap();
+    let mut front_end = running.record().connect(false).await.unwrap();
+    for name in ["a.txt", ".env"] {
+        let focus = Focus {
+            path: workspace.join(name).to_str().unwrap().to_owned(),
+            cursor: None,
+            selected_text: Some(format!("selected in {name}")),
+        };
+        front_end.call::<requests::ContextFocus>(focus).await.unwrap();
+    }
+    // Publishes what is pending.
+    front_end.call::<requests::ContextShow>(Empty {}).await.unwrap();
+    let mut state = running.companion().codex_state();
+    let served = state.wait_for(|state| state.role != Role::Searching);
+    drop(tokio::time::timeout(TIMEOUT, served).await.unwrap());
+    let response = ask_like_codex(&socket, &workspace).await;
+    let context = &response["result"]["ideContext"];
+    assert_eq!(context["activeFile"]["path"], "a.txt", "{response}");
+    assert_eq!(context["openTabs"].as_array().unwrap().len(), 1);
+    assert!(!response.to_string().contains(".env"), "{response}");
+
+    tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
+    assert!(!socket.exists());
+}

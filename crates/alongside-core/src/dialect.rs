@@ -96,10 +96,10 @@ pub enum BaseDirectory {
     NodeTemporary,
     /// `QWEN_HOME`, else `~/.qwen`.
     QwenHome,
-    /// `CLAUDE_CONFIG_DIR`; no file is written if it is not set.
-    ClaudeConfiguration,
-    /// `~/.claude`.
+    /// `CLAUDE_CONFIG_DIR`, else `~/.claude`.
     ClaudeHome,
+    /// `~/.claude`, whatever is configured.
+    ClaudeDefault,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ const CLAUDE_PORT: &str = "CLAUDE_CODE_SSE_PORT";
 
 /// Claude Code connects to none of two companions for one directory.
 const CLAUDE_LOCK: FileRule = FileRule {
-    base: BaseDirectory::ClaudeConfiguration,
+    base: BaseDirectory::ClaudeHome,
     directories: &["ide"],
     name: FileName::PortLock,
     document: DocumentKind::WebSocket,
@@ -229,7 +229,7 @@ pub const DIALECTS: [Dialect; 4] = [
             CLAUDE_LOCK,
             // opencode reads this one, wherever Claude Code reads its own.
             FileRule {
-                base: BaseDirectory::ClaudeHome,
+                base: BaseDirectory::ClaudeDefault,
                 ..CLAUDE_LOCK
             },
         ],

@@ -101,18 +101,12 @@ impl fmt::Display for SessionKey {
 
 impl From<&str> for SessionKey {
     fn from(text: &str) -> Self {
-        let kinds: [(&str, fn(SessionId) -> Self); 4] = [
-            (CHAT, Self::Chat),
-            (CONNECTION, Self::Connection),
-            (HOOK, Self::Hook),
-            (MCP, Self::Mcp),
-        ];
-        for (prefix, kind) in kinds {
-            if let Some(id) = text.strip_prefix(prefix) {
-                return kind(SessionId::new(id));
-            }
-        }
-        Self::Mcp(SessionId::new(text))
+        let id_after = |prefix| text.strip_prefix(prefix).map(SessionId::new);
+        None.or_else(|| id_after(CHAT).map(Self::Chat))
+            .or_else(|| id_after(CONNECTION).map(Self::Connection))
+            .or_else(|| id_after(HOOK).map(Self::Hook))
+            .or_else(|| id_after(MCP).map(Self::Mcp))
+            .unwrap_or_else(|| Self::Mcp(SessionId::new(text)))
     }
 }
 

@@ -134,6 +134,48 @@ impl Environment {
         self.working_directory.join(trimmed)
     }
 
+    /// Claude Code's own directory: `CLAUDE_CONFIG_DIR`, else `~/.claude`.
+    pub fn claude_home(&self) -> PathBuf {
+        self.agent_home("CLAUDE_CONFIG_DIR", ".claude")
+    }
+
+    /// `~/.claude`, where opencode looks, whatever is configured.
+    pub fn default_claude_home(&self) -> PathBuf {
+        let home = self.home.clone();
+        home.unwrap_or_else(|| self.node_temporary_directory()).join(".claude")
+    }
+
+    /// Copilot CLI's own directory: `COPILOT_HOME`, else `~/.copilot`.
+    pub fn copilot_home(&self) -> PathBuf {
+        self.agent_home("COPILOT_HOME", ".copilot")
+    }
+
+    /// Codex' own directory: `CODEX_HOME`, else `~/.codex`.
+    pub fn codex_home(&self) -> PathBuf {
+        self.agent_home("CODEX_HOME", ".codex")
+    }
+
+    /// Whether a program is on the `PATH`.
+    pub fn has_program(&self, name: &str) -> bool {
+        let (delimiter, suffixes): (_, &[&str]) = match self.platform {
+            Platform::Windows => (';', &[".exe", ".cmd", ".bat"]),
+            Platform::Unix | Platform::MacOs => (':', &[""]),
+        };
+        let directories = self.variable("PATH").unwrap_or_default().split(delimiter);
+        directories.filter(|directory| !directory.is_empty()).any(|directory| {
+            let exists = |suffix: &str| Path::new(directory).join(format!("{name}{suffix}")).is_file();
+            suffixes.iter().any(|suffix| exists(suffix))
+        })
+    }
+
+    fn agent_home(&self, variable: &str, name: &str) -> PathBuf {
+        match (self.variable(variable), &self.home) {
+            (Some(configured), _) => self.working_directory.join(configured),
+            (None, Some(home)) => home.join(name),
+            (None, None) => self.node_temporary_directory().join(name),
+        }
+    }
+
     /// Qwen Code's own directory: `QWEN_HOME`, which may also be set in `~/.qwen/.env` or `~/.env`, else `~/.qwen`.
     pub fn qwen_home(&self) -> PathBuf {
         let default = match &self.home {
@@ -152,18 +194,17 @@ impl Environment {
         }
     }
 
-    /// Where Claude Code keeps its own files: `CLAUDE_CONFIG_DIR`, else [`claude_home`](Self::claude_home).
-    pub fn claude_configuration(&self) -> PathBuf {
-        match self.variable("CLAUDE_CONFIG_DIR") {
-            Some(configured) => node_path::resolve(&self.working_directory, Path::new(configured)),
-            None => self.claude_home(),
-        }
-    }
-
-    /// `~/.claude`, where opencode looks whatever is configured.
-    pub fn claude_home(&self) -> PathBuf {
-        let home = self.home.clone();
-        home.unwrap_or_else(|| self.node_temporary_directory()).join(".claude")
+    /// The sockets on which Codex CLI asks for the context, in the order in which it tries them. Empty on Windows, where it uses a
+    /// named pipe.
+    pub fn codex_sockets(&self) -> Vec<PathBuf> {
+        let Some(uid) = self.uid else { return Vec::new() };
+        // Rust's temporary directory, not Node's.
+        let temporary = self.variable("TMPDIR").unwrap_or("/tmp");
+        let temporary = self.working_directory.join(temporary).join("codex-ipc");
+        let for_root = (uid == 0).then(|| temporary.join("ipc.sock"));
+        let for_user = temporary.join(format!("ipc-{uid}.sock"));
+        let in_home = self.codex_home().join("ipc").join("ipc.sock");
+        [in_home].into_iter().chain(for_root).chain([for_user]).collect()
     }
 
     /// Expands a directory setting: `~` is the home; relative paths are relative to the working directory.
@@ -289,6 +330,31 @@ mod tests {
         assert_eq!(unix().with("QWEN_HOME", "~\\a").qwen_home(), Path::new("/home/ada/a"));
         assert_eq!(unix().with("QWEN_HOME", "../q").qwen_home(), Path::new("/q"));
         assert_eq!(unix().with("QWEN_HOME", "").qwen_home(), Path::new("/home/ada/.qwen"));
+    }
+
+    #[test]
+    fn codex_sockets_are_in_its_own_order() {
+        let user = Environment {
+            uid: Some(1000),
+            ..unix()
+        };
+        let paths = |environment: Environment| -> Vec<String> {
+            let sockets = environment.codex_sockets().into_iter();
+            sockets.map(|path| path.to_str().unwrap().to_owned()).collect()
+        };
+        let in_home = "/home/ada/.codex/ipc/ipc.sock";
+        assert_eq!(paths(user.clone()), [in_home, "/tmp/codex-ipc/ipc-1000.sock"]);
+        let elsewhere = user.clone().with("CODEX_HOME", "/c").with("TMPDIR", "/t");
+        assert_eq!(paths(elsewhere), ["/c/ipc/ipc.sock", "/t/codex-ipc/ipc-1000.sock"]);
+        let root = Environment {
+            uid: Some(0),
+            ..user.clone()
+        };
+        assert_eq!(
+            paths(root),
+            [in_home, "/tmp/codex-ipc/ipc.sock", "/tmp/codex-ipc/ipc-0.sock"]
+        );
+        assert!(paths(Environment { uid: None, ..user }).is_empty());
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(crate) fn base(environment: &Environment, rule: &FileRule) -> PathBuf {
     match rule.base {
         BaseDirectory::NodeTemporary => environment.node_temporary_directory(),
         BaseDirectory::QwenHome => environment.qwen_home(),
-        BaseDirectory::ClaudeConfiguration => environment.claude_configuration(),
         BaseDirectory::ClaudeHome => environment.claude_home(),
+        BaseDirectory::ClaudeDefault => environment.default_claude_home(),
     }
 }
 

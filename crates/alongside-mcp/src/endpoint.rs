@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_loopback::{Closing, Guard, GuardError, Seat};
 use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
@@ -99,7 +99,7 @@ impl<C: Companion> Endpoint<C> {
     /// Responds to a batch with an array, or with nothing if it has no requests.
     async fn batch(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         messages: Vec<Result<Message<'_>, InvalidMessage<'_>>>,
     ) -> Result<Reply, Box<Reply>> {
         if messages.len() > self.limits.batch {
@@ -173,7 +173,7 @@ impl<C: Companion> Endpoint<C> {
 
     /// The session of a request. An unknown one is from before a restart and is resumed: refusing it would disconnect the
     /// agent.
-    fn session(&self, head: &Parts) -> Result<SessionId, Box<Reply>> {
+    fn session(&self, head: &Parts) -> Result<SessionKey, Box<Reply>> {
         let session = session_headers(&head.headers)?;
         let known = self.registry.touch(&session);
         if !known.map_err(|error| unavailable(&StartError::Session(error)))? {
@@ -188,7 +188,7 @@ impl<C: Companion> Endpoint<C> {
 }
 
 /// The session of a request after `initialize`. A version header must name a supported version.
-fn session_headers(headers: &HeaderMap) -> Result<SessionId, Box<Reply>> {
+fn session_headers(headers: &HeaderMap) -> Result<SessionKey, Box<Reply>> {
     let bad = |sentence: &str| failure(StatusCode::BAD_REQUEST, sentence);
     let session = headers
         .get(SESSION_ID)

@@ -1,6 +1,6 @@
 //! The MCP methods that a companion needs.
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_core::dialect::ClientInfo;
 use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ struct Empty {}
 /// Responds to any request except `initialize`.
 pub(crate) async fn respond<C: Companion>(
     endpoint: &Endpoint<C>,
-    session: &SessionId,
+    session: &SessionKey,
     request: &Request<'_>,
 ) -> String {
     let reply = match &*request.method {

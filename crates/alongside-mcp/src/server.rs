@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_loopback::{
     ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, serve_http,
 };
@@ -104,7 +104,7 @@ impl Server {
 
     /// Gives agents between two streams time to come back for their decisions, and the same for the sessions in `expected`, which
     /// a previous companion had. Call it after the last decision and before [`shutdown`](Self::shutdown).
-    pub async fn drain(&self, expected: &[SessionId]) {
+    pub async fn drain(&self, expected: &[SessionKey]) {
         let drained = self.registry.drained(expected);
         if tokio::time::timeout(self.reconnect_timeout, drained).await.is_err() {
             tracing::debug!("some agents did not reconnect before shutdown");

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_core::dialect::{ClientDialect, CloseDiffReply};
 use alongside_wire::rpc::{INVALID_PARAMS, Request, RpcError};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ pub(crate) fn list() -> Value {
 
 pub(crate) async fn call<C: Companion>(
     endpoint: &Endpoint<C>,
-    session: &SessionId,
+    session: &SessionKey,
     request: &Request<'_>,
 ) -> Result<String, RpcError> {
     #[derive(Deserialize)]
@@ -177,7 +177,7 @@ impl<'a> Arguments<'a> {
 
 async fn open_diff<C: Companion>(
     endpoint: &Endpoint<C>,
-    session: &SessionId,
+    session: &SessionKey,
     file_path: String,
     new_content: String,
 ) -> ToolResult {
@@ -195,7 +195,7 @@ async fn open_diff<C: Companion>(
     opened.map_or_else(ToolResult::error, |()| ToolResult::empty())
 }
 
-async fn close_diff<C: Companion>(endpoint: &Endpoint<C>, session: &SessionId, file_path: &str) -> ToolResult {
+async fn close_diff<C: Companion>(endpoint: &Endpoint<C>, session: &SessionKey, file_path: &str) -> ToolResult {
     endpoint.registry.caught_up().await;
     endpoint.registry.acknowledge(session, file_path);
     let final_text = match endpoint.companion.close_diff(session, file_path).await {

@@ -79,6 +79,12 @@ pub fn respond(mut stream: &TcpStream, content_type: &str, body: &str) -> io::Re
     )
 }
 
+/// Starts a response of events, whose body ends with the connection.
+pub fn start_stream(mut stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+}
+
 /// Listens on a free loopback port, and calls `answer` for every request, in a thread of its own. Returns the port.
 ///
 /// The thread lives as long as the test program. A test has two or three of these.

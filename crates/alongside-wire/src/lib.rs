@@ -2,7 +2,7 @@
 //!
 //! - [`rpc`]: the JSON-RPC 2.0 envelope. A message is scanned once; parameters and results stay raw JSON until their type is known.
 //! - [`pending`]: the calls that wait for a response.
-//! - [`lines`] and [`content_length`]: the two framings, both with a limit on the size of a message.
+//! - [`lines`], [`content_length`] and [`length_prefixed`]: the framings, each with a limit on the size of a message.
 //! - [`outgoing`]: the bounded queue in front of a writer.
 //! - [`sender`]: requests, notifications and responses on a connection where both sides send requests.
 //! - [`sse`]: server-sent events.
@@ -12,6 +12,7 @@
 
 pub mod content_length;
 pub mod http;
+pub mod length_prefixed;
 pub mod lines;
 pub mod outgoing;
 pub mod pending;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::io::AsyncWrite;
 use tokio::sync::{Notify, mpsc};
 
-use crate::content_length::write_frame;
 use crate::lines::write_line;
+use crate::{content_length, length_prefixed};
 
 /// What a message costs in addition to its text.
 const MESSAGE_OVERHEAD: usize = 64;
@@ -21,6 +21,7 @@ const MESSAGE_OVERHEAD: usize = 64;
 pub enum Framing {
     Lines,
     ContentLength,
+    LengthPrefixed,
 }
 
 /// Accepts messages. Clones feed the same queue; when the last one is dropped, the writer ends after the last message.
@@ -119,7 +120,8 @@ impl OutgoingQueue {
             while let Some(message) = self.messages.recv().await {
                 let written = match framing {
                     Framing::Lines => write_line(&mut output, &message).await,
-                    Framing::ContentLength => write_frame(&mut output, &message).await,
+                    Framing::ContentLength => content_length::write_frame(&mut output, &message).await,
+                    Framing::LengthPrefixed => length_prefixed::write_frame(&mut output, &message).await,
                 };
                 if written.is_err() {
                     return QueueEnd::Closed;

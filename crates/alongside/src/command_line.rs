@@ -20,7 +20,7 @@ Examples:
   alongside context focus main.rs    tell agents what you are looking at
   alongside diff list                list pending changes
   alongside chat -p 'Hello'          ask an agent a question
-  alongside doctor                   check that gemini and qwen can connect
+  alongside doctor                   check that agents can connect
   alongside demo                     try the whole loop without an agent"
 )]
 pub(crate) struct CommandLine {
@@ -75,9 +75,9 @@ pub(crate) enum Command {
     /// Stop this directory's companion
     #[command(after_help = "Examples:\n  alongside stop\n  alongside stop --all")]
     Stop(Stop),
-    /// Check whether gemini and qwen can connect from here, and why not
+    /// Check whether agents can connect from here, and why not
     #[command(after_help = "\
-Searches for a companion exactly as each agent does, from this directory and with this environment, then connects to it. Exits with 0 only if both agents can connect.
+Searches for a companion exactly as each agent does, from this directory and with this environment, then connects to it. Exits with 0 only if gemini and qwen, and each other supported agent that is installed, can connect.
 
 Example:
   alongside doctor && gemini")]

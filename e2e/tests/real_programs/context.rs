@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Sandbox, TIMEOUT, eventually, for_both_agents};
+use alongside_e2e::{Agent, AgentCapability, Cli, Companion, FakeModel, Sandbox, TIMEOUT, eventually, for_both_agents};
 
 for_both_agents!(context_reaches_the_model);
 fn context_reaches_the_model(cli: Cli) {
@@ -82,6 +82,7 @@ fn context_reaches_the_model(cli: Cli) {
     assert!(!requests.contains(".env\""), "the name of a secret file has leaked");
     let shown = companion.json(&["context", "show"]).to_string();
     assert!(!shown.contains(".env"), "a secret file is in the context: {shown}");
+    cli.proves(AgentCapability::Context);
 }
 
 /// `/ide status` also lists open files; polling it avoids guessing how long a notification takes.

@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use alongside_e2e::{
-    Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents, never_during,
+    Agent, AgentCapability, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents,
+    never_during,
 };
 
 for_both_agents!(every_kind_of_decision_reaches_the_file);
@@ -23,6 +24,10 @@ fn every_kind_of_decision_reaches_the_file(cli: Cli) {
     scene.accepting_an_edited_draft_writes_it();
     scene.accepting_as_proposed_writes_the_proposal();
     scene.rejecting_writes_nothing();
+    cli.proves(AgentCapability::Edit);
+    cli.proves(AgentCapability::Review);
+    scene.rejecting_a_hunk_keeps_that_part();
+    cli.proves(AgentCapability::Hunk);
     scene.enter_in_the_agent_closes_the_review(cli);
     scene.escape_in_the_agent_closes_the_review();
 }
@@ -75,6 +80,20 @@ impl Scene<'_> {
         self.agent.wait_until_idle();
         assert!(never_during(Duration::from_secs(1), || path.exists()));
         assert!(self.companion.reviews().is_empty());
+    }
+
+    fn rejecting_a_hunk_keeps_that_part(&self) {
+        let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n{last}\n");
+        // Its own file: Qwen Code refuses to overwrite one that it has not read.
+        let path = self.propose("hunks.txt", &lines("one", "nine"));
+        let review = self.companion.wait_for_review(&path);
+        self.companion.json(&["diff", "accept", &review.id]);
+        assert_file(self.agent, &path, &lines("one", "nine"));
+        self.propose("hunks.txt", &lines("ONE", "NINE"));
+        let review = self.companion.wait_for_review(&path);
+        self.companion.json(&["diff", "hunk", &review.id, "0", "reject"]);
+        self.companion.json(&["diff", "accept", &review.id]);
+        assert_file(self.agent, &path, &lines("one", "NINE"));
     }
 
     fn enter_in_the_agent_closes_the_review(&self, cli: Cli) {

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Launch, Sandbox, TIMEOUT, eventually, for_both_agents};
+use alongside_e2e::{
+    Agent, AgentCapability, Cli, Companion, FakeModel, Launch, Sandbox, TIMEOUT, eventually, for_both_agents,
+};
 
 for_both_agents!(companion_is_found_from_plain_terminal);
 fn companion_is_found_from_plain_terminal(cli: Cli) {
@@ -13,6 +15,7 @@ fn companion_is_found_from_plain_terminal(cli: Cli) {
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Neovim"), "{status}");
     companion.wait_for_agents(1, TIMEOUT);
+    cli.proves(AgentCapability::Found);
 }
 
 for_both_agents!(companion_is_found_from_nested_directory_of_second_folder);

@@ -1,5 +1,6 @@
 //! Whether each agent would reach a companion that works, and if not, which rule or problem stops it.
 
+mod locks;
 mod program;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use alongside_discovery::process::SystemProcesses;
 use alongside_mcp::client::{Client, ClientError};
 use alongside_protocol::{Empty, requests};
 use anyhow::{Context, Result};
+use locks::LockCheck;
 use serde_json::{Value, json};
 
 use crate::companion_record;
@@ -26,6 +28,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Diagnosis {
     directory: PathBuf,
     checks: Vec<AgentCheck>,
+    lock_checks: Vec<LockCheck>,
     /// What is wrong with the directory's companion, such as a full disk.
     problems: Vec<String>,
 }
@@ -37,10 +40,11 @@ pub async fn examine(directory: &Path) -> Result<Diagnosis> {
         .with_context(|| format!("{} is not a directory", directory.display()))?;
     let looking = {
         let directory = directory.clone();
-        tokio::task::spawn_blocking(move || look_up(&directory))
+        tokio::task::spawn_blocking(move || anyhow::Ok((look_up(&directory)?, locks::look_up(&directory))))
     };
+    let (lookups, lock_lookups) = looking.await.context("cannot look for companions")??;
     let mut checks = Vec::new();
-    for (display_name, lookup, target) in looking.await.context("cannot look for companions")?? {
+    for (display_name, lookup, target) in lookups {
         let result = dial(&lookup).await;
         checks.push(AgentCheck {
             display_name,
@@ -49,10 +53,15 @@ pub async fn examine(directory: &Path) -> Result<Diagnosis> {
             result,
         });
     }
+    let mut lock_checks = Vec::new();
+    for found in lock_lookups {
+        lock_checks.push(LockCheck::new(found).await);
+    }
     let problems = problems_at(&directory).await;
     Ok(Diagnosis {
         directory,
         checks,
+        lock_checks,
         problems,
     })
 }
@@ -86,18 +95,22 @@ pub fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<Con
 
 impl Diagnosis {
     pub fn is_healthy(&self) -> bool {
-        self.checks.iter().all(|check| check.result.connects()) && self.problems.is_empty()
+        let connects = self.checks.iter().all(|check| check.result.connects());
+        connects && self.lock_checks.iter().all(LockCheck::is_healthy) && self.problems.is_empty()
     }
 
     pub fn to_json(&self) -> Value {
-        let agents: Vec<Value> = self.checks.iter().map(AgentCheck::to_json).collect();
+        let checks = self.checks.iter().map(AgentCheck::to_json);
+        let agents: Vec<Value> = checks.chain(self.lock_checks.iter().map(LockCheck::to_json)).collect();
         json!({ "ok": self.is_healthy(), "directory": self.directory, "agents": agents, "problems": self.problems })
     }
 
     pub fn to_text(&self) -> String {
         let warning = |problem: &String| format!("warning: {problem}\n");
         let checks = self.checks.iter().map(AgentCheck::to_text);
+        let lock_checks = self.lock_checks.iter().filter_map(LockCheck::to_text);
         checks
+            .chain(lock_checks)
             .chain(self.problems.iter().map(warning))
             .collect::<Vec<_>>()
             .join("\n")

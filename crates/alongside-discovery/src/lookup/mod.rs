@@ -13,6 +13,7 @@ mod failure;
 mod fixture;
 mod gemini;
 mod identity;
+pub mod locks;
 #[cfg(test)]
 mod matrix_tests;
 #[cfg(test)]

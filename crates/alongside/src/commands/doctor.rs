@@ -1,4 +1,4 @@
-//! `alongside doctor`: whether gemini and qwen would connect from here.
+//! `alongside doctor`: whether agents would connect from here.
 
 use std::process::ExitCode;
 

@@ -1,0 +1,152 @@
+//! Claude Code: `<port>.lock` in its own directory.
+
+use std::path::{Path, PathBuf};
+
+use alongside_core::Secret;
+use serde_json::Value;
+
+use super::hook::{Hook, missing_hook};
+use super::{Advice, Endpoint, Lock, LockLookup, LockOutcome, LockStatus, nothing_found, read_json};
+use crate::Environment;
+use crate::process::{Alive, Processes};
+
+const PORT: &str = "CLAUDE_CODE_SSE_PORT";
+const AUTO_CONNECT: &str = "CLAUDE_CODE_AUTO_CONNECT_IDE";
+
+/// What Claude Code, started in `working_directory`, would connect to.
+pub fn claude(environment: &Environment, processes: &impl Processes, working_directory: &Path) -> LockLookup {
+    let home = environment.claude_home();
+    let directory = home.join("ide");
+    let variable = environment.variable(PORT);
+    let forced: Option<u16> = variable.and_then(|port| port.parse().ok());
+    let locks: Vec<(Lock, LockStatus)> = Lock::all(&directory)
+        .into_iter()
+        .filter(|lock| lock.port().is_some())
+        .map(|lock| {
+            let is_forced = forced.is_some() && lock.port() == forced;
+            let status = judge(&lock, processes, working_directory, is_forced);
+            (lock, status)
+        })
+        .collect();
+    let usable = |(lock, status): &(Lock, LockStatus)| {
+        *status == LockStatus::AlsoMatches && (forced.is_none() || lock.port() == forced)
+    };
+    let matching: Vec<usize> = (0..locks.len()).filter(|index| usable(&locks[*index])).collect();
+    let outcome = match matching.as_slice() {
+        [] if forced.is_some() => LockOutcome::Fails(Advice::new(
+            format!(
+                "{PORT} is {}, and no running companion has that port",
+                forced.unwrap_or_default()
+            ),
+            format!("Unset {PORT}, or open another terminal."),
+        )),
+        [] => LockOutcome::Fails(nothing_found("Claude Code", &directory)),
+        [only] => {
+            let (lock, _) = &locks[*only];
+            let endpoint = Endpoint::WebSocket {
+                port: lock.port().unwrap_or_default(),
+                token: lock.text("authToken").and_then(Secret::new),
+            };
+            if forced.is_some() || connects_by_itself(environment, &home) {
+                LockOutcome::Connects(endpoint)
+            } else {
+                let step = "Type /ide in Claude Code, choose the editor, and answer Yes; or start it with `alongside run claude`.";
+                let step = step.to_owned();
+                LockOutcome::AfterStep { endpoint, step }
+            }
+        }
+        several => LockOutcome::Fails(Advice::new(
+            format!(
+                "{} running editors have a lock file for this directory, and then Claude Code connects to none",
+                several.len()
+            ),
+            "Close one of them, or start Claude Code with `alongside run claude`.",
+        )),
+    };
+    let chosen = (matching.len() == 1).then(|| matching[0]);
+    let candidates = locks.iter().enumerate().map(|(index, (lock, status))| {
+        lock.candidate(if chosen == Some(index) {
+            LockStatus::Chosen
+        } else {
+            status.clone()
+        })
+    });
+    LockLookup {
+        candidates: candidates.collect(),
+        outcome,
+        advice: advice(&home, working_directory),
+        working_directory: working_directory.to_owned(),
+        directory,
+    }
+}
+
+fn judge(lock: &Lock, processes: &impl Processes, here: &Path, is_forced: bool) -> LockStatus {
+    if lock.content.is_none() {
+        return LockStatus::Invalid("it is not valid JSON; Claude Code deletes it".to_owned());
+    }
+    if let Some(pid) = lock.pid()
+        && u32::try_from(pid).is_ok_and(|pid| processes.is_alive(pid) == Alive::No)
+    {
+        return LockStatus::DeadProcess(pid);
+    }
+    if lock.text("transport") != Some("ws") {
+        return LockStatus::Invalid("its transport is not `ws`".to_owned());
+    }
+    let folders = lock.folders();
+    // As they are written: links are not followed.
+    if is_forced || folders.iter().any(|folder| here.starts_with(folder)) {
+        LockStatus::AlsoMatches
+    } else {
+        LockStatus::OtherFolder(folders)
+    }
+}
+
+fn connects_by_itself(environment: &Environment, home: &Path) -> bool {
+    if let Some(value) = environment.variable(AUTO_CONNECT) {
+        return value == "true";
+    }
+    let directory = match environment.variable("CLAUDE_CONFIG_DIR") {
+        Some(_) => Some(home),
+        None => environment.home.as_deref(),
+    };
+    let state = directory.and_then(|directory| read_json(&directory.join(".claude.json")));
+    state.is_some_and(|state| state["autoConnectIde"] == Value::Bool(true))
+}
+
+/// In most permission modes Claude Code shows no change to anyone, so only a hook can review it.
+fn advice(home: &Path, here: &Path) -> Vec<Advice> {
+    let files: [PathBuf; 3] = [
+        home.join("settings.json"),
+        here.join(".claude/settings.json"),
+        here.join(".claude/settings.local.json"),
+    ];
+    let settings: Vec<Value> = files.iter().filter_map(|file| read_json(file)).collect();
+    let hooks: Vec<Hook> = settings.iter().map(|settings| Hook::find(settings, "claude")).collect();
+    if let Some(stale) = hooks.iter().find_map(|hook| hook.stale("claude")) {
+        return vec![stale];
+    }
+    let is_off = settings
+        .iter()
+        .any(|settings| settings["disableAllHooks"] == Value::Bool(true));
+    let has_hook = hooks.contains(&Hook::Installed);
+    if has_hook && !is_off {
+        return Vec::new();
+    }
+    if has_hook {
+        return vec![Advice::new(
+            "`disableAllHooks` in its settings turns the review hook off",
+            "Remove that setting to have every change reviewed.",
+        )];
+    }
+    let mut modes = settings
+        .iter()
+        .filter_map(|settings| settings["permissions"]["defaultMode"].as_str());
+    if modes.next_back() == Some("default") {
+        return Vec::new();
+    }
+    vec![missing_hook(
+        "claude",
+        "in its default permission mode, Claude Code writes files without showing the change",
+        "or start it with `claude --permission-mode default`",
+    )]
+}
