@@ -257,7 +257,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Difference 26: the companion's own process, which is alive as long as the port, and every path of a folder.
+    /// C2: the companion's own process, which is alive as long as the port, and every path of a folder.
     #[test]
     fn lock_of_claude_has_what_both_readers_need() {
         let environment = Environment::new("/home/ada", "/project");
@@ -272,7 +272,10 @@ pub(crate) mod tests {
             assert_eq!(lock["transport"], "ws");
             assert_eq!(lock["ideName"], "Neovim");
             assert_eq!(lock["authToken"], Secret::from_bytes([7; 32]).reveal());
-            assert!(lock.get("workspacePath").is_none() && lock.get("ppid").is_none(), "{lock}");
+            assert!(
+                lock.get("workspacePath").is_none() && lock.get("ppid").is_none(),
+                "{lock}"
+            );
             assert!(problems.is_empty());
         }
     }

@@ -207,6 +207,17 @@ impl Environment {
         [in_home].into_iter().chain(for_root).chain([for_user]).collect()
     }
 
+    /// An absolute path with its links, as a shell shows it: `PWD` is the working directory as the user got there.
+    pub fn logical_path(&self, path: &Path) -> PathBuf {
+        let here = self.variable("PWD").map(Path::new);
+        let is_here = |here: &&Path| {
+            let real = here.canonicalize().ok();
+            here.is_absolute() && real.is_some() && real == self.working_directory.canonicalize().ok()
+        };
+        let here = here.filter(is_here).unwrap_or(&self.working_directory);
+        node_path::resolve(here, path)
+    }
+
     /// Expands a directory setting: `~` is the home; relative paths are relative to the working directory.
     fn expand(&self, setting: &str) -> PathBuf {
         let in_home = match setting {

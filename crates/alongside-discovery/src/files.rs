@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(files.paths().count(), 4);
     }
 
-    /// Difference 28: Claude Code connects to none of two companions for one directory, so only one of ours has a lock.
+    /// C3: Claude Code connects to none of two companions for one directory, so only one of ours has a lock.
     #[test]
     fn only_the_first_companion_has_a_lock_for_claude() {
         let scene = Fixture::new();
@@ -324,7 +324,8 @@ mod tests {
         let scene = Fixture::new();
         let foreign = scene.home.path().join(".claude/ide/9.lock");
         fs::create_dir_all(foreign.parent().unwrap()).unwrap();
-        let contents = r#"{"pid":1,"workspaceFolders":["/a"],"ideName":"VS Code","transport":"ws","authToken":"theirs"}"#;
+        let contents =
+            r#"{"pid":1,"workspaceFolders":["/a"],"ideName":"VS Code","transport":"ws","authToken":"theirs"}"#;
         fs::write(&foreign, contents).unwrap();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
         crate::sweep(&scene.environment(), |_| true);
@@ -332,12 +333,14 @@ mod tests {
         assert_eq!(fs::read_to_string(foreign).unwrap(), contents);
     }
 
-    /// Difference 29: Claude Code reads `CLAUDE_CONFIG_DIR`; opencode does not.
+    /// C1: Claude Code reads `CLAUDE_CONFIG_DIR`; opencode does not.
     #[test]
     fn configured_directory_of_claude_gets_a_second_lock() {
         let scene = Fixture::new();
         let configured = scene.home.path().join("configured");
-        let environment = scene.environment().with("CLAUDE_CONFIG_DIR", configured.to_str().unwrap());
+        let environment = scene
+            .environment()
+            .with("CLAUDE_CONFIG_DIR", configured.to_str().unwrap());
         let files = DiscoveryFiles::write(&environment, &announcement(&[Path::new("/a")])).unwrap();
         let lock = configured.join("ide/4321.lock");
         assert!(lock.exists() && scene.claude_lock().exists());

@@ -29,11 +29,18 @@ pub fn run_environment(announcement: &Announcement, environment: &Environment, p
     let mut set = terminal_environment(announcement, environment);
     let name = program.file_stem().and_then(|name| name.to_str());
     let Some(dialect) = DIALECTS.iter().find(|dialect| Some(dialect.command) == name) else {
-        return RunEnvironment { set, remove: Vec::new() };
+        return RunEnvironment {
+            set,
+            remove: Vec::new(),
+        };
     };
     let port = dialect.run.port.map(|name| (name, announcement.port.to_string()));
     let fixed = dialect.run.set.iter().map(|(name, value)| (*name, (*value).to_owned()));
-    set.extend(port.into_iter().chain(fixed).map(|(name, value)| (name.to_owned(), value)));
+    set.extend(
+        port.into_iter()
+            .chain(fixed)
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
     RunEnvironment {
         set,
         remove: dialect.run.remove.to_vec(),
@@ -115,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Difference 27: with the port in its environment, opencode connects without the token; Claude Code needs it.
+    /// C4: with the port in its environment, opencode connects without the token; Claude Code needs it.
     #[test]
     fn port_of_claude_is_set_for_claude_only() {
         let environment = Environment::new("/home/ada", "/");

@@ -190,7 +190,13 @@ impl<B: Backend> LspFrontEnd<B> {
         }
         let path = document.path.clone();
         // A file is usually opened to be looked at; if not, the client soon reports another position.
-        self.focus(path, None, None).await;
+        let focus = Focus {
+            path,
+            cursor: None,
+            selected_text: None,
+            selection_start: None,
+        };
+        self.report::<requests::ContextFocus>(focus).await;
         self.report_buffer(&opened.uri).await;
         self.publish();
     }
@@ -289,15 +295,6 @@ impl<B: Backend> LspFrontEnd<B> {
             selected.end = text::position_after(&document.text, range.end, self.client.encoding);
         }
         selected
-    }
-
-    async fn focus(&mut self, path: String, cursor: Option<Cursor>, selected_text: Option<String>) {
-        let focus = Focus {
-            path,
-            cursor,
-            selected_text,
-        };
-        self.report::<requests::ContextFocus>(focus).await;
     }
 
     async fn report_buffer(&mut self, address: &str) {

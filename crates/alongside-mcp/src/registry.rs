@@ -115,7 +115,10 @@ impl Registry {
     /// Ends the call that waits for this tab, if there is one.
     pub(crate) fn close_tab(&self, id: &SessionKey, name: &str) -> bool {
         let mut table = self.table.lock();
-        table.sessions.get_mut(id).is_some_and(|session| session.tabs.close(name))
+        table
+            .sessions
+            .get_mut(id)
+            .is_some_and(|session| session.tabs.close(name))
     }
 
     /// Ends all calls of the session that wait; returns how many.

@@ -111,7 +111,13 @@ impl Session {
 }
 
 impl SessionTable {
-    pub(crate) fn new(context: ContextMessages, epoch: Arc<str>, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
+    pub(crate) fn new(
+        context: ContextMessages,
+        epoch: Arc<str>,
+        limits: Limits,
+        timing: Timing,
+        callbacks: Callbacks,
+    ) -> Self {
         Self {
             sessions: HashMap::new(),
             requests: HashMap::new(),
@@ -325,7 +331,10 @@ impl SessionTable {
     ) -> Result<(SessionKey, Option<Waker>), MentionError> {
         let can_take = |session: &Session| session.is_listening() && session.dialect.context.has_mentions();
         let found = match wanted {
-            Some(wanted) => self.sessions.get_key_value(wanted).filter(|(_, session)| can_take(session)),
+            Some(wanted) => self
+                .sessions
+                .get_key_value(wanted)
+                .filter(|(_, session)| can_take(session)),
             None => {
                 let sessions = self.sessions.iter().filter(|(_, session)| can_take(session));
                 sessions.max_by_key(|(_, session)| session.last_used)

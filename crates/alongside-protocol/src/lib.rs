@@ -29,7 +29,7 @@ pub use companion::{
     AgentSummary, AgentsChanged, Hello, PageFile, PageLink, PageTarget, PageView, ProblemsChanged, Status, VERSION,
     Variables, Welcome,
 };
-pub use context::{Buffer, FilePath, Focus, Folders, HiddenFile, ShownContext};
+pub use context::{Buffer, FilePath, Focus, Folders, HiddenFile, MentionTarget, Mentioned, ShownContext};
 pub use error::{ErrorKind, RequestError};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};
 pub use request::{Empty, METHODS, Method, REQUEST_TYPES, Request, Response, requests};

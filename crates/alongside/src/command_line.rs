@@ -89,12 +89,25 @@ Works without Gemini CLI or Qwen Code installed. Starts a companion if none is r
 Example:
   alongside demo        then, in another terminal: alongside diff accept 1")]
     Demo,
+    /// Put the editor's selection into an agent's prompt
+    #[command(after_help = "\
+Without a selection, names the active file. Nothing is submitted: you still press Enter in the agent. Works with Claude Code and opencode. Without --session, goes to the agent that you used last.
+
+Examples:
+  alongside send-selection
+  alongside send-selection --session \"$(alongside status --json | jq -r '.agents[0].session')\"")]
+    SendSelection {
+        /// Session of the agent, as `alongside status --json` shows it
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
     /// Start an agent here, connected to this directory's companion
     #[command(after_help = "\
-Sets the environment variables that point the agent at the right companion. If none is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
+Sets the environment variables that point the agent at the right companion, and removes those that keep it from connecting. If no companion is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
 
 Examples:
   alongside run gemini
+  alongside run claude --permission-mode default
   alongside run qwen --approval-mode default")]
     Run(Run),
     /// Show which editor this terminal belongs to, and which editor each agent detects

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use alongside_core::Secret;
-use alongside_core::dialect::{McpAgent, Dialect};
+use alongside_core::dialect::{Dialect, McpAgent};
 use serde_json::Value;
 
 use super::candidate::{Candidate, CandidateStatus, Source};
@@ -160,11 +160,7 @@ fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Selectio
 }
 
 /// The steps after the editor is known: the workspace, then the ports.
-fn connect(
-    validator: &Validator<'_>,
-    chosen: Option<&Candidate>,
-    identity: &Identity,
-) -> LookupResult {
+fn connect(validator: &Validator<'_>, chosen: Option<&Candidate>, identity: &Identity) -> LookupResult {
     let environment = validator.environment;
     let names = AGENT.variables();
     let workspace = match chosen.and_then(|candidate| candidate.workspace.clone()) {

@@ -24,7 +24,7 @@ mod qwen;
 mod target;
 mod workspace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use alongside_core::dialect::McpAgent;
 use serde::Serialize;
@@ -37,7 +37,16 @@ pub use qwen::qwen;
 pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 pub use workspace::WorkspaceMatch;
 
-use crate::process::IdeProcess;
+use crate::Environment;
+use crate::process::{IdeProcess, Processes};
+
+/// What an agent would do if started in `working_directory`.
+pub fn of(agent: McpAgent, environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
+    match agent {
+        McpAgent::Gemini => gemini(environment, processes, working_directory),
+        McpAgent::Qwen => qwen(environment, processes, working_directory),
+    }
+}
 
 /// Every step of an agent's lookup.
 #[derive(Clone, Debug, Serialize)]

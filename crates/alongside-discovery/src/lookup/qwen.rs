@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alongside_core::Secret;
-use alongside_core::dialect::{McpAgent, Dialect};
+use alongside_core::dialect::{Dialect, McpAgent};
 use serde_json::Value;
 
 use super::candidate::{Candidate, CandidateStatus, Source};
