@@ -2,10 +2,12 @@
 
 mod settings;
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::fake_model::FakeModel;
+use crate::proof::{AgentCapability, agent_proves};
 use crate::sandbox::{Sandbox, shell_quoted};
 use crate::tmux::Terminal;
 use crate::waiting::{TIMEOUT, eventually};
@@ -46,13 +48,66 @@ impl Native {
         }
     }
 
-    fn program(self) -> PathBuf {
-        programs::agent(match self {
-            Self::Claude => "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
-            Self::Opencode => "node_modules/opencode-linux-x64/bin/opencode",
-            Self::Copilot => "node_modules/@github/copilot-linux-x64/copilot",
-            Self::Codex => "node_modules/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+    /// Puts it on the PATH, and writes the settings with which it starts offline, straight at its prompt.
+    pub fn set_up(self, sandbox: &Sandbox, model: &FakeModel) {
+        self.write_settings(sandbox, model);
+        sandbox.write_command(self.command(), &shell_quoted(&self.program()));
+        self.set_up_adapter(sandbox);
+    }
+
+    /// Puts the program on the PATH that connects it to the chat, if it does not do so itself.
+    fn set_up_adapter(self, sandbox: &Sandbox) {
+        match self {
+            Self::Claude => {
+                let program = shell_quoted(&self.program());
+                let script = programs::agent("node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js");
+                let (node, script) = (shell_quoted(&programs::node()), shell_quoted(&script));
+                let line = format!("env CLAUDE_CODE_EXECUTABLE={program} {node} {script}");
+                sandbox.write_command("claude-agent-acp", &line);
+            }
+            Self::Codex => {
+                let adapter = programs::agent("node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp");
+                sandbox.write_command("codex-acp", &shell_quoted(&adapter));
+                // It looks for bubblewrap on the PATH, and Codex has one of its own.
+                let bubblewrap = "vendor/x86_64-unknown-linux-musl/codex-resources/bwrap";
+                sandbox.write_command("bwrap", &shell_quoted(&self.package().join(bubblewrap)));
+            }
+            Self::Opencode | Self::Copilot => {}
+        }
+    }
+
+    /// Records for the README what the running test has proven.
+    pub fn proves(self, capability: AgentCapability) {
+        let text = fs::read_to_string(self.package().join("package.json")).expect("an agent has a package.json");
+        let package: serde_json::Value = serde_json::from_str(&text).expect("package.json is JSON");
+        let version = package["version"].as_str().expect("a package has a version");
+        // Codex's packages for one platform have its name in the version.
+        let version = version.split('-').next().unwrap_or(version);
+        agent_proves(self.display_name(), version, capability);
+    }
+
+    fn package(self) -> PathBuf {
+        programs::agent("node_modules").join(match self {
+            Self::Claude => "@anthropic-ai/claude-code-linux-x64",
+            Self::Opencode => "opencode-linux-x64",
+            Self::Copilot => "@github/copilot-linux-x64",
+            Self::Codex => "codex-linux-x64",
         })
+    }
+
+    fn program(self) -> PathBuf {
+        let program = self.package().join(match self {
+            Self::Claude => "claude",
+            Self::Opencode => "bin/opencode",
+            Self::Copilot => "copilot",
+            Self::Codex => "vendor/x86_64-unknown-linux-musl/bin/codex",
+        });
+        assert!(
+            program.is_file(),
+            "{} is missing: run `cargo xtask agents` to download it",
+            program.display()
+        );
+        program
     }
 
     /// Whether it shows its prompt and nothing is running.
@@ -78,18 +133,17 @@ impl Native {
 impl NativeAgent {
     /// Starts it in a plain terminal in the workspace, and waits for its prompt.
     pub fn start(sandbox: &Sandbox, native: Native, model: &FakeModel) -> Self {
+        native.set_up(sandbox, model);
         Self::launch(sandbox, native, model, native.command())
     }
 
-    /// Starts it with this shell command, such as `alongside run claude`, and waits for its prompt.
+    /// Starts it after [`Native::set_up`] with this shell command, such as `alongside run claude`, and waits for its
+    /// prompt.
     pub fn launch(sandbox: &Sandbox, native: Native, model: &FakeModel, line: &str) -> Self {
-        native.write_settings(sandbox, model);
-        sandbox.write_command(native.command(), &shell_quoted(&native.program()));
         let environment = native.variables(model);
         let terminal = Terminal::open(sandbox, native.command(), &sandbox.workspace(), &environment);
         let agent = Self { native, terminal };
-        let arguments = native.arguments();
-        agent.terminal.type_line(&format!("{line} {arguments}"));
+        agent.terminal.type_line(&format!("{line} {}", native.arguments()));
         agent.wait_until_idle();
         agent
     }

@@ -89,6 +89,17 @@ impl Sandbox {
         self
     }
 
+    /// Runs `alongside install` for an agent or an editor.
+    pub fn install(&self, name: &str) {
+        let output = self
+            .command(programs::alongside())
+            .args(["install", name, "--yes"])
+            .output();
+        let output = output.expect("start alongside");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "alongside install {name} failed: {text}");
+    }
+
     /// Adds a command to the PATH.
     pub(crate) fn write_command(&self, name: &str, line: &str) {
         let path = self.path("bin").join(name);

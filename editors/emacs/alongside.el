@@ -20,6 +20,7 @@
 
 (require 'alongside-bridge)
 (require 'alongside-context)
+(require 'alongside-diagnostics)
 (require 'alongside-preview)
 (require 'alongside-review)
 
@@ -78,6 +79,7 @@ It has the number of pending changes or else of connected agents."
 (defun alongside-stop ()
   "Stop the companion, which rejects everything pending."
   (interactive)
+  (alongside-diagnostics-stop)
   (alongside-context-stop)
   (alongside-review-forget)
   (alongside-bridge-stop))
@@ -85,6 +87,7 @@ It has the number of pending changes or else of connected agents."
 (defun alongside--ready ()
   "Report everything to a companion that has just started."
   (alongside-context-start)
+  (alongside-diagnostics-start)
   (alongside-review-refresh))
 
 (defvar alongside-mode-map (make-sparse-keymap)

@@ -163,7 +163,9 @@ export class Panels {
   }
 
   private showDoctor(doctor: Doctor): void {
-    const rows = doctor.agents.map((agent) =>
+    const installed = doctor.agents.filter((agent) => agent.installed !== false);
+    const absent = doctor.agents.filter((agent) => agent.installed === false);
+    const rows = installed.map((agent) =>
       element(
         "li",
         { "data-testid": "doctor-agent", "data-connects": String(agent.connects) },
@@ -173,10 +175,12 @@ export class Panels {
           "span",
           { class: "detail" },
           agent.connects
-            ? `would connect${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}`
+            ? `${agent.step ? "can connect" : "would connect"}${agent.shows ? ` and show \u201c${plain(agent.shows)}\u201d` : ""}`
             : plain(agent.reason ?? "would not connect"),
         ),
-        agent.hint ? element("span", { class: "hint" }, plain(agent.hint)) : null,
+        ...[agent.step, agent.hint, ...(agent.advice ?? []).map((advice) => `${advice.message}. ${advice.hint}`)]
+          .filter((hint) => hint !== undefined)
+          .map((hint) => element("span", { class: "hint" }, plain(hint))),
       ),
     );
     replaceChildren(
@@ -189,6 +193,9 @@ export class Panels {
         " would connect to this companion.",
       ),
       element("ul", { class: "files agents" }, ...rows),
+      absent.length === 0
+        ? null
+        : element("p", { class: "faint" }, `Not installed: ${absent.map((agent) => agent.displayName).join(", ")}.`),
       element(
         "button",
         { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() },

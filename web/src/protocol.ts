@@ -27,6 +27,10 @@ export interface Doctor {
     readonly reason?: string;
     readonly hint?: string;
     readonly shows?: string;
+    /** What the user has to do once. */
+    readonly step?: string;
+    readonly installed?: boolean;
+    readonly advice?: readonly { readonly message: string; readonly hint: string }[];
   }[];
 }
 

@@ -130,6 +130,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let (in_browser, in_editors, with_agents, with_native) = (only.clone(), only.clone(), only.clone(), only.clone());
     plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
+    plan.step("agents", agents::prepare);
     plan.step("page", npm::check_page);
     plan.step("crate tests", move || {
         let mut command = cargo(&["test", "--locked"]);
@@ -141,16 +142,14 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(command)
     });
     plan.step("release binary", || {
+        // Before the first test that writes new ones.
+        table::delete_records()?;
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("end-to-end tests", move || {
-        table::delete_records()?;
         end_to_end(&["--lib", "--test", "real_programs"], &only)
     });
-    plan.step("agent tests", move || {
-        agents::prepare()?;
-        end_to_end(&["--test", "agents"], &with_native)
-    });
+    plan.at_the_same_time("agent tests", move || end_to_end(&["--test", "agents"], &with_native));
     plan.step("ACP and daemon tests", move || {
         let mut command = cargo(&["test", "--locked", "--package", "alongside-agent"]);
         command

@@ -1,6 +1,7 @@
 //! Runs steps in order and prints a summary of their results.
 
 use std::process::ExitCode;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What a step that did not fail found out.
@@ -10,12 +11,13 @@ pub(crate) enum Verdict {
     NotChecked(String),
 }
 
-type Action = Box<dyn FnOnce() -> Result<Verdict, String>>;
+type Action = Box<dyn FnOnce() -> Result<Verdict, String> + Send>;
 
 /// Steps in order. A failing step ends the plan, because later ones depend on it.
 #[derive(Default)]
 pub(crate) struct Plan {
-    steps: Vec<(&'static str, Action)>,
+    /// Each with those that run at the same time.
+    steps: Vec<Vec<(&'static str, Action)>>,
 }
 
 enum Outcome {
@@ -26,41 +28,70 @@ enum Outcome {
 }
 
 impl Plan {
-    pub(crate) fn step(&mut self, name: &'static str, action: impl FnOnce() -> Result<(), String> + 'static) {
-        self.steps.push((name, Box::new(|| action().map(|()| Verdict::Passed))));
+    pub(crate) fn step(&mut self, name: &'static str, action: impl FnOnce() -> Result<(), String> + Send + 'static) {
+        self.step_if_possible(name, || action().map(|()| Verdict::Passed));
+    }
+
+    /// A step that runs at the same time as the one before it, because both mostly wait.
+    pub(crate) fn at_the_same_time(
+        &mut self,
+        name: &'static str,
+        action: impl FnOnce() -> Result<(), String> + Send + 'static,
+    ) {
+        let mut together = self.steps.pop().unwrap_or_default();
+        together.push((name, Box::new(|| action().map(|()| Verdict::Passed))));
+        self.steps.push(together);
     }
 
     /// A step that may need something that not every machine has. It says so in the summary.
     pub(crate) fn step_if_possible(
         &mut self,
         name: &'static str,
-        action: impl FnOnce() -> Result<Verdict, String> + 'static,
+        action: impl FnOnce() -> Result<Verdict, String> + Send + 'static,
     ) {
-        self.steps.push((name, Box::new(action)));
+        self.steps.push(vec![(name, Box::new(action))]);
     }
 
     /// Runs all steps and prints the results.
     pub(crate) fn run(self) -> ExitCode {
         let count = self.steps.len();
-        let mut outcomes = Vec::with_capacity(count);
+        let mut outcomes = Vec::new();
         let mut failed = false;
-        for (position, (name, action)) in self.steps.into_iter().enumerate() {
+        for (position, together) in self.steps.into_iter().enumerate() {
             if failed {
-                outcomes.push((name, Outcome::NotRun));
+                outcomes.extend(together.into_iter().map(|(name, _)| (name, Outcome::NotRun)));
                 continue;
             }
-            eprintln!("xtask: [{}/{count}] {name}", position + 1);
-            let start = Instant::now();
-            let outcome = match action() {
-                Ok(Verdict::Passed) => Outcome::Passed(start.elapsed()),
-                Ok(Verdict::NotChecked(reason)) => Outcome::NotChecked(reason),
-                Err(reason) => Outcome::Failed(start.elapsed(), reason),
-            };
-            failed = matches!(outcome, Outcome::Failed(..));
-            outcomes.push((name, outcome));
+            let names: Vec<&str> = together.iter().map(|(name, _)| *name).collect();
+            eprintln!("xtask: [{}/{count}] {}", position + 1, names.join(" and "));
+            let new = run_together(together);
+            failed = new.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(..)));
+            outcomes.extend(new);
         }
         summarize(&outcomes);
         if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+fn run_together(steps: Vec<(&'static str, Action)>) -> Vec<(&'static str, Outcome)> {
+    let start = |(name, action): (&'static str, Action)| (name, thread::spawn(|| run(action)));
+    let running: Vec<_> = steps.into_iter().map(start).collect();
+    let outcome = |thread: thread::JoinHandle<Outcome>| {
+        let panicked = |_| Outcome::Failed(Duration::ZERO, "the step panicked".to_owned());
+        thread.join().unwrap_or_else(panicked)
+    };
+    running
+        .into_iter()
+        .map(|(name, thread)| (name, outcome(thread)))
+        .collect()
+}
+
+fn run(action: Action) -> Outcome {
+    let start = Instant::now();
+    match action() {
+        Ok(Verdict::Passed) => Outcome::Passed(start.elapsed()),
+        Ok(Verdict::NotChecked(reason)) => Outcome::NotChecked(reason),
+        Err(reason) => Outcome::Failed(start.elapsed(), reason),
     }
 }
 
@@ -79,5 +110,36 @@ fn summarize(outcomes: &[(&str, Outcome)]) {
         if let Outcome::Failed(_, reason) = outcome {
             eprintln!("\n{name}: {reason}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Barrier};
+
+    use super::*;
+
+    #[test]
+    fn steps_at_the_same_time_do_not_wait_for_each_other() {
+        let barrier = Arc::new(Barrier::new(2));
+        let meet = |barrier: Arc<Barrier>| {
+            move || {
+                barrier.wait();
+                Ok(())
+            }
+        };
+        let mut plan = Plan::default();
+        plan.step("one", meet(Arc::clone(&barrier)));
+        plan.at_the_same_time("another", meet(barrier));
+        assert_eq!(plan.run(), ExitCode::SUCCESS);
+    }
+
+    #[test]
+    fn failing_step_ends_the_plan() {
+        let mut plan = Plan::default();
+        plan.step("one", || Err("no".to_owned()));
+        plan.at_the_same_time("another", || Ok(()));
+        plan.step("never", || unreachable!("it depends on the first"));
+        assert_eq!(plan.run(), ExitCode::FAILURE);
     }
 }

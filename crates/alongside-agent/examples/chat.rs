@@ -113,7 +113,7 @@ fn show(event: &AgentEvent) {
         }
         AgentEvent::ToolCall { call, .. } => println!("\n* {} ({})", call.title, call.status.as_str()),
         AgentEvent::TurnEnded { end, .. } => match end {
-            TurnEnd::Completed { stop_reason } => println!("\n-- {stop_reason}"),
+            TurnEnd::Completed { stop_reason } | TurnEnd::Cancelled { stop_reason } => println!("\n-- {stop_reason}"),
             TurnEnd::Failed { message, .. } => println!("\n-- failed: {message}"),
         },
         AgentEvent::Models(models) => println!("model: {}", models.current.as_deref().unwrap_or("?")),

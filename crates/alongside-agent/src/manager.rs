@@ -27,7 +27,7 @@ use crate::mention::Query;
 /// use alongside_agent::{AgentCommand, AgentEvent, AgentManager, AgentTarget};
 ///
 /// let (manager, mut events) = AgentManager::new();
-/// let options = AcpOptions::new(AgentProcess::qwen(), "/project", Arc::new(AllowWrites));
+/// let options = AcpOptions::new(AgentProcess::new("qwen", &["--acp"]), "/project", Arc::new(AllowWrites));
 /// manager.connect(AgentTarget::Child(Box::new(options))).await?;
 /// manager.execute(AgentCommand::Prompt { blocks: vec!["Hello".into()], id: None }).await?;
 /// while let Some(event) = events.recv().await {

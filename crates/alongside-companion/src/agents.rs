@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{DeliveryId, Proposal, SessionEnd, SessionKey};
+use alongside_core::{DeliveryId, EmptyDraft, Proposal, SessionEnd, SessionKey};
 use alongside_mcp::DiffOutcome;
 
 use super::Companion;
@@ -54,12 +55,18 @@ impl alongside_mcp::Companion for Companion {
         let session = session.clone();
         let base = waiting::base(self, &session, &file_path).await?;
         tokio::task::spawn_blocking(move || {
+            let agent = companion.with_core(|core, _| core.agent_name(&session));
+            let is_decided = agent.is_some_and(|agent| companion.hooks.take_diff(&agent, &file_path, &new_content));
             let proposal = Proposal::new(file_path, base, new_content, (companion.host.diff_deadline)());
-            companion.open_review(&session, proposal)
+            companion.open_review_as(&session, proposal, is_decided)
         })
         .await
         .map_err(|_| "The change could not be processed; try again.".to_owned())??;
         Ok(DiffOutcome::Opened)
+    }
+
+    fn diagnostics(&self, path: Option<&Path>) -> Vec<FileDiagnostics> {
+        self.core.lock().diagnostics(path)
     }
 
     async fn close_diff(&self, session: &SessionKey, file_path: &str) -> Result<Option<Arc<str>>, String> {
@@ -77,14 +84,23 @@ impl Companion {
         file_path: Arc<str>,
         new_content: Arc<str>,
     ) -> Result<DiffOutcome, String> {
-        let exists = {
-            let path = Arc::clone(&file_path);
-            move || Ok(Path::new(&*path).symlink_metadata().is_ok())
+        let look = {
+            let (companion, session) = (Arc::clone(&self), session.clone());
+            let (path, text) = (Arc::clone(&file_path), Arc::clone(&new_content));
+            move || {
+                let agent = companion.with_core(|core, _| core.agent_name(&session));
+                let is_decided = agent.is_some_and(|agent| companion.hooks.take_diff(&agent, &path, &text));
+                Ok((Path::new(&*path).symlink_metadata().is_err(), is_decided))
+            }
         };
-        let is_new_file = !self.base_threads.run(session, &file_path, exists).await?;
+        let (is_new_file, is_decided) = self.base_threads.run(session, &file_path, look).await?;
         let companion = Arc::downgrade(&self);
         let proposed = Arc::clone(&new_content);
         let accepted = |content| DiffOutcome::Accepted { content, is_new_file };
+        // The user has accepted it already, in the agent's hook.
+        if is_decided {
+            return Ok(accepted(proposed));
+        }
         Ok(
             match waiting::review(self, session.clone(), file_path, new_content).await? {
                 Reviewed::Unchanged => accepted(proposed),
@@ -104,18 +120,28 @@ impl Companion {
 
     /// Opens a review and waits until it is written. Blocks. The error is for the agent.
     pub(super) fn open_review(&self, session: &SessionKey, proposal: Proposal) -> Result<(), String> {
+        self.open_review_as(session, proposal, false)
+    }
+
+    /// The same for a change that the user has accepted already, in the agent's hook: it is accepted at once.
+    fn open_review_as(&self, session: &SessionKey, proposal: Proposal, is_decided: bool) -> Result<(), String> {
         let texts = self.journal.store(&proposal).map_err(|error| not_saved(&error))?;
         let opened = self.commit_blocking(Some(texts.clone()), |core, now| {
             if self.is_stopping() {
                 return Err(SHUTTING_DOWN.to_owned());
             }
-            core.open_review(now, session, proposal)
-                .map_err(|refusal| refusal.to_string())
+            let opened = core.open_review(now, session, proposal);
+            let id = opened.map_err(|refusal| refusal.to_string())?;
+            if is_decided {
+                core.accept(id, None, EmptyDraft::Allow)
+                    .map_err(|refusal| refusal.to_string())?;
+            }
+            Ok(())
         });
         let opened = opened.map_err(|error| not_saved(&error)).flatten();
         // Refused, not written, or the same proposal again.
         self.journal.discard_unused(texts);
-        opened.map(drop)
+        opened
     }
 }
 

@@ -112,7 +112,7 @@ fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// The real path of the nearest existing ancestor, followed by the rest.
-fn real_path(path: &Path) -> Option<PathBuf> {
+pub fn real_path(path: &Path) -> Option<PathBuf> {
     if let Ok(real) = path.canonicalize() {
         return Some(real);
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use alongside_discovery::lookup::locks::{Endpoint, LockLookup};
 use alongside_discovery::lookup::{Lookup, Source};
 use serde::Serialize;
 
@@ -40,13 +41,26 @@ impl ConnectTarget {
     /// The target of a lookup; `None` if that is not one of our companions.
     pub fn from_lookup(lookup: &Lookup, records: &[CompanionRecord], terminal: &[u16]) -> Option<Self> {
         let port = lookup.targets().next()?.port;
-        let found = records.iter().find(|record| record.port == port)?;
-        let others: Vec<&CompanionRecord> = rivals(records, found, &lookup.working_directory);
         let by_variable = lookup
             .chosen()
             .is_some_and(|candidate| matches!(candidate.source, Source::PortVariable | Source::LegacyPort));
+        let is_of_terminal = by_variable || terminal.contains(&port);
+        Self::new(port, &lookup.working_directory, records, is_of_terminal)
+    }
+
+    /// The same for an agent that reads lock files.
+    pub fn from_locks(lookup: &LockLookup, records: &[CompanionRecord]) -> Option<Self> {
+        match lookup.endpoint()? {
+            Endpoint::WebSocket { port, .. } => Self::new(*port, &lookup.working_directory, records, false),
+            Endpoint::Socket { .. } => None,
+        }
+    }
+
+    fn new(port: u16, directory: &Path, records: &[CompanionRecord], is_of_terminal: bool) -> Option<Self> {
+        let found = records.iter().find(|record| record.port == port)?;
+        let others: Vec<&CompanionRecord> = rivals(records, found, directory);
         Some(Self {
-            reason: pick_reason(found, &others, by_variable || terminal.contains(&port)),
+            reason: pick_reason(found, &others, is_of_terminal),
             companion: CompanionName::new(found),
             others: others.into_iter().map(CompanionName::new).collect(),
         })

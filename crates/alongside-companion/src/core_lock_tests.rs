@@ -77,7 +77,7 @@ fn slow_diffs(blocker: &Arc<Blocker>) -> Host {
 
 async fn call(companion: &Shared, request: Request) {
     let hello = Hello::new("test");
-    companion.handle(&FrontEnd { hello }, request).await.unwrap();
+    companion.handle(&FrontEnd::new(hello), request).await.unwrap();
 }
 
 async fn focus(companion: &Shared, path: &Path) {

@@ -23,6 +23,7 @@ mod drafts;
 mod editor;
 mod files;
 mod front_ends;
+mod hooks;
 mod jobs;
 mod journal;
 mod lifecycle;
@@ -37,10 +38,12 @@ mod waiting;
 mod watcher;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
+use alongside_core::diagnostics::FrontEndId;
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::Deadline;
 use alongside_core::{Base, Core, ReviewId, Secret};
@@ -59,10 +62,12 @@ use buffers::Buffers;
 use clock::Clock;
 use demo::DemoSlot;
 use files::Lookups;
+use hooks::Hooks;
 use jobs::Jobs;
 use journal::{Journal, Slot};
 use ranking::Ranking;
 
+pub use base::real_path;
 pub use editor::ended as process_ended;
 pub use lifecycle::{Options, ReadyLine, RunningCompanion};
 
@@ -81,6 +86,8 @@ pub struct Companion {
     agents: OnceLock<alongside_mcp::AgentHub>,
     /// The agents' port and token, set together with it.
     agents_endpoint: OnceLock<(u16, Secret)>,
+    /// The connected front ends that show files.
+    openers: Mutex<BTreeSet<FrontEndId>>,
     /// Serves the context to Codex CLI.
     codex: alongside_mcp::codex::Provider,
     demo: DemoSlot,
@@ -99,6 +106,7 @@ pub struct Companion {
     chat: chat::Chat,
     /// The proposals whose agents wait for the decision.
     waiting: Waiting,
+    hooks: Hooks,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -219,6 +227,8 @@ impl Companion {
             me,
             chat: parts.chat,
             waiting: Waiting::default(),
+            hooks: Hooks::default(),
+            openers: Mutex::default(),
             codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),

@@ -37,6 +37,8 @@ pub struct Settings {
     pub resume: ResumeLimits,
     /// `review.outside-workspace`: whether agents may propose changes outside every root.
     pub outside_workspace: OutsideWorkspace,
+    /// `hooks.without-companion`: what a hook does if no companion is running; `None` for the agent's default.
+    pub without_companion: Option<WithoutCompanion>,
     /// `agents.<id>`: agents that can be started for the chat.
     pub agents: BTreeMap<String, AgentSettings>,
     /// `daemon.*`: the daemon that the chat can use.
@@ -87,6 +89,14 @@ pub enum OutsideWorkspace {
     #[default]
     Allow,
     Forbid,
+}
+
+/// What a hook does with a change that cannot be reviewed because no companion is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutCompanion {
+    Deny,
+    /// The agent does what it does without a hook. In a mode that does not ask, it writes.
+    Ask,
 }
 
 #[derive(Debug)]
@@ -251,6 +261,16 @@ impl Settings {
             }
             Key::ResumeAfterCrash => {
                 self.resume.after_crash = Duration::from_hours(reader.number(name, value, 0..=720)?);
+            }
+            Key::HooksWithoutCompanion => {
+                self.without_companion = Some(match reader.string(name, value)?.as_str() {
+                    "deny" => WithoutCompanion::Deny,
+                    "ask" => WithoutCompanion::Ask,
+                    _ => {
+                        let message = format!("`{name}` must be \"deny\" or \"ask\"");
+                        return Err(reader.error(Some(value.span()), message));
+                    }
+                });
             }
             Key::ReviewOutsideWorkspace => match (reader.string(name, value)?.as_str(), reader.owner) {
                 ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,

@@ -152,3 +152,50 @@ async fn codex_sees_the_context_without_hidden_files() {
     tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
     assert!(!socket.exists());
 }
+
+#[tokio::test]
+async fn diagnostics_are_listed_until_their_front_end_leaves() {
+    use alongside_core::context::Cursor;
+    use alongside_core::diagnostics::{Diagnostic, FileDiagnostics, Severity};
+    use alongside_protocol::DiagnosticsQuery;
+
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path());
+    let workspace = options.workspace[0].canonicalize().unwrap();
+    let running = RunningCompanion::start(options).await.unwrap();
+    let mut editor = running.record().connect(false).await.unwrap();
+    let mut agent = running.record().connect(false).await.unwrap();
+    let found = Diagnostic {
+        start: Cursor { line: 1, character: 1 },
+        end: Cursor { line: 1, character: 5 },
+        severity: Severity::Error,
+        message: "cannot find value `text`".to_owned(),
+        source: Some("rustc".to_owned()),
+        code: None,
+    };
+    let report = |name: &str, diagnostics: &[Diagnostic]| FileDiagnostics {
+        path: workspace.join(name).to_str().unwrap().to_owned(),
+        diagnostics: diagnostics.to_vec(),
+    };
+    for name in ["a.rs", "b.rs", ".env"] {
+        std::fs::write(workspace.join(name), "text").unwrap();
+        let file = report(name, std::slice::from_ref(&found));
+        editor.call::<requests::ContextDiagnostics>(file).await.unwrap();
+    }
+    let missing = report("missing.rs", std::slice::from_ref(&found));
+    editor.call::<requests::ContextDiagnostics>(missing).await.unwrap();
+    let cleared = report("b.rs", &[]);
+    editor.call::<requests::ContextDiagnostics>(cleared).await.unwrap();
+    let all = DiagnosticsQuery::default;
+    let listed = agent.call::<requests::DiagnosticsList>(all()).await.unwrap();
+    assert_eq!(listed, [report("a.rs", &[found])]);
+    let hidden = DiagnosticsQuery {
+        path: Some(workspace.join(".env")),
+    };
+    assert_eq!(agent.call::<requests::DiagnosticsList>(hidden).await.unwrap(), []);
+
+    drop(editor);
+    let left = async { while !agent.call::<requests::DiagnosticsList>(all()).await.unwrap().is_empty() {} };
+    tokio::time::timeout(TIMEOUT, left).await.unwrap();
+    tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
+}

@@ -25,9 +25,11 @@
 
 pub mod context;
 mod core;
+pub mod diagnostics;
 pub mod dialect;
 pub mod difference;
 pub mod draft;
+mod hook;
 pub mod printable;
 pub mod privacy;
 mod review;
@@ -39,6 +41,7 @@ mod time;
 pub use crate::core::{
     Change, Core, DecideError, Delivery, DeliveryId, Effect, EmptyDraft, Ledger, ProposalError, Recipient, SessionEnd,
 };
+pub use crate::hook::HookAgent;
 pub use crate::review::{
     Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
 };

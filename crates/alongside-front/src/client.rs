@@ -97,6 +97,9 @@ impl Client {
 
     pub async fn call<M: Method>(&mut self, params: M::Params) -> Result<M::Response, ClientError> {
         let request = M::request(params);
+        if request.waits_for_the_user() {
+            return self.send::<M>(&request).await;
+        }
         let limit = if request.is_slow() {
             LONG_RESPONSE_TIMEOUT
         } else {

@@ -34,7 +34,10 @@ where
 {
     let mut incoming = pin!(incoming);
     let mut outgoing = pin!(outgoing);
-    let mut front_end: Option<FrontEnd> = None;
+    let mut front_end = Connected {
+        backend: Arc::clone(&backend),
+        front_end: None,
+    };
     let mut subscriptions = Subscriptions::default();
     let mut slow = FuturesUnordered::new();
     loop {
@@ -47,12 +50,12 @@ where
                 match parsed {
                     Err(response) => response,
                     Ok((id, request)) => {
-                        if let Some(known) = front_end.clone().filter(|_| request.is_slow()) {
+                        if let Some(known) = front_end.front_end.clone().filter(|_| request.is_slow()) {
                             let backend = Arc::clone(&backend);
                             slow.push(async move { (id, backend.handle(&known, request).await) });
                             continue;
                         }
-                        let result = handle(&*backend, &mut front_end, &mut subscriptions, request).await;
+                        let result = handle(&*backend, &mut front_end.front_end, &mut subscriptions, request).await;
                         let Some(id) = id else { continue };
                         message::response(&id, result)
                     }
@@ -102,7 +105,9 @@ async fn handle<B: Backend>(
             }
             // Before the response, so that nothing is missed between the two.
             *subscriptions = Subscriptions::new(backend, hello);
-            let known = front_end.insert(FrontEnd { hello: hello.clone() });
+            // Another `hello` on a connection changes what it wants, not who it is.
+            let known = front_end.get_or_insert_with(|| FrontEnd::new(hello.clone()));
+            known.hello = hello.clone();
             backend.handle(known, request).await
         }
         (_, Some(known)) => backend.handle(known, request).await,
@@ -110,6 +115,20 @@ async fn handle<B: Backend>(
             ErrorKind::NoHello,
             format!("send `hello` first: {}", json!({ "method": "hello" })),
         )),
+    }
+}
+
+/// Reports the end of the connection, however it ends.
+struct Connected<B: Backend> {
+    backend: Arc<B>,
+    front_end: Option<FrontEnd>,
+}
+
+impl<B: Backend> Drop for Connected<B> {
+    fn drop(&mut self) {
+        if let Some(front_end) = &self.front_end {
+            self.backend.disconnected(front_end);
+        }
     }
 }
 

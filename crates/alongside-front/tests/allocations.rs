@@ -38,6 +38,8 @@ impl Backend for Edited {
         }
     }
 
+    fn disconnected(&self, _: &FrontEnd) {}
+
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         broadcast::channel(1).1
     }

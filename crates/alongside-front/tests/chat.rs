@@ -42,6 +42,8 @@ impl Backend for Slow {
         }
     }
 
+    fn disconnected(&self, _: &FrontEnd) {}
+
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         self.notifications.subscribe()
     }

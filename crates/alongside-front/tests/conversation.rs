@@ -54,6 +54,8 @@ impl Backend for Recording {
         }
     }
 
+    fn disconnected(&self, _: &FrontEnd) {}
+
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         self.notifications.subscribe()
     }

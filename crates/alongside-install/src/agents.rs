@@ -53,7 +53,7 @@ pub fn connect_agents(context: &InstallContext<'_>, mode: Mode) -> Vec<AgentRepo
     there.map(|dialect| connect(dialect, context, mode)).collect()
 }
 
-fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> AgentReport {
+pub(super) fn connect(dialect: &Dialect, context: &InstallContext<'_>, mode: Mode) -> AgentReport {
     let name = dialect.display_name;
     let messages = Messages {
         done: format!("{name} will now connect to your editor automatically."),
@@ -98,7 +98,12 @@ pub fn disconnect_agents(context: &InstallContext<'_>, editors: &[DetectedIde], 
         .collect()
 }
 
-fn disconnect(dialect: &Dialect, setting: &ChangedSetting, context: &InstallContext<'_>, mode: Mode) -> AgentReport {
+pub(super) fn disconnect(
+    dialect: &Dialect,
+    setting: &ChangedSetting,
+    context: &InstallContext<'_>,
+    mode: Mode,
+) -> AgentReport {
     let name = dialect.display_name;
     let messages = Messages {
         done: format!("{name}'s setting for editors is as it was before."),

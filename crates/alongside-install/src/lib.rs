@@ -14,6 +14,7 @@ mod executables;
 mod extension;
 #[cfg(test)]
 mod fixture;
+mod hooks;
 mod language_server;
 mod native;
 mod package;
@@ -29,6 +30,7 @@ use serde::Serialize;
 
 pub use agents::{AgentReport, connect_agents, disconnect_agents};
 pub use error::InstallError;
+pub use hooks::{HookReport, HookStatus, hook_status, install_hook, uninstall_hook};
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
 pub use runner::{Runner, SystemRunner};

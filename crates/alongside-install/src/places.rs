@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::executables::EXECUTABLES;
 use crate::detect::DetectedIde;
+use alongside_core::HookAgent;
 use alongside_discovery::{Environment, Platform};
 
 /// A machine to search for editors.
@@ -123,6 +124,19 @@ impl SystemPaths<'_> {
         let directory = self.directory("KAKOUNE_CONFIG_DIR");
         let directory = directory.or_else(|| self.configuration().map(|configuration| configuration.join("kak")));
         Some(directory?.join("kakrc"))
+    }
+
+    /// The file that an agent's hook is in.
+    pub(super) fn hook_file(&self, agent: HookAgent) -> Option<PathBuf> {
+        let own = |variable, usual| self.directory(variable).or_else(|| self.home(usual));
+        Some(match agent {
+            HookAgent::Claude => own("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json"),
+            HookAgent::Codex => own("CODEX_HOME", ".codex")?.join("hooks.json"),
+            HookAgent::Copilot => own("COPILOT_HOME", ".copilot")?.join("settings.json"),
+            HookAgent::Gemini => own("GEMINI_CLI_HOME", "")?.join(".gemini/settings.json"),
+            HookAgent::Opencode => self.configuration()?.join("opencode/plugin/alongside.js"),
+            HookAgent::Qwen => self.environment.qwen_home().join("settings.json"),
+        })
     }
 
     fn configuration(&self) -> Option<PathBuf> {

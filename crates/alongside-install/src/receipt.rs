@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{self, missing_directories, write_whole};
 use super::{InstallContext, InstallError};
+use alongside_core::HookAgent;
 use alongside_core::dialect::AgentKind;
 use alongside_discovery::{Environment, Platform};
 
@@ -20,6 +21,7 @@ pub(super) struct Receipt {
     /// By the editor's id.
     editors: BTreeMap<String, Installed>,
     settings: Vec<ChangedSetting>,
+    hooks: BTreeMap<HookAgent, ChangedFile>,
     /// Directories created for the receipt itself, and others that it is in.
     directories: Vec<PathBuf>,
 }
@@ -42,6 +44,16 @@ pub(super) struct ChangedSetting {
     pub(super) directories: Vec<PathBuf>,
 }
 
+/// A file that was changed, or created.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ChangedFile {
+    pub(super) path: PathBuf,
+    /// `None` if there was no file.
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+    pub(super) directories: Vec<PathBuf>,
+}
+
 impl Receipt {
     /// An unreadable receipt is treated as empty: then nothing is removed that may be the user's.
     pub(super) fn load(context: &InstallContext<'_>) -> Self {
@@ -55,7 +67,7 @@ impl Receipt {
         let path = place(context.environment).ok_or(InstallError::NoHome)?;
         let mut receipt = Self::load(context);
         change(&mut receipt);
-        if receipt.editors.is_empty() && receipt.settings.is_empty() {
+        if receipt.editors.is_empty() && receipt.settings.is_empty() && receipt.hooks.is_empty() {
             let _ = fs::remove_file(&path);
             remove_directories(&receipt.directories);
             return Ok(());
@@ -96,6 +108,21 @@ impl Receipt {
     /// Whether an editor other than these was installed.
     pub(super) fn has_others(&self, editors: &[&str]) -> bool {
         self.editors.keys().any(|editor| !editors.contains(&editor.as_str()))
+    }
+
+    pub(super) fn set_hook(&mut self, agent: HookAgent, changed: ChangedFile) {
+        self.hooks.insert(agent, changed);
+    }
+
+    /// Directories that are not empty yet may be so without the receipt.
+    pub(super) fn forget_hook(&mut self, agent: HookAgent) {
+        let directories = self.hooks.remove(&agent).map(|changed| changed.directories);
+        let left = directories.into_iter().flatten().filter(|directory| directory.exists());
+        self.directories.extend(left);
+    }
+
+    pub(super) fn hook(&self, agent: HookAgent) -> Option<&ChangedFile> {
+        self.hooks.get(&agent)
     }
 
     pub(super) fn set_setting(&mut self, setting: ChangedSetting) {

@@ -73,10 +73,11 @@ impl<B: Backend> LspFrontEnd<B> {
             interactive: true,
             trusted: None,
             chat: false,
+            opens_files: true,
         };
         Self {
             backend,
-            front_end: FrontEnd { hello },
+            front_end: FrontEnd::new(hello),
             folders: client.folders.clone(),
             client,
             scratch,

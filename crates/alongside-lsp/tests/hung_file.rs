@@ -67,6 +67,8 @@ impl Backend for OneReview {
         })
     }
 
+    fn disconnected(&self, _: &FrontEnd) {}
+
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         self.notifications.subscribe()
     }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId, SessionKey};
 use serde::Serialize;
@@ -44,6 +46,9 @@ pub trait Companion: Send + Sync + 'static {
         file_path: Arc<str>,
         new_content: Arc<str>,
     ) -> impl Future<Output = Result<DiffOutcome, String>> + Send;
+
+    /// What editors report about a file, or about all files, as far as agents may see it. Must not wait.
+    fn diagnostics(&self, path: Option<&Path>) -> Vec<FileDiagnostics>;
 
     /// Closes what [`open_diff`](Self::open_diff) opened and returns the draft; `None` if nothing is open. An error is shown to
     /// the agent.

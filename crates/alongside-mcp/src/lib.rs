@@ -7,8 +7,9 @@
 //! session events and to run the tools, and sends to agents through [`AgentHub`].
 //!
 //! ```no_run
+//! use std::path::Path;
 //! use std::sync::Arc;
-//! use alongside_core::{DeliveryId, Secret, SessionEnd, SessionKey, context::IdeContext, dialect::ClientInfo};
+//! use alongside_core::{DeliveryId, Secret, SessionEnd, SessionKey, context::IdeContext, diagnostics::FileDiagnostics, dialect::ClientInfo};
 //! use alongside_mcp::{Companion, Config, DiffOutcome, Server};
 //!
 //! struct Quiet;
@@ -23,6 +24,7 @@
 //!     async fn open_diff(&self, _: &SessionKey, _: Arc<str>, _: Arc<str>) -> Result<DiffOutcome, String> {
 //!         Err("No reviewer is available.".to_owned())
 //!     }
+//!     fn diagnostics(&self, _: Option<&Path>) -> Vec<FileDiagnostics> { Vec::new() }
 //!     async fn close_diff(&self, _: &SessionKey, _: &str) -> Result<Option<Arc<str>>, String> { Ok(None) }
 //! }
 //!
@@ -40,7 +42,8 @@
 //! `tools` has the tools, `tabs` the calls that wait for a decision, `selection` the notifications about the selection. `session` and `registry` hold the sessions, `outbox` the events that a session has not received yet,
 //! `stream` is the body of a `GET`, and `callbacks` reports to the companion. [`client`] is the other side of the wire, for
 //! `doctor`, `demo`, the stdio relay and the tests. [`codex`] serves the context to Codex CLI, which asks for it on a socket of its
-//! own. Listening and the guard are in `alongside-loopback`.
+//! own. [`tool_server`] is an ordinary MCP server, for what
+//! models ask for. Listening and the guard are in `alongside-loopback`.
 //!
 //! # Invariants
 //!
@@ -56,6 +59,7 @@ pub mod codex;
 mod companion;
 mod config;
 mod endpoint;
+mod file_url;
 mod hub;
 mod outbox;
 mod protocol;
@@ -66,6 +70,7 @@ mod session;
 mod socket;
 mod stream;
 mod tabs;
+pub mod tool_server;
 mod tools;
 
 pub use companion::{Companion, DiffOutcome, Outgoing};

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::file_url::file_url;
 use crate::hub::Mention;
 
 /// Before the first context is published.
@@ -115,22 +116,6 @@ fn selection_params(path: &str, text: &str, (start, end): (Cursor, Cursor), form
         "selection": {"start": position(start), "end": position(end), "isEmpty": text.is_empty()},
         "text": text,
     })
-}
-
-/// The `file:` URL of an absolute path.
-fn file_url(path: &str) -> String {
-    let mut url = "file://".to_owned();
-    if !path.starts_with('/') {
-        url.push('/');
-    }
-    for byte in path.bytes() {
-        match byte {
-            b'\\' if cfg!(windows) => url.push('/'),
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => url.push(byte.into()),
-            _ => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url
 }
 
 /// A JSON-RPC notification. Compact JSON has no line breaks, which would end a server-sent event.

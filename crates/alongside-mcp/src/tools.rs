@@ -8,14 +8,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use alongside_core::SessionKey;
+use alongside_core::context::Cursor;
+use alongside_core::diagnostics::{Diagnostic, FileDiagnostics};
 use alongside_core::dialect::ToolSet;
 use alongside_wire::rpc::{Request, RpcError};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::companion::{Companion, DiffOutcome};
 use crate::endpoint::Endpoint;
+use crate::file_url::path_of;
+use crate::protocol::shortened;
 
 /// The result of `tools/list`: always all tools, on one page. Without both of theirs, Gemini CLI and Qwen Code review in the terminal
 /// only.
@@ -109,6 +113,25 @@ impl<C: Companion> Call<'_, C> {
             }
         }
     }
+}
+
+/// The diagnostics of the file that `uri` names, or of all files.
+fn diagnostics<C: Companion>(call: &Call<'_, C>, arguments: &Arguments<'_>) -> Result<Vec<FileDiagnostics>, String> {
+    let uri = match arguments.values.contains_key("uri") {
+        true => Some(arguments.text("uri")?),
+        false => None,
+    };
+    let path = match &uri {
+        None => None,
+        Some(uri) => Some(path_of(uri).ok_or_else(|| format!("`{}` is not the URI of a file.", shortened(uri)))?),
+    };
+    Ok(call.endpoint.companion.diagnostics(path.as_deref()))
+}
+
+/// Positions from 0, as in most protocols.
+fn range(found: &Diagnostic) -> Value {
+    let position = |place: Cursor| json!({"line": place.line - 1, "character": place.character - 1});
+    json!({"start": position(found.start), "end": position(found.end)})
 }
 
 /// The unparsed arguments of a tool. Unknown ones, such as `suppressNotification`, have no effect.

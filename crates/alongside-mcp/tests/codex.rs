@@ -19,7 +19,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
 /// Longer than all that these tests wait for; in tests with a paused clock, all of it passes at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A home directory of Codex, and a temporary directory.
 struct Place(TempDir);

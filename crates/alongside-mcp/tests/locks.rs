@@ -8,10 +8,12 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use alongside_core::context::IdeContext;
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{DeliveryId, SessionEnd, SessionKey};
 use alongside_mcp::client::Client;
@@ -67,6 +69,10 @@ impl Companion for Locked {
     async fn open_diff(&self, session: &SessionKey, _: Arc<str>, _: Arc<str>) -> Result<DiffOutcome, String> {
         self.send_locked(session);
         Ok(DiffOutcome::Opened)
+    }
+
+    fn diagnostics(&self, _: Option<&Path>) -> Vec<FileDiagnostics> {
+        Vec::new()
     }
 
     async fn close_diff(&self, session: &SessionKey, _: &str) -> Result<Option<Arc<str>>, String> {

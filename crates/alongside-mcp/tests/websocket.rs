@@ -411,6 +411,36 @@ async fn agent_that_never_opens_a_diff_is_served() {
     while !setup.has_no_more_calls() {}
 }
 
+/// A severity is a word, and positions count from 0.
+#[tokio::test]
+async fn diagnostics_are_returned_as_claude_reads_them() {
+    let setup = Setup::start().await;
+    let file = json!({"path": "/w/a b.txt", "diagnostics": [{
+        "start": {"line": 2, "character": 3}, "end": {"line": 2, "character": 6}, "severity": "error",
+        "message": "cannot find X", "source": "rustc", "code": "E0425",
+    }]});
+    setup
+        .companion
+        .diagnostics
+        .lock()
+        .push(serde_json::from_value(file).unwrap());
+    let mut agent = Agent::claude(&setup).await;
+    agent
+        .call(2, "getDiagnostics", json!({"uri": "file:///w/a%20b.txt"}))
+        .await;
+    let texts = agent.texts(2).await;
+    let found: Value = serde_json::from_str(&texts[0]).unwrap();
+    assert_eq!(
+        found,
+        json!([{"uri": "file:///w/a%20b.txt", "diagnostics": [{
+            "message": "cannot find X", "severity": "Error", "source": "rustc", "code": "E0425",
+            "range": {"start": {"line": 1, "character": 2}, "end": {"line": 1, "character": 5}},
+        }]}])
+    );
+    agent.call(3, "getDiagnostics", json!({"uri": "nonsense"})).await;
+    assert_eq!(agent.response(3).await["isError"], true);
+}
+
 /// C9 and C10 on the wire: 0-based for Claude Code, 1-based for opencode.
 #[tokio::test]
 async fn selection_is_sent_on_connect_and_on_change() {

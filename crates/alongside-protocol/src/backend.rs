@@ -1,8 +1,10 @@
 //! What the companion implements for front ends.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use alongside_core::diagnostics::FrontEndId;
 use tokio::sync::broadcast;
 
 use crate::{ErrorKind, Hello, Method, Notification, Request, RequestError, Response};
@@ -11,6 +13,21 @@ use crate::{ErrorKind, Hello, Method, Notification, Request, RequestError, Respo
 #[derive(Clone, Debug)]
 pub struct FrontEnd {
     pub hello: Hello,
+    id: FrontEndId,
+}
+
+impl FrontEnd {
+    /// A front end that connects now.
+    pub fn new(hello: Hello) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let id = FrontEndId(LAST.fetch_add(1, Ordering::Relaxed));
+        Self { hello, id }
+    }
+
+    /// What it reported goes with it.
+    pub fn id(&self) -> FrontEndId {
+        self.id
+    }
 }
 
 /// The companion as front ends see it.
@@ -21,6 +38,9 @@ pub trait Backend: Send + Sync + 'static {
         front_end: &FrontEnd,
         request: Request,
     ) -> impl Future<Output = Result<Response, RequestError>> + Send;
+
+    /// A front end disconnected. Never waits.
+    fn disconnected(&self, front_end: &FrontEnd);
 
     /// Everything that happens from now on. A receiver that falls behind misses notifications and never delays the sender.
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification>;

@@ -31,6 +31,9 @@ pub struct Hello {
     /// Whether it shows the chat and wants its events.
     #[serde(default)]
     pub chat: bool,
+    /// Whether it shows files on request.
+    #[serde(default)]
+    pub opens_files: bool,
 }
 
 impl Hello {
@@ -43,6 +46,7 @@ impl Hello {
             interactive: false,
             trusted: None,
             chat: false,
+            opens_files: false,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod chat;
 mod companion;
 mod context;
 mod error;
+mod hook;
 mod long_text;
 mod notification;
 mod request;
@@ -29,8 +30,11 @@ pub use companion::{
     AgentSummary, AgentsChanged, Hello, PageFile, PageLink, PageTarget, PageView, ProblemsChanged, Status, VERSION,
     Variables, Welcome,
 };
-pub use context::{Buffer, FilePath, Focus, Folders, HiddenFile, MentionTarget, Mentioned, ShownContext};
+pub use context::{
+    Buffer, DiagnosticsQuery, FilePath, FileTarget, Focus, Folders, HiddenFile, MentionTarget, Mentioned, ShownContext,
+};
 pub use error::{ErrorKind, RequestError};
+pub use hook::{HookFile, HookFollower, HookOutcome, HookReview, HookReviewed, HookSession};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};
 pub use request::{Empty, METHODS, Method, REQUEST_TYPES, Request, Response, requests};
 pub use review::{

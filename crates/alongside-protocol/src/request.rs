@@ -1,14 +1,16 @@
 //! Every request, bound to its method name, its parameters and its response.
 
+use alongside_core::diagnostics::FileDiagnostics;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
-    Accept, Buffer, BulkDecision, Change, DecideHunkParams, Edit, FilePath, Focus, Folders, Hello, Hunks,
-    MentionTarget, Mentioned, PageFile, PageLink, PageTarget, Reject, ReviewDecided, ReviewRef, ReviewSummary,
-    ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version, Welcome,
+    Accept, Buffer, BulkDecision, Change, DecideHunkParams, DiagnosticsQuery, Edit, FilePath, FileTarget, Focus,
+    Folders, Hello, HookReview, HookReviewed, HookSession, Hunks, MentionTarget, Mentioned, PageFile, PageLink,
+    PageTarget, Reject, ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts,
+    Variables, Version, Welcome,
 };
 
 /// A method of the protocol; the types in [`requests`] implement it.
@@ -99,8 +101,18 @@ requests! {
     ReviewAcceptAll = "review/acceptAll", SessionRef => BulkDecision;
     /// Rejects every pending review of one agent.
     ReviewRejectAll = "review/rejectAll", SessionRef => BulkDecision;
+    /// Opens reviews for a hook process, and responds once all of them are decided. They close with the connection.
+    HookReview = "hook/review", HookReview => HookReviewed;
+    /// The user sent a prompt: what a hook of that session still waits for was abandoned.
+    HookPrompt = "hook/prompt", HookSession => Empty;
     /// A file has unsaved changes in the editor, or no longer has.
     ContextBuffer = "context/buffer", Buffer => Empty;
+    /// The diagnostics that the editor shows in a file, all of them.
+    ContextDiagnostics = "context/diagnostics", FileDiagnostics => Empty;
+    /// The diagnostics that agents may see.
+    DiagnosticsList = "diagnostics/list", DiagnosticsQuery => Vec<FileDiagnostics>;
+    /// Shows a file of the workspace in the editor.
+    FileOpen = "file/open", FileTarget => Empty;
     /// Replaces the workspace folders.
     WorkspaceSet = "workspace/set", Folders => Empty;
     Status = "status", Empty => Status;
@@ -129,11 +141,21 @@ requests! {
 }
 
 impl Request {
-    /// Whether the response may take as long as an agent takes. Such a request delays no other.
+    /// Whether the response may take as long as an agent takes, or the user. Such a request delays no other.
     pub fn is_slow(&self) -> bool {
         matches!(
             self,
-            Self::ChatConnect(_) | Self::ChatDisconnect(_) | Self::ChatCommand(_) | Self::DemoStart(_) | Self::Diff(_)
+            Self::ChatConnect(_)
+                | Self::ChatDisconnect(_)
+                | Self::ChatCommand(_)
+                | Self::DemoStart(_)
+                | Self::Diff(_)
+                | Self::HookReview(_)
         )
+    }
+
+    /// Whether the response may take as long as the user takes.
+    pub fn waits_for_the_user(&self) -> bool {
+        matches!(self, Self::HookReview(_))
     }
 }

@@ -15,9 +15,11 @@ const OUTPUT: &str = "web/src/generated/protocol.ts";
 const COMMAND: &str = "UPDATE_TYPES=1 cargo test -p alongside-protocol --test typescript";
 const SOURCES: &[&str] = &[
     "alongside-core/src/context/ide_context.rs",
+    "alongside-core/src/diagnostics.rs",
     "alongside-core/src/difference.rs",
     "alongside-core/src/draft/change.rs",
     "alongside-core/src/draft/hunk.rs",
+    "alongside-core/src/hook.rs",
     "alongside-core/src/privacy.rs",
     "alongside-core/src/review.rs",
     "alongside-core/src/session.rs",
@@ -30,6 +32,7 @@ const SOURCES: &[&str] = &[
     "alongside-protocol/src/chat/tool.rs",
     "alongside-protocol/src/companion.rs",
     "alongside-protocol/src/context.rs",
+    "alongside-protocol/src/hook.rs",
     "alongside-protocol/src/review.rs",
 ];
 /// Types whose JSON is not what a derive would write.

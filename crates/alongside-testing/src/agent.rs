@@ -9,6 +9,8 @@
 //! }
 //! ```
 
+mod edits;
+
 use std::io::{BufRead, Lines, StdinLock, Write};
 
 use serde_json::{Value, json};
@@ -22,6 +24,10 @@ struct Agent {
     session: String,
     logged_in: bool,
     cancelled: bool,
+    /// What the client added to the last prompt.
+    note: String,
+    /// The process of its own child.
+    child: u32,
     next: u64,
 }
 
@@ -33,8 +39,13 @@ pub fn run() {
         session: String::new(),
         logged_in: false,
         cancelled: false,
+        note: String::new(),
+        child: 0,
         next: 1000,
     };
+    let stubborn = agent.how == "stubborn";
+    let mut helper = stubborn.then(stubborn_child);
+    agent.child = helper.as_ref().map_or(0, std::process::Child::id);
     if agent.how == "exit" {
         std::process::exit(1);
     }
@@ -43,7 +54,19 @@ pub fn run() {
     while let Some(message) = agent.read() {
         agent.take(&message);
     }
+    if let Some(helper) = &mut helper {
+        // The end of stdin does not end it.
+        helper.wait().unwrap();
+    }
     std::process::exit(0);
+}
+
+/// A child that survives everything but a kill.
+fn stubborn_child() -> std::process::Child {
+    let script = "trap '' TERM HUP INT; while :; do sleep 1000; done";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script]).stdin(std::process::Stdio::null());
+    command.spawn().unwrap()
 }
 
 fn send(message: &Value) {
@@ -98,6 +121,7 @@ impl Agent {
             "session/new" if self.how == "login" && !self.logged_in => {
                 refuse(id, -32000, "Authentication required", &Value::Null);
             }
+            "session/new" if self.how == "silent" => {}
             "session/new" => {
                 "session-1".clone_into(&mut self.session);
                 self.update(
@@ -135,7 +159,13 @@ impl Agent {
             "session/cancel" => self.cancelled = true,
             "session/prompt" => {
                 self.cancelled = false;
-                let text = params["prompt"][0]["text"].as_str().unwrap().to_owned();
+                let first = params["prompt"][0]["text"].as_str().unwrap();
+                let has_note = first.starts_with("Note from the user's editor: ");
+                first[..if has_note { first.len() } else { 0 }].clone_into(&mut self.note);
+                let text = params["prompt"][usize::from(has_note)]["text"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned();
                 self.obey(id, &text);
             }
             other => refuse(id, -32601, other, &Value::Null),
@@ -155,6 +185,17 @@ impl Agent {
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             }
+            "note" => self.say(&self.note),
+            "pids" => self.say(&format!("{} {}", std::process::id(), self.child)),
+            "messages" => {
+                self.say("\n\nFirst");
+                self.say(" message.");
+                self.update(
+                    &json!({"sessionUpdate": "tool_call", "toolCallId": "look", "title": "Look", "kind": "read"}),
+                );
+                self.say("Second message.");
+            }
+            "edit-as" => self.edit_as(rest),
             "pid" => self.say(&std::process::id().to_string()),
             "wait" => {
                 while !self.cancelled {

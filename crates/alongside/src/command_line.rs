@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use alongside_core::HookAgent;
 use clap::{Args, Parser, Subcommand};
 
 use crate::output::Output;
@@ -84,11 +85,12 @@ Example:
     Doctor,
     /// Try the whole review loop with a simulated agent
     #[command(after_help = "\
-Works without Gemini CLI or Qwen Code installed. Starts a companion if none is running for this directory.
+Works without any agent installed. Starts a companion if none is running for this directory. With --agent, the simulated agent connects in the same way as that one; those that show no changes to editors show the context that they receive.
 
-Example:
-  alongside demo        then, in another terminal: alongside diff accept 1")]
-    Demo,
+Examples:
+  alongside demo        then, in another terminal: alongside diff accept 1
+  alongside demo --agent claude")]
+    Demo(Demo),
     /// Put the editor's selection into an agent's prompt
     #[command(after_help = "\
 Without a selection, names the active file. Nothing is submitted: you still press Enter in the agent. Works with Claude Code and opencode. Without --session, goes to the agent that you used last.
@@ -113,18 +115,40 @@ Examples:
     /// Show which editor this terminal belongs to, and which editor each agent detects
     #[command(after_help = "Examples:\n  alongside detect\n  alongside detect --json | jq -r .found.editor")]
     Detect,
-    /// Install the plugin for an editor
+    /// Install the plugin for an editor, or the hook for an agent
     Install(Install),
     /// Remove what `install` installed, and nothing else
     Uninstall(Uninstall),
+    /// Review the change that an agent's hook reports on stdin (started by agents)
+    #[command(after_help = "\
+Agents start this command; you do not normally run it yourself. `alongside install <agent>` sets it up. It reads the agent's tool call from stdin, opens a review for each file in this workspace's companion, waits for your decisions, and prints them in the agent's own form. See docs/HOOKS.md.
+
+Exit codes:
+  0  answered, or nothing to review
+  2  failed; the agent does not make the change
+
+Example:
+  alongside hook claude < call.json")]
+    Hook {
+        /// Agent whose hook it is: claude, codex, copilot, gemini, opencode or qwen
+        #[arg(value_name = "AGENT", value_parser = hook_agent)]
+        agent: HookAgent,
+    },
     /// Relay MCP over stdio, for agents that launch their companion as a command
     #[command(after_help = "\
-Relays to the workspace's running companion. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
+Relays to the workspace's running companion. With --tools, serves tools for the model instead: getDiagnostics, getOpenFiles, getSelection and openFile. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
 
 Example:
   export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
-  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'")]
-    McpStdio,
+  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'
+
+Tools, in the settings of Gemini CLI or Qwen Code:
+  \"mcpServers\": {\"alongside\": {\"command\": \"alongside\", \"args\": [\"mcp-stdio\", \"--tools\"]}}")]
+    McpStdio {
+        /// Serve tools that the model may call, such as getDiagnostics
+        #[arg(long)]
+        tools: bool,
+    },
 }
 
 #[derive(Debug, Default, Args)]
@@ -321,6 +345,23 @@ Examples:
     },
 }
 
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// The agent to simulate
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<AgentWord>,
+}
+
+/// An agent that can be simulated.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum AgentWord {
+    Gemini,
+    Qwen,
+    Claude,
+    Opencode,
+    Codex,
+}
+
 /// What becomes of a hunk.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum HunkWord {
@@ -382,18 +423,19 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an editor, lists the editors found on this machine and what would be done for each. If Gemini CLI or Qwen Code is installed, its settings are changed so that it connects to editors automatically, unless you have already set that option. Nothing you wrote is lost: a file is backed up next to the original before it is changed, and unknown files are left alone.
+Without a name, lists the editors found on this machine and what would be done for each. If Gemini CLI or Qwen Code is installed, its settings are changed so that it connects to editors automatically, unless you have already set that option. With an agent, sets up `alongside hook`, so that the agent asks you before it changes a file, whatever its mode. Nothing you wrote is lost: a file is backed up next to the original before it is changed, and unknown files are left alone.
 
 Examples:
   alongside install
   alongside install neovim
+  alongside install claude codex
   alongside install emacs --dry-run
   alongside install --yes
   alongside install --status --json")]
 pub(crate) struct Install {
-    /// Editors to install for, such as neovim, vim, emacs, helix, kakoune, vscode or cursor
-    #[arg(value_name = "EDITOR", conflicts_with = "yes")]
-    pub(crate) editors: Vec<String>,
+    /// Editors, such as neovim, vim, emacs, helix, kakoune, vscode or cursor, and agents: claude, codex, copilot, gemini, opencode or qwen
+    #[arg(value_name = "NAME", conflicts_with = "yes")]
+    pub(crate) names: Vec<String>,
     /// Install for every editor found
     #[arg(long, short)]
     pub(crate) yes: bool,
@@ -406,14 +448,23 @@ pub(crate) struct Install {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  alongside uninstall neovim\n  alongside uninstall emacs --dry-run")]
+#[command(
+    after_help = "Examples:\n  alongside uninstall neovim\n  alongside uninstall claude\n  alongside uninstall emacs --dry-run"
+)]
 pub(crate) struct Uninstall {
-    /// Editors to uninstall from
-    #[arg(value_name = "EDITOR", required = true)]
-    pub(crate) editors: Vec<String>,
+    /// Editors and agents to uninstall from
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
     /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+fn hook_agent(id: &str) -> Result<HookAgent, String> {
+    HookAgent::from_id(id).ok_or_else(|| {
+        let known = HookAgent::ALL.map(HookAgent::id);
+        format!("expected one of {}", known.join(", "))
+    })
 }
 
 impl Common {

@@ -75,4 +75,67 @@ function tests.closed_file_is_not_reported_as_focused()
   assert(is_closed)
 end
 
+local namespace = vim.api.nvim_create_namespace('alongside-test')
+
+local function diagnose(list)
+  vim.diagnostic.set(namespace, vim.api.nvim_get_current_buf(), list)
+end
+
+function tests.diagnostics_are_reported_in_characters_and_cleared()
+  local fake = require('fake_companion')
+  local path = fake.open('a.txt', { 'one', 'ü𝄞two' })
+  local error = { lnum = 1, col = 6, end_lnum = 1, end_col = 9, message = 'wrong', source = 'rustc', code = 308 }
+  diagnose({ vim.tbl_extend('error', error, { severity = vim.diagnostic.severity.ERROR }) })
+  fake.settle()
+  local sent = fake.params('context/diagnostics')
+  assert(#sent == 1 and sent[1].path == path, vim.inspect(sent))
+  local expected = {
+    start = { line = 2, character = 4 },
+    ['end'] = { line = 2, character = 7 },
+    severity = 'error',
+    message = 'wrong',
+    source = 'rustc',
+    code = '308',
+  }
+  assert(vim.deep_equal(sent[1].diagnostics, { expected }), vim.inspect(sent[1]))
+  -- The same once more, as every language server sends it after every change.
+  diagnose({ vim.tbl_extend('error', error, { severity = vim.diagnostic.severity.ERROR }) })
+  fake.settle()
+  assert(#fake.params('context/diagnostics') == 1)
+  diagnose({})
+  fake.settle()
+  sent = fake.params('context/diagnostics')
+  assert(#sent == 2 and vim.deep_equal(sent[2], { path = path, diagnostics = {} }), vim.inspect(sent[2]))
+end
+
+function tests.diagnostics_from_before_the_start_are_reported_and_go_with_the_buffer()
+  local fake = require('fake_companion')
+  local path = vim.fn.tempname() .. 'a.txt'
+  vim.fn.writefile({ 'one' }, path)
+  vim.cmd.edit(vim.fn.fnameescape(path))
+  diagnose({ { lnum = 0, col = 0, message = 'wrong', severity = vim.diagnostic.severity.HINT } })
+  require('alongside').start()
+  fake.settle()
+  local sent = fake.params('context/diagnostics')
+  assert(#sent == 1 and sent[1].diagnostics[1].severity == 'hint', vim.inspect(sent))
+  vim.cmd.bwipeout()
+  fake.settle()
+  sent = fake.params('context/diagnostics')
+  assert(#sent == 2 and #sent[2].diagnostics == 0, vim.inspect(sent))
+end
+
+function tests.most_severe_diagnostics_are_reported()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'one' })
+  local list = {}
+  for number = 1, 300 do
+    local severity = number == 300 and vim.diagnostic.severity.ERROR or vim.diagnostic.severity.WARN
+    list[number] = { lnum = 0, col = 0, message = 'wrong', severity = severity }
+  end
+  diagnose(list)
+  fake.settle()
+  local sent = fake.params('context/diagnostics')[1].diagnostics
+  assert(#sent == 200 and sent[1].severity == 'error', #sent)
+end
+
 return tests

@@ -5,9 +5,11 @@ import './alongside/bridge.vim'
 import './alongside/context.vim'
 import './alongside/opening.vim'
 import './alongside/reviews.vim'
+import './alongside/show.vim'
 
 export def Start()
   reviews.Listen()
+  show.Listen()
   bridge.Start(() => {
     context.Start()
     reviews.Refresh()

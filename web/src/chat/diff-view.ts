@@ -56,6 +56,7 @@ export class DiffView {
         hunks,
         notes: [],
         conflicts: 0,
+        takesReason: false,
       };
       const panes = new Panes(texts, new Draft(1, toText(proposal)), "unified", {
         edited: () => undefined,

@@ -194,6 +194,19 @@ export interface DecideHunkParams {
   readonly decision: HunkAction;
 }
 
+export interface Diagnostic {
+  readonly start: Cursor;
+  readonly end: Cursor;
+  readonly severity: Severity;
+  readonly message: string;
+  readonly source?: string;
+  readonly code?: string;
+}
+
+export interface DiagnosticsQuery {
+  readonly path?: string;
+}
+
 export type DisconnectKind = "requested" | "died" | "closed" | "unauthorized" | "failed";
 
 export interface Edit {
@@ -211,8 +224,18 @@ export interface File {
   readonly selectedText?: string;
 }
 
+export interface FileDiagnostics {
+  readonly path: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
 export interface FilePath {
   readonly path: string;
+}
+
+export interface FileTarget {
+  readonly path: string;
+  readonly line?: number;
 }
 
 export interface Focus {
@@ -233,12 +256,42 @@ export interface Hello {
   readonly interactive?: boolean;
   readonly trusted?: boolean;
   readonly chat?: boolean;
+  readonly opensFiles?: boolean;
 }
 
 export interface HiddenFile {
   readonly path: string;
   readonly reason: string;
   readonly rule?: Rule;
+}
+
+export type HookAgent = "claude" | "codex" | "copilot" | "gemini" | "opencode" | "qwen";
+
+export interface HookFile {
+  readonly path: string;
+  readonly content?: string;
+}
+
+export type HookFollower = "hook" | "diff";
+
+export type HookOutcome =
+  | { readonly outcome: "accepted"; readonly content?: string }
+  | { readonly outcome: "rejected"; readonly reason?: string };
+
+export interface HookReview {
+  readonly agent: HookAgent;
+  readonly session: string;
+  readonly files: readonly HookFile[];
+  readonly followedBy?: readonly HookFollower[];
+}
+
+export interface HookReviewed {
+  readonly files: readonly HookOutcome[];
+}
+
+export interface HookSession {
+  readonly agent: HookAgent;
+  readonly session: string;
 }
 
 export interface Hunk {
@@ -473,6 +526,8 @@ export interface SessionSummary {
   readonly clientCount: number;
 }
 
+export type Severity = "error" | "warning" | "information" | "hint";
+
 export interface ShownContext {
   readonly context: IdeContext;
   readonly hidden: readonly HiddenFile[];
@@ -536,6 +591,7 @@ export type ToolStatus = string;
 
 export type TurnEnd =
   | { readonly outcome: "completed"; readonly stopReason: string }
+  | { readonly outcome: "cancelled"; readonly stopReason: string }
   | { readonly outcome: "failed"; readonly message: string; readonly code: string | null };
 
 export interface Undecided {
@@ -581,7 +637,12 @@ export interface Requests {
   "review/reject": { readonly params: Reject; readonly response: ReviewDecided };
   "review/acceptAll": { readonly params: SessionRef; readonly response: BulkDecision };
   "review/rejectAll": { readonly params: SessionRef; readonly response: BulkDecision };
+  "hook/review": { readonly params: HookReview; readonly response: HookReviewed };
+  "hook/prompt": { readonly params: HookSession; readonly response: Empty };
   "context/buffer": { readonly params: Buffer; readonly response: Empty };
+  "context/diagnostics": { readonly params: FileDiagnostics; readonly response: Empty };
+  "diagnostics/list": { readonly params: DiagnosticsQuery; readonly response: readonly FileDiagnostics[] };
+  "file/open": { readonly params: FileTarget; readonly response: Empty };
   "workspace/set": { readonly params: Folders; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };
@@ -608,6 +669,7 @@ export interface Notifications {
   "agents/changed": AgentsChanged;
   "context/changed": IdeContext;
   "problems/changed": ProblemsChanged;
+  "file/show": FileTarget;
   "chat/event": ChatEvent;
   "chat/changed": ChatChanged;
   resync: Empty;

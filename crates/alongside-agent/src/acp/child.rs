@@ -41,15 +41,6 @@ impl AgentProcess {
             environment: Vec::new(),
         }
     }
-
-    pub fn qwen() -> Self {
-        Self::new("qwen", &["--acp"])
-    }
-
-    /// Older versions of Gemini CLI call the flag `--experimental-acp`.
-    pub fn gemini() -> Self {
-        Self::new("gemini", &["--acp"])
-    }
 }
 
 impl fmt::Debug for AgentProcess {

@@ -1,5 +1,6 @@
 //! A local agent as an [`AgentConnection`].
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::process::ChildStdin;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use super::child::ChildHandle;
 use super::error::AcpError;
 use super::file_io::FileIo;
 use super::messages::read_messages;
+use super::permission_review::AcceptedWrites;
 use super::session_state::SessionState;
 use super::{AcpOptions, files};
 use crate::connection::{AgentConnection, OpenSession};
@@ -51,7 +53,7 @@ pub(crate) struct AcpConnection {
     /// Counts the cancelled turns, so that their reviews end.
     pub(super) cancelled: watch::Sender<u64>,
     file_requests: Arc<Semaphore>,
-    file_io: Arc<FileIo>,
+    pub(super) file_io: Arc<FileIo>,
     /// One search at a time: each key press starts one.
     searching: tokio::sync::Mutex<()>,
 }
@@ -70,7 +72,12 @@ impl AcpConnection {
     }
 
     fn spawn(options: AcpOptions, events: EventSender) -> Result<Arc<Self>, AcpError> {
-        let (child, pipes) = ChildHandle::start(&options.process, &options.workspace)?;
+        let mut process = options.process.clone();
+        process.environment.extend(options.known.and_then(|known| {
+            let own = process.environment.iter().cloned().collect::<HashMap<_, _>>();
+            known.environment(|name| own.get(name).cloned().or_else(|| std::env::var(name).ok()))
+        }));
+        let (child, pipes) = ChildHandle::start(&process, &options.workspace)?;
         let (messages, queue) = outgoing(MAX_OUTGOING_BYTES);
         let connection = Arc::new(Self {
             options,
@@ -171,15 +178,24 @@ impl AcpConnection {
         }
     }
 
+    /// `None` if too many requests are in progress.
+    pub(super) fn file_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.file_requests).try_acquire_owned().ok()
+    }
+
     /// Serves a file in a task of its own: a review takes as long as the user takes.
     fn request_file(self: &Arc<Self>, id: RequestId, params: Value, is_write: bool) {
-        let Ok(permit) = Arc::clone(&self.file_requests).try_acquire_owned() else {
+        let Some(permit) = self.file_permit() else {
             let message = "too many file requests at once";
             self.reply(&id, Err(RpcError::new(REFUSED, message)));
             return;
         };
         let mut cancelled = self.cancelled.subscribe();
-        let (gate, workspace) = (Arc::clone(&self.options.gate), self.options.workspace.clone());
+        let gate = AcceptedWrites {
+            gate: Arc::clone(&self.options.gate),
+            connection: Arc::downgrade(self),
+        };
+        let workspace = self.options.workspace.clone();
         let io = Arc::clone(&self.file_io);
         // Gemini CLI reads a file before it writes it, and treats any error as a reason not to create it
         // (google-gemini/gemini-cli#17588).
@@ -189,9 +205,9 @@ impl AcpConnection {
             let _permit = permit;
             let work = async {
                 if is_write {
-                    return files::write(&io, &workspace, &*gate, &params).await;
+                    return files::write(&io, &workspace, &gate, &params).await;
                 }
-                match files::read(&io, &workspace, &*gate, &params).await {
+                match files::read(&io, &workspace, &gate, &params).await {
                     Err(error) if error.is_missing() && missing_is_empty => Ok(json!({"content": ""})),
                     result => result,
                 }

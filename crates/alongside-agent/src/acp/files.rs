@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::file_io::FileIo;
+use super::permission_review::ChangeRequests;
 use super::workspace_file::{Content, WorkspaceFile, has_changed};
 use crate::conversation::text_of;
 
@@ -53,6 +54,11 @@ pub trait ReviewGate: Send + Sync {
     fn hidden(&self, path: &Path, real: &Path) -> Option<String> {
         let _ = (path, real);
         None
+    }
+
+    /// What happens to permission requests for changes of files.
+    fn change_requests(&self) -> ChangeRequests {
+        ChangeRequests::default()
     }
 
     /// Decides about a write. The turn waits for this; if the turn is cancelled, the future is dropped.
@@ -175,12 +181,30 @@ pub(super) async fn write(
         WriteDecision::Write(text) => text,
         WriteDecision::Refuse { reason } => return Err(FileError::new(-32000, &reason, "refused")),
     };
+    put(io, file, text).await?;
+    Ok(json!({}))
+}
+
+pub(super) async fn put(io: &FileIo, file: Arc<WorkspaceFile>, text: String) -> Result<(), FileError> {
     blocking(io, &file.path.clone(), move || {
         file.write(&text)
             .map_err(|error| FileError::from_system(&file.path, &error))
     })
-    .await?;
-    Ok(json!({}))
+    .await
+}
+
+pub(super) async fn remove(io: &FileIo, file: Arc<WorkspaceFile>) -> Result<(), FileError> {
+    blocking(io, &file.path.clone(), move || {
+        file.remove()
+            .map_err(|error| FileError::from_system(&file.path, &error))
+    })
+    .await
+}
+
+/// The text of a file in the workspace now; `None` if it does not exist.
+pub(super) async fn text_of_file(io: &FileIo, workspace: &Path, path: PathBuf) -> Result<Option<String>, FileError> {
+    let file = find(io, workspace, path).await?;
+    current_text(io, &file).await
 }
 
 /// The text of a file now; `None` if it does not exist.
@@ -210,6 +234,10 @@ fn text_on_disk(file: &WorkspaceFile) -> Result<Option<String>, FileError> {
 /// The requested file, if it is in the workspace. An agent accesses other files itself, by its own rules.
 async fn requested_file(io: &FileIo, workspace: &Path, params: &Value) -> Result<Arc<WorkspaceFile>, FileError> {
     let path = PathBuf::from(text_of(params, "path").unwrap_or_default());
+    find(io, workspace, path).await
+}
+
+pub(super) async fn find(io: &FileIo, workspace: &Path, path: PathBuf) -> Result<Arc<WorkspaceFile>, FileError> {
     let workspace = workspace.to_owned();
     blocking(io, &path.clone(), move || {
         let found = WorkspaceFile::find(&workspace, path.clone());

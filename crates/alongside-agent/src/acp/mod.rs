@@ -6,12 +6,15 @@
 //! The crate `agent-client-protocol` is not used: its schema lacks the models that Qwen Code and Gemini CLI send, it has no place for
 //! unknown updates, which must keep their name here, and it switches `serde_json` to another order of fields for the whole program.
 
+mod change;
 mod child;
 mod connection;
 mod error;
 mod file_io;
 mod files;
+mod known;
 mod messages;
+mod permission_review;
 mod session;
 mod session_state;
 mod turns;
@@ -27,11 +30,15 @@ pub use child::AgentProcess;
 pub(crate) use connection::AcpConnection;
 pub use error::AcpError;
 pub use files::{AllowWrites, ProposedWrite, ReviewGate, WriteDecision};
+pub use known::{KNOWN_AGENTS, KnownAgent, Writes};
+pub use permission_review::ChangeRequests;
 
 /// Which agent to start, and how.
 #[derive(Clone)]
 pub struct AcpOptions {
     pub process: AgentProcess,
+    /// What is known about this agent.
+    pub known: Option<&'static KnownAgent>,
     /// The working directory.
     pub workspace: PathBuf,
     pub open: OpenSession,
@@ -49,6 +56,7 @@ impl AcpOptions {
     /// A new session, with the agent's defaults.
     pub fn new(process: AgentProcess, workspace: impl Into<PathBuf>, gate: Arc<dyn ReviewGate>) -> Self {
         Self {
+            known: KnownAgent::find("", &process.program),
             process,
             workspace: workspace.into(),
             open: OpenSession::New,

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use alongside_core::SessionId;
-use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
+use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, Locality, Modes, NoticeLevel};
 use serde_json::{Value, json};
 
 use super::connection::AcpConnection;
 use super::error::AcpError;
+use super::permission_review::ChangeRequests;
 use crate::connection::{AgentConnection, OpenSession};
-use crate::conversation::{Source, list_of, text_of};
+use crate::conversation::{Source, list_of, read_modes, text_of};
 use crate::daemon::SessionPage;
 
 /// Includes the start of the process. Node programs that check for updates take their time.
@@ -49,16 +50,33 @@ impl AcpConnection {
             }
             (opened, _) => opened,
         };
-        opened.map_err(|error| {
+        let (connected, modes) = opened.map_err(|error| {
             if error.is_login_required() {
                 AcpError::login_required(self.initialized())
             } else {
                 error
             }
-        })
+        })?;
+        self.switch_to_review_mode(modes.as_ref()).await;
+        Ok(connected)
     }
 
-    async fn try_open(&self, open: &OpenSession) -> Result<ConnectedSession, AcpError> {
+    /// Switches to the mode in which every change is reviewed, and the user is asked only once. Before the first prompt: in another
+    /// mode, some agents write without asking.
+    async fn switch_to_review_mode(&self, modes: Option<&Modes>) {
+        let (ChangeRequests::Review, Some(known), Some(modes)) =
+            (self.options.gate.change_requests(), self.options.known, modes)
+        else {
+            return;
+        };
+        if let Some(mode) = known.review_mode(modes)
+            && let Err(error) = self.switch_mode(&mode).await
+        {
+            self.notice_failures([format!("Could not switch to mode {mode}: {error}")]);
+        }
+    }
+
+    async fn try_open(&self, open: &OpenSession) -> Result<(ConnectedSession, Option<Modes>), AcpError> {
         let mut params = json!({"cwd": self.options.workspace, "mcpServers": []});
         let (method, source) = match open.session_id() {
             Some(id) => {
@@ -82,7 +100,7 @@ impl AcpConnection {
                 state.session_id = Some(session_id);
                 state.end_opening(Some(AgentEvent::Connected(connected.clone())));
                 state.set_options(&opened);
-                Ok(connected)
+                Ok((connected, read_modes(&opened)))
             }
             Err(error) => {
                 state.end_opening(None);
@@ -104,6 +122,10 @@ impl AcpConnection {
         {
             failures.push(format!("Could not switch to mode {mode}: {error}"));
         }
+        self.notice_failures(failures);
+    }
+
+    fn notice_failures(&self, failures: impl IntoIterator<Item = String>) {
         let level = NoticeLevel::Warning;
         let notices = failures
             .into_iter()

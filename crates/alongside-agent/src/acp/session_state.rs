@@ -1,7 +1,7 @@
 //! The state of a local agent's session: the turn, the queue, the open permission requests.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use alongside_core::SessionId;
 use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel, ToolContent, ToolStatus};
@@ -16,6 +16,12 @@ pub(super) const MAX_QUEUED_PROMPTS: usize = 5;
 
 /// The refused writes that are remembered.
 const MAX_REFUSED_WRITES: usize = 16;
+
+/// The accepted writes that are remembered.
+const MAX_ALLOWED_WRITES: usize = 64;
+
+/// The notes for the agent that are kept.
+const MAX_NOTES: usize = 16;
 
 /// Permission requests beyond this are cancelled.
 pub(super) const MAX_OPEN_REQUESTS: usize = 64;
@@ -42,6 +48,10 @@ pub(super) struct SessionState {
     pub(super) config_options: Value,
     /// The refused writes of the turn, each with the reason.
     refused: Vec<(String, String)>,
+    /// The writes of the turn that the user accepted with a permission request.
+    allowed: Vec<AllowedWrite>,
+    /// What the agent should know, for the next prompt.
+    notes: Vec<String>,
     last_id: u64,
     /// Distinguishes our ids from those of a previous process, whose conversation may be shown together with this one.
     id_prefix: String,
@@ -61,6 +71,14 @@ pub(super) struct Turn {
     pub(super) prompt_id: String,
     /// We asked the agent to cancel it.
     pub(super) cancelling: bool,
+}
+
+/// A write that needs no further review.
+pub(super) struct AllowedWrite {
+    pub(super) path: PathBuf,
+    pub(super) proposed: String,
+    /// What to write in its place.
+    pub(super) accepted: String,
 }
 
 /// What is held until the connection starts: a history, and what the agent sends after it.
@@ -123,6 +141,8 @@ impl SessionState {
             requests: HashMap::new(),
             config_options: Value::Null,
             refused: Vec::new(),
+            allowed: Vec::new(),
+            notes: Vec::new(),
             last_id: 0,
             id_prefix: random_prefix(),
         }
@@ -275,6 +295,34 @@ impl SessionState {
         self.refused.push((path.to_owned(), reason.to_owned()));
     }
 
+    pub(super) fn allow_write(&mut self, write: AllowedWrite) {
+        if self.allowed.len() == MAX_ALLOWED_WRITES {
+            self.allowed.remove(0);
+        }
+        self.allowed.push(write);
+    }
+
+    /// The accepted text of a write, once.
+    pub(super) fn take_allowed(&mut self, path: &Path, proposed: &str) -> Option<String> {
+        let is_meant = |write: &AllowedWrite| write.path == path && write.proposed == proposed;
+        let index = self.allowed.iter().position(is_meant)?;
+        Some(self.allowed.swap_remove(index).accepted)
+    }
+
+    /// ACP has no place for a reason in the response to a permission request, so the agent gets it with the next prompt.
+    pub(super) fn add_note(&mut self, note: String) {
+        if self.notes.len() == MAX_NOTES {
+            self.notes.remove(0);
+        }
+        self.notes.push(note);
+    }
+
+    /// The notes for the agent, as one text.
+    pub(super) fn take_notes(&mut self) -> Option<String> {
+        let notes = std::mem::take(&mut self.notes);
+        (!notes.is_empty()).then(|| format!("Note from the user's editor: {}", notes.join(" ")))
+    }
+
     /// Says why a tool call failed whose write was refused. Agents report it in their own words; Gemini CLI has none.
     fn explain_refusal(&self, event: &mut AgentEvent) {
         let AgentEvent::ToolCall { call, .. } = event else {
@@ -305,6 +353,7 @@ impl SessionState {
     /// Ends the running turn, if any.
     pub(super) fn end_turn(&mut self, end: TurnEnd) {
         self.refused.clear();
+        self.allowed.clear();
         if let Some(turn) = self.turn.take() {
             let prompt_id = Some(turn.prompt_id);
             self.send([AgentEvent::TurnEnded { prompt_id, end }]);

@@ -1,6 +1,8 @@
 //! The turns of a local agent: prompts, the queue, permission requests.
 
-use alongside_protocol::chat::{AgentEvent, NoticeLevel, is_image};
+use std::sync::Arc;
+
+use alongside_protocol::chat::{AgentEvent, NoticeLevel, PermissionRequest, is_image};
 use alongside_wire::rpc::RequestId;
 use data_encoding::BASE64;
 use serde_json::{Value, json};
@@ -60,7 +62,8 @@ impl AcpConnection {
 
     fn start_turn(&self, state: &mut SessionState, prompt_id: &str, blocks: &[ContentBlock]) {
         let attachments: Vec<ContentBlock> = blocks.iter().filter_map(ContentBlock::attachment).collect();
-        let blocks: Vec<Value> = blocks.iter().map(to_acp).collect();
+        let note = state.take_notes().map(|note| json!({"type": "text", "text": note}));
+        let blocks: Vec<Value> = note.into_iter().chain(blocks.iter().map(to_acp)).collect();
         let params = json!({"sessionId": state.session_id, "prompt": blocks});
         // A prompt that cannot be sent fails when the connection ends, like one that was sent.
         let id = self.sender.send_request("session/prompt", &params).unwrap_or_default();
@@ -129,13 +132,9 @@ impl AcpConnection {
     /// Handles the response to `session/prompt`: ends the turn and starts the next one in the queue.
     pub(super) fn finish_turn(&self, state: &mut SessionState, result: Result<Value, AcpError>) {
         let end = match result {
-            Ok(response) => TurnEnd::Completed {
-                stop_reason: text_of(&response, "stopReason").unwrap_or("end_turn").to_owned(),
-            },
+            Ok(response) => TurnEnd::stopped(text_of(&response, "stopReason").unwrap_or("end_turn")),
             // Some agents report a cancelled turn as a failed one.
-            Err(_) if state.is_cancelling() => TurnEnd::Completed {
-                stop_reason: "cancelled".to_owned(),
-            },
+            Err(_) if state.is_cancelling() => TurnEnd::stopped("cancelled"),
             Err(AcpError::Rpc { code, message }) => TurnEnd::Failed {
                 message,
                 code: Some(code.to_string()),
@@ -156,31 +155,50 @@ impl AcpConnection {
     }
 
     /// Handles `session/request_permission`.
-    pub(super) fn request_permission(&self, id: RequestId, params: &Value) {
+    pub(super) fn request_permission(self: &Arc<Self>, id: RequestId, params: &Value) {
+        let shown = {
+            let mut state = self.state.lock();
+            let request_id = state.next_id("approval");
+            let prompt_id = state.prompt_id();
+            let request = read_permission_request(&request_id, prompt_id.as_deref(), params);
+            request.filter(|_| !state.is_cancelling()).map(|mut request| {
+                let events = state.translator.show_request(&mut request);
+                state.send(events);
+                request
+            })
+        };
+        match shown {
+            Some(request) if self.review_request(&id, &request) => {}
+            Some(request) => self.open_request(id, request),
+            None => {
+                let refusal = "The agent sent a permission request that cannot be displayed; it was denied.";
+                self.deny_request(&id, refusal);
+            }
+        }
+    }
+
+    /// Asks the user.
+    pub(super) fn open_request(&self, id: RequestId, request: PermissionRequest) {
         let mut state = self.state.lock();
-        let request_id = state.next_id("approval");
-        let prompt_id = state.prompt_id();
-        let request = read_permission_request(&request_id, prompt_id.as_deref(), params);
-        let refusal = if state.is_cancelling() {
-            None
-        } else if state.requests.len() >= MAX_OPEN_REQUESTS {
-            Some("The agent sent too many permission requests at once; the last one was denied.")
-        } else if request.is_none() {
-            Some("The agent sent a permission request that cannot be displayed; it was denied.")
-        } else {
-            None
-        };
-        let (Some(request), None, false) = (request, refusal, state.is_cancelling()) else {
-            self.reply(&id, Ok(Vote::Cancelled.to_acp()));
-            state.send(refusal.map(|message| AgentEvent::Notice {
-                level: NoticeLevel::Unsupported,
-                message: message.to_owned(),
-            }));
-            return;
-        };
-        state.requests.insert(request_id, id);
+        if state.is_cancelling() || state.requests.len() >= MAX_OPEN_REQUESTS {
+            drop(state);
+            let refusal = "The agent sent too many permission requests at once; the last one was denied.";
+            return self.deny_request(&id, refusal);
+        }
+        state.requests.insert(request.request_id.clone(), id);
         let events = state.translator.open_request(request);
         state.send(events);
+    }
+
+    /// Cancels a request. While the turn is being cancelled, that needs no explanation.
+    fn deny_request(&self, id: &RequestId, reason: &str) {
+        self.reply(id, Ok(Vote::Cancelled.to_acp()));
+        let mut state = self.state.lock();
+        let reason = (!state.is_cancelling()).then(|| reason.to_owned());
+        state.send(reason.map(|message| AgentEvent::Notice {
+            level: NoticeLevel::Unsupported,
+            message,
+        }));
     }
 }
 

@@ -129,6 +129,31 @@ pub(super) fn has_changed(error: &io::Error) -> bool {
 #[cfg(unix)]
 impl WorkspaceFile {
     fn open(&self, access: Access) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags, openat};
+
+        // Opening a pipe must not wait for its other end.
+        let file_flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file_flags = match access {
+            Access::Read => file_flags | OFlags::RDONLY,
+            Access::Write => file_flags | OFlags::WRONLY | OFlags::CREATE,
+        };
+        self.at_parent(access, |at, name| {
+            Ok(openat(at, name, file_flags, Mode::from_raw_mode(0o666))?.into())
+        })
+    }
+
+    pub(super) fn remove(&self) -> io::Result<()> {
+        use rustix::fs::{AtFlags, unlinkat};
+
+        self.at_parent(Access::Read, |at, name| Ok(unlinkat(at, name, AtFlags::empty())?))
+    }
+
+    /// Opens the directory of the file, and calls `then` with it and the file's name.
+    fn at_parent<T>(
+        &self,
+        access: Access,
+        then: impl FnOnce(std::os::fd::BorrowedFd<'_>, &std::ffi::OsStr) -> io::Result<T>,
+    ) -> io::Result<T> {
         use std::os::fd::{AsFd, OwnedFd};
 
         use rustix::fs::{Mode, OFlags, mkdirat, openat};
@@ -140,18 +165,12 @@ impl WorkspaceFile {
         #[cfg(not(target_os = "linux"))]
         const SEARCH: OFlags = OFlags::RDONLY;
         let directory_flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Opening a pipe must not wait for its other end.
-        let file_flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file_flags = match access {
-            Access::Read => file_flags | OFlags::RDONLY,
-            Access::Write => file_flags | OFlags::WRONLY | OFlags::CREATE,
-        };
         let mut parent: Option<OwnedFd> = None;
         let mut names = self.relative.iter().peekable();
         while let Some(name) = names.next() {
             let at = parent.as_ref().map_or(self.workspace.as_fd(), AsFd::as_fd);
             if names.peek().is_none() {
-                return Ok(openat(at, name, file_flags, Mode::from_raw_mode(0o666))?.into());
+                return then(at, name);
             }
             let directory = match openat(at, name, directory_flags, Mode::empty()) {
                 Err(Errno::NOENT) if access == Access::Write => {
@@ -172,11 +191,21 @@ impl WorkspaceFile {
 /// Checks again right before opening: there is no portable way to open a path without following symlinks.
 #[cfg(not(unix))]
 impl WorkspaceFile {
-    fn open(&self, access: Access) -> io::Result<File> {
+    fn check(&self) -> io::Result<()> {
         if real_path(&self.path).as_ref() != Some(&self.real) || !self.real.starts_with(&self.root) {
             let changed = "the path leads elsewhere now";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, changed));
         }
+        Ok(())
+    }
+
+    pub(super) fn remove(&self) -> io::Result<()> {
+        self.check()?;
+        std::fs::remove_file(&self.real)
+    }
+
+    fn open(&self, access: Access) -> io::Result<File> {
+        self.check()?;
         match access {
             Access::Read => File::open(&self.real),
             Access::Write => {

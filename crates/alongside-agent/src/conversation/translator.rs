@@ -74,8 +74,15 @@ impl Translator {
         std::mem::take(&mut self.events)
     }
 
+    /// Shows the tool call of a request, and completes it by what is known of the call.
+    pub(crate) fn show_request(&mut self, request: &mut PermissionRequest) -> Vec<AgentEvent> {
+        self.show_call(request);
+        std::mem::take(&mut self.events)
+    }
+
+    /// Opens a request whose tool call is shown.
     pub(crate) fn open_request(&mut self, request: PermissionRequest) -> Vec<AgentEvent> {
-        self.show_and_open(request);
+        self.open(request);
         std::mem::take(&mut self.events)
     }
 

@@ -143,12 +143,8 @@ impl SessionHandle {
                         .and_then(ErrorCode::read)
                         .map(|code| code.to_string()),
                 },
-                "complete" | "completed" => TurnEnd::Completed {
-                    stop_reason: text_of(terminal, "stopReason").unwrap_or("end_turn").to_owned(),
-                },
-                other => TurnEnd::Completed {
-                    stop_reason: other.to_owned(),
-                },
+                "complete" | "completed" => TurnEnd::stopped(text_of(terminal, "stopReason").unwrap_or("end_turn")),
+                other => TurnEnd::stopped(other),
             };
             Some((prompt, end))
         })

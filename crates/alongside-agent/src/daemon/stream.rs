@@ -348,9 +348,7 @@ impl Drop for EventStream {
 fn turn_end(event: &DaemonEvent) -> Option<(String, TurnEnd)> {
     let prompt = event.prompt_id.clone()?;
     let end = match &event.kind {
-        EventKind::TurnComplete { stop_reason } => TurnEnd::Completed {
-            stop_reason: stop_reason.clone(),
-        },
+        EventKind::TurnComplete { stop_reason } => TurnEnd::stopped(stop_reason.as_str()),
         EventKind::TurnError { message, code } => TurnEnd::Failed {
             message: message.clone(),
             code: code.as_ref().map(ToString::to_string),

@@ -50,7 +50,7 @@ impl Translator {
                 self.unqueue(&prompt_id, true);
             }
             EventKind::TurnComplete { .. } if self.take_removed(prompt_id.as_deref()) => {}
-            EventKind::TurnComplete { stop_reason } => self.end_turn(prompt_id, TurnEnd::Completed { stop_reason }),
+            EventKind::TurnComplete { stop_reason } => self.end_turn(prompt_id, TurnEnd::stopped(stop_reason)),
             EventKind::TurnError { message, code } => {
                 let code = code.map(|code| code.to_string());
                 self.end_turn(prompt_id, TurnEnd::Failed { message, code });

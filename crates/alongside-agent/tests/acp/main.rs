@@ -110,9 +110,7 @@ fn end(events: &[AgentEvent]) -> &TurnEnd {
 }
 
 fn completed(reason: &str) -> TurnEnd {
-    TurnEnd::Completed {
-        stop_reason: reason.to_owned(),
-    }
+    TurnEnd::stopped(reason)
 }
 
 async fn answer(manager: &AgentManager, events: &[AgentEvent], decision: PermissionDecision) -> AgentReply {

@@ -240,7 +240,7 @@ fn plan_and_partial_votes_are_reported() {
 fn ends(told: &[AgentEvent]) -> Vec<String> {
     let end = |event: &AgentEvent| match event {
         AgentEvent::TurnEnded { end, .. } => Some(match end {
-            TurnEnd::Completed { stop_reason } => stop_reason.clone(),
+            TurnEnd::Completed { stop_reason } | TurnEnd::Cancelled { stop_reason } => stop_reason.clone(),
             TurnEnd::Failed { code, .. } => code.clone().unwrap_or_default(),
         }),
         _ => None,

@@ -1,6 +1,6 @@
 //! The agents available in the chat.
 //!
-//! Local agents are built in or from the user's settings; the daemon is available if the settings or the environment enable it. Nothing
+//! Local agents are known ones or from the user's settings; the daemon is available if the settings or the environment enable it. Nothing
 //! here starts anything.
 
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use alongside_agent::AgentTarget;
 use alongside_agent::OpenSession;
-use alongside_agent::acp::{AcpOptions, AgentProcess, ReviewGate};
+use alongside_agent::acp::{AcpOptions, AgentProcess, KNOWN_AGENTS, KnownAgent, ReviewGate};
 use alongside_agent::daemon::DaemonOptions;
 use alongside_agent::settings::{DaemonTarget, SettingsError, resolve_daemon};
 use alongside_protocol::{ChatAgent, ChatAgentKind};
@@ -18,6 +18,9 @@ use crate::settings::Settings;
 
 /// The id of the daemon's agent.
 pub(super) const DAEMON: &str = "daemon";
+
+/// The agents that are listed even if they are not installed, so that the list is never empty.
+const ALWAYS_LISTED: &[&str] = &["qwen", "gemini"];
 
 /// An available agent.
 pub(super) struct AgentOption {
@@ -35,19 +38,25 @@ enum Launch {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unavailable(pub(super) String);
 
-/// All available agents, in display order.
-pub(super) fn choices(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Vec<AgentOption> {
-    let known = [
-        ("qwen", "Qwen Code", AgentProcess::qwen()),
-        ("gemini", "Gemini CLI", AgentProcess::gemini()),
-    ];
+/// All available agents, in display order. `is_there` tells which programs are installed.
+pub(super) fn choices(
+    settings: &Settings,
+    environment: impl Fn(&str) -> Option<String>,
+    is_there: impl Fn(&Path) -> bool,
+) -> Vec<AgentOption> {
+    let known = KNOWN_AGENTS
+        .iter()
+        .filter(|agent| !settings.agents.contains_key(agent.id));
     let mut choices: Vec<AgentOption> = known
-        .into_iter()
-        .filter(|(id, ..)| !settings.agents.contains_key(*id))
-        .map(|(id, name, process)| AgentOption {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            how: Launch::Child(process),
+        .filter_map(|agent| {
+            let installed = agent.commands.iter().find(|command| is_there(Path::new(command[0])));
+            let listed = || agent.commands.first().filter(|_| ALWAYS_LISTED.contains(&agent.id));
+            let (program, arguments) = installed.or_else(listed)?.split_first()?;
+            Some(AgentOption {
+                id: agent.id.to_owned(),
+                name: agent.name.to_owned(),
+                how: Launch::Child(AgentProcess::new(program, arguments)),
+            })
         })
         .collect();
     choices.extend(settings.agents.iter().filter_map(|(id, agent)| {
@@ -87,6 +96,14 @@ impl AgentOption {
         matches!(self.how, Launch::Child(_))
     }
 
+    /// What is known about a local agent.
+    pub(super) fn known(&self) -> Option<&'static KnownAgent> {
+        match &self.how {
+            Launch::Child(process) => KnownAgent::find(&self.id, &process.program),
+            Launch::Daemon(_) => None,
+        }
+    }
+
     /// The daemon's address, which is never sent to front ends.
     pub(super) fn address(&self) -> Option<String> {
         match &self.how {
@@ -115,6 +132,7 @@ impl AgentOption {
         match &self.how {
             Launch::Child(process) => Ok(AgentTarget::Child(Box::new(AcpOptions {
                 open,
+                known: self.known(),
                 ..AcpOptions::new(process.clone(), workspace, gate)
             }))),
             Launch::Daemon(Ok(target)) => Ok(AgentTarget::Daemon(Box::new(DaemonOptions {
@@ -131,7 +149,7 @@ impl AgentOption {
 }
 
 /// Whether a program is on the `PATH`.
-fn is_there(program: &Path) -> bool {
+pub(super) fn is_there(program: &Path) -> bool {
     let suffixes: &[&str] = if cfg!(windows) {
         &["", ".exe", ".cmd", ".bat"]
     } else {
@@ -158,13 +176,19 @@ mod tests {
     use super::*;
 
     fn describe(settings: &Settings, variables: &[(&str, &str)]) -> Vec<ChatAgent> {
+        describe_with(settings, variables, &[])
+    }
+
+    /// With these programs installed.
+    fn describe_with(settings: &Settings, variables: &[(&str, &str)], programs: &[&str]) -> Vec<ChatAgent> {
         let environment = |name: &str| {
             let mut variables = variables.iter();
             variables
                 .find(|(own, _)| *own == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        choices(settings, environment)
+        let is_there = |program: &Path| programs.iter().any(|installed| program == Path::new(installed));
+        choices(settings, environment, is_there)
             .iter()
             .map(AgentOption::describe)
             .collect()
@@ -179,6 +203,17 @@ mod tests {
         assert_eq!(ids(&[]), ["qwen", "gemini"]);
         let variables = [("QWEN_IDE_DAEMON_URL", "http://127.0.0.1:1")];
         assert_eq!(ids(&variables), ["qwen", "gemini", "daemon"]);
+    }
+
+    #[test]
+    fn known_agents_are_offered_if_installed() {
+        let programs = ["opencode", "claude-code-acp", "codex-acp", "copilot", "hermes-acp"];
+        let agents = describe_with(&Settings::default(), &[], &programs);
+        let ids: Vec<&str> = agents.iter().map(|agent| agent.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            ["qwen", "gemini", "claude", "codex", "copilot", "hermes", "opencode"]
+        );
     }
 
     #[test]

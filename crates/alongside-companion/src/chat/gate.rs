@@ -1,11 +1,11 @@
-//! Reviews of files that a local agent writes through the companion.
+//! Reviews of what a local agent writes, through the companion or with its permission.
 //!
 //! The agent is a session of the core, and a write is a proposal of that session, so every front end shows it.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use alongside_agent::acp::{ProposedWrite, ReviewGate, WriteDecision};
+use alongside_agent::acp::{ChangeRequests, ProposedWrite, ReviewGate, WriteDecision};
 use alongside_core::SessionKey;
 use alongside_core::dialect::ClientInfo;
 use alongside_protocol::ChatWrites;
@@ -37,6 +37,14 @@ impl ReviewGate for WriteReviewer {
             "is hidden from agents by the pattern `{}` in {}",
             rule.pattern, rule.origin
         ))
+    }
+
+    fn change_requests(&self) -> ChangeRequests {
+        match self.0.upgrade().map(|companion| companion.chat.writes()) {
+            Some(ChatWrites::Allow) => ChangeRequests::Allow,
+            Some(ChatWrites::Review) => ChangeRequests::Review,
+            None => ChangeRequests::Ask,
+        }
     }
 
     fn review(&self, write: ProposedWrite) -> BoxFuture<'static, WriteDecision> {

@@ -57,20 +57,12 @@ pub(super) struct State {
     position: Option<Position>,
     /// The events of a history that will be merged with the log.
     gathering: Option<Vec<AgentEvent>>,
-    /// Set while connected to a local agent.
-    pub(super) local: Option<LocalAgent>,
+    /// The session of a local agent in the core, while connected to one.
+    pub(super) local: Option<SessionKey>,
     /// What to resume after a restart.
     pub(super) resume: Option<Resume>,
     /// The daemon's address, which must not reach a front end.
     pub(super) address: Option<String>,
-}
-
-/// An agent started by the companion.
-pub(super) struct LocalAgent {
-    /// Its session in the core.
-    pub(super) session: SessionKey,
-    /// Whether to switch its mode as soon as its modes are known, because all of its writes are reviewed.
-    pub(super) mode_pending: bool,
 }
 
 impl State {

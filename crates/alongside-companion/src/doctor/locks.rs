@@ -2,28 +2,23 @@
 
 use std::path::Path;
 
-use alongside_core::Secret;
 use alongside_core::printable::printable_line;
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::locks::{self, Advice, Endpoint, LockLookup, LockOutcome, LockStatus};
 use alongside_discovery::process::SystemProcesses;
+use alongside_mcp::client::SocketClient;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-
-use super::RESPONSE_TIMEOUT;
 
 /// One of these agents, and what it finds.
-pub(super) struct Found {
-    id: &'static str,
-    display_name: &'static str,
-    is_installed: bool,
-    lookup: LockLookup,
+pub struct Found {
+    pub id: &'static str,
+    pub display_name: &'static str,
+    pub is_installed: bool,
+    pub lookup: LockLookup,
 }
 
-/// Blocks.
-pub(super) fn look_up(directory: &Path) -> Vec<Found> {
+/// What each of these agents would find from a directory. Blocks.
+pub fn look_up(directory: &Path) -> Vec<Found> {
     let mut environment = Environment::current();
     directory.clone_into(&mut environment.working_directory);
     let processes = SystemProcesses::default();
@@ -81,10 +76,13 @@ impl LockCheck {
             "installed": found.is_installed,
             "connects": self.problem.is_none(),
             "lookup": found.lookup,
+            "advice": found.lookup.advice,
         });
         if let Some(problem) = &self.problem {
             value["reason"] = json!(problem.message);
             value["hint"] = json!(problem.hint);
+        } else if let LockOutcome::AfterStep { step, .. } = &found.lookup.outcome {
+            value["step"] = json!(step);
         }
         value
     }
@@ -157,30 +155,12 @@ async fn try_endpoint(endpoint: &Endpoint) -> Option<Advice> {
         message,
         hint: "Stop the editor that the lock file belongs to, or delete the file.".to_owned(),
     };
-    match timeout(RESPONSE_TIMEOUT, upgrade(*port, token.as_ref())).await {
-        Ok(Ok(101)) => None,
-        Ok(Ok(401)) => Some(refused(format!("port {port} refuses the token in its lock file"))),
-        Ok(Ok(status)) => Some(refused(format!("port {port} responds with HTTP status {status}"))),
-        Ok(Err(error)) => Some(refused(format!("port {port} cannot be reached: {error}"))),
-        Err(_) => Some(refused(format!("port {port} does not respond"))),
+    // As Claude Code; opencode offers no subprotocol, but is otherwise the same.
+    match SocketClient::connect(*port, token.as_ref(), Some("mcp")).await {
+        Ok(client) => {
+            client.end().await;
+            None
+        }
+        Err(error) => Some(refused(error.to_string())),
     }
-}
-
-/// Asks for a WebSocket as Claude Code does, and returns the status.
-async fn upgrade(port: u16, token: Option<&Secret>) -> std::io::Result<u16> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    let token = token.map(Secret::reveal).unwrap_or_default();
-    let head = format!(
-        "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YWxvbmdzaWRlIGRvY3Rvcg==\r\nSec-WebSocket-Protocol: mcp\r\n\
-         X-Claude-Code-Ide-Authorization: {token}\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await?;
-    // `HTTP/1.1 101`
-    let mut start = [0; 12];
-    stream.read_exact(&mut start).await?;
-    let status = std::str::from_utf8(&start[9..])
-        .ok()
-        .and_then(|status| status.parse().ok());
-    status.ok_or_else(|| std::io::ErrorKind::InvalidData.into())
 }

@@ -1,6 +1,6 @@
 //! Whether each agent would reach a companion that works, and if not, which rule or problem stops it.
 
-mod locks;
+pub mod locks;
 mod program;
 
 use std::path::{Path, PathBuf};

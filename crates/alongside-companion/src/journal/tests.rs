@@ -40,7 +40,7 @@ async fn propose(companion: &Shared, path: &str, text: &str) -> Result<(), Strin
 async fn ask(companion: &Shared, method: &str, params: serde_json::Value) -> Result<Response, RequestError> {
     let hello = Hello::new("test");
     let request: Request = serde_json::from_value(json!({"method": method, "params": params})).unwrap();
-    companion.handle(&FrontEnd { hello }, request).await
+    companion.handle(&FrontEnd::new(hello), request).await
 }
 
 fn pending(companion: &Shared) -> Vec<(u64, String)> {

@@ -40,6 +40,7 @@ keys!(Key {
     ResumeAfterStop = "sessions.resume-after-stop", UserOnly;
     ResumeAfterCrash = "sessions.resume-after-crash", UserOnly;
     ReviewOutsideWorkspace = "review.outside-workspace", UserOrWorkspace;
+    HooksWithoutCompanion = "hooks.without-companion", UserOnly;
     DaemonEnabled = "daemon.enabled", UserOnly;
     DaemonUrl = "daemon.url", UserOnly;
     DaemonToken = "daemon.token", UserOnly;

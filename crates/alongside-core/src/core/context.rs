@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Core, Effect};
 use crate::context::{ContextError, Cursor, IdeContext, LookupId, Snapshot};
+use crate::diagnostics::{FileDiagnostics, FrontEndId};
 use crate::privacy::{Privacy, Rule};
 use crate::time::Now;
 
@@ -111,6 +112,27 @@ impl Core {
             context: self.published.clone(),
             hidden: self.open_files.snapshot(&self.privacy).hidden,
         }
+    }
+
+    /// Replaces the diagnostics that a front end reported about a file, given with the file that its path leads to; none clear them.
+    pub fn report_diagnostics(
+        &mut self,
+        front_end: FrontEndId,
+        file: FileDiagnostics,
+        real: Option<PathBuf>,
+    ) -> Result<(), ContextError> {
+        self.diagnostics.report(front_end, file, real)
+    }
+
+    /// A front end disconnected.
+    pub fn front_end_left(&mut self, front_end: FrontEndId) {
+        self.diagnostics.remove(front_end);
+    }
+
+    /// The diagnostics that agents may see: of files in the workspace that no privacy rule hides. Of one file, if given by its path or
+    /// the one with symlinks resolved.
+    pub fn diagnostics(&self, path: Option<&Path>) -> Vec<FileDiagnostics> {
+        self.diagnostics.visible(&self.privacy, &self.workspace, path)
     }
 
     pub(super) fn publish_context(&mut self) {

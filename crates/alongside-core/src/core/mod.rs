@@ -15,6 +15,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::context::{IdeContext, OpenFiles};
+use crate::diagnostics::Diagnostics;
 use crate::dialect::ClientInfo;
 use crate::draft::{DraftChange, HunkError};
 use crate::privacy::Privacy;
@@ -134,6 +135,7 @@ pub enum ProposalError {
 pub struct Core {
     workspace: Vec<PathBuf>,
     open_files: OpenFiles,
+    diagnostics: Diagnostics,
     privacy: Privacy,
     published: IdeContext,
     context_due: Option<Duration>,
@@ -151,6 +153,7 @@ impl Core {
         Self {
             workspace,
             open_files: OpenFiles::default(),
+            diagnostics: Diagnostics::default(),
             privacy: Privacy::default(),
             published: IdeContext::default(),
             context_due: None,
@@ -262,6 +265,11 @@ impl Core {
 
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
+    }
+
+    /// The name of a connected agent.
+    pub fn agent_name(&self, session: &SessionKey) -> Option<String> {
+        self.agents.get(session).map(|agent| agent.identity().name)
     }
 
     /// An agent connected, or reconnected after a restart of the companion.

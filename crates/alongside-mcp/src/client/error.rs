@@ -22,6 +22,8 @@ pub enum ClientError {
     Rpc { code: i64, message: String },
     #[error("lost the connection: {0}")]
     Lost(#[from] hyper::Error),
+    #[error("lost the connection: {0}")]
+    Disconnected(String),
     /// A host, token or message that cannot be sent at all.
     #[error("cannot send the request: {0}")]
     Unsendable(String),

@@ -20,6 +20,7 @@
 mod endpoint;
 mod error;
 mod events;
+mod socket;
 pub mod stdio;
 
 use std::fmt;
@@ -39,6 +40,7 @@ use crate::protocol::PROTOCOL_VERSIONS;
 use endpoint::Endpoint;
 pub use error::ClientError;
 pub use events::Events;
+pub use socket::SocketClient;
 
 /// How long a request may take, unless changed with [`Client::timeout`].
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

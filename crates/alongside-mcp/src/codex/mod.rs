@@ -50,13 +50,13 @@ pub struct Provider(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    #[cfg_attr(not(unix), expect(dead_code, reason = "nothing is served there yet"))]
     shown: Mutex<Shown>,
     state: watch::Sender<State>,
 }
 
 /// What Codex may see.
 #[derive(Debug)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "nothing is served there yet"))]
 struct Shown {
     workspace: Vec<PathBuf>,
     context: IdeContext,

@@ -3,10 +3,12 @@
 //! Claude Code asks in its terminal too. If it is answered there, it closes the tab and needs no answer to `openDiff` any more; it gets
 //! one all the same, because it never forgets a call.
 
+use alongside_core::diagnostics::{FileDiagnostics, Severity};
 use serde_json::{Value, json};
 
-use super::{Arguments, Call, OpenDiff, Proposal, ToolResult};
+use super::{Arguments, Call, OpenDiff, Proposal, ToolResult, diagnostics, range};
 use crate::companion::{Companion, DiffOutcome};
+use crate::file_url::file_url;
 use crate::protocol::shortened;
 
 pub(super) fn list() -> Value {
@@ -65,10 +67,32 @@ pub(super) async fn call<C: Companion>(call: &Call<'_, C>, arguments: Result<Arg
             let closed = registry.close_all_tabs(call.session);
             Ok(ToolResult::text(format!("CLOSED_{closed}_DIFF_TABS")))
         }
-        ("getDiagnostics", Ok(_)) => Ok(ToolResult::text("[]")),
+        ("getDiagnostics", Ok(arguments)) => diagnostics(call, &arguments)
+            .map(|files| ToolResult::text(Value::from_iter(files.iter().map(found)).to_string())),
         (name, Ok(_)) => Err(format!("Unknown tool {}.", shortened(name))),
     };
     result.unwrap_or_else(ToolResult::error)
+}
+
+/// The diagnostics of a file, with severities as words.
+fn found(file: &FileDiagnostics) -> Value {
+    let diagnostics = file.diagnostics.iter().map(|found| {
+        let severity = match found.severity {
+            Severity::Error => "Error",
+            Severity::Warning => "Warning",
+            Severity::Information => "Info",
+            Severity::Hint => "Hint",
+        };
+        let mut value = json!({"message": found.message, "severity": severity, "range": range(found)});
+        if let Some(source) = &found.source {
+            value["source"] = json!(source);
+        }
+        if let Some(code) = &found.code {
+            value["code"] = json!(code);
+        }
+        value
+    });
+    json!({"uri": file_url(&file.path), "diagnostics": Value::from_iter(diagnostics)})
 }
 
 fn proposal(arguments: &Arguments<'_>) -> Result<(Proposal, String), String> {

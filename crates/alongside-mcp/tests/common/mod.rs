@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{Decision, DeliveryId, SessionEnd, SessionKey};
 use alongside_mcp::client::Client;
@@ -47,6 +49,7 @@ pub(crate) struct TestCompanion {
     pub(crate) final_texts: Mutex<HashMap<String, String>>,
     pub(crate) refusal: Mutex<Option<String>>,
     pub(crate) hangs: Mutex<bool>,
+    pub(crate) diagnostics: Mutex<Vec<FileDiagnostics>>,
     /// By file.
     undecided: Mutex<HashMap<String, oneshot::Sender<DiffOutcome>>>,
     /// Sessions start while this has a permit.
@@ -140,6 +143,10 @@ impl Companion for TestCompanion {
         Ok(DiffOutcome::Opened)
     }
 
+    fn diagnostics(&self, _: Option<&Path>) -> Vec<FileDiagnostics> {
+        self.diagnostics.lock().clone()
+    }
+
     async fn close_diff(&self, session: &SessionKey, file_path: &str) -> Result<Option<Arc<str>>, String> {
         self.record(Received::CloseDiff(session.to_string(), file_path.to_owned()));
         Ok(self.final_texts.lock().remove(file_path).map(Arc::from))
@@ -210,6 +217,7 @@ impl Setup {
             final_texts: Mutex::default(),
             refusal: Mutex::default(),
             hangs: Mutex::default(),
+            diagnostics: Mutex::default(),
             undecided: Mutex::default(),
             gate: Arc::new(Semaphore::new(1)),
             agents: OnceLock::new(),

@@ -179,7 +179,11 @@ impl AgentEvent {
 #[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TurnEnd {
     Completed {
-        /// `end_turn`, `cancelled`, `max_tokens` and so on.
+        /// `end_turn`, `max_tokens` and so on.
+        stop_reason: String,
+    },
+    Cancelled {
+        /// In the agent's spelling.
         stop_reason: String,
     },
     Failed {
@@ -187,6 +191,18 @@ pub enum TurnEnd {
         /// The agent's error code.
         code: Option<String>,
     },
+}
+
+impl TurnEnd {
+    /// The end of a turn that the agent stopped for this reason.
+    pub fn stopped(stop_reason: impl Into<String>) -> Self {
+        let stop_reason = stop_reason.into();
+        if matches!(stop_reason.as_str(), "cancelled" | "canceled") {
+            Self::Cancelled { stop_reason }
+        } else {
+            Self::Completed { stop_reason }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -73,6 +73,10 @@ impl Backend for BridgeBackend {
         }))
     }
 
+    fn disconnected(&self, front_end: &FrontEnd) {
+        self.companion.disconnected(front_end);
+    }
+
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         self.companion.subscribe()
     }

@@ -1,39 +1,81 @@
-//! `alongside demo`: the whole loop with a simulated agent, for users without either CLI.
+//! `alongside demo`: the whole loop with a simulated agent, for users without one.
 
 use std::process::ExitCode;
 
-use alongside_discovery::Announcement;
+use alongside_discovery::{Announcement, Environment};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::command_line::{Common, Serve};
+use crate::command_line::{AgentWord, Common, Demo as DemoCommand, Serve};
 use crate::commands::serve;
+use crate::printable::printable;
 use crate::signals::ShutdownSignals;
 use alongside_companion::RunningCompanion;
 use alongside_companion::companion_record;
-use alongside_companion::demo::{Demo, DemoEnd};
+use alongside_companion::demo::{self, ContextAgent, Demo, DemoAgent, DemoEnd};
 use alongside_companion::places::Places;
 
-pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
+pub(crate) async fn run(common: &Common, demo: DemoCommand) -> Result<ExitCode> {
     let signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     let serving =
         companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
-        return play(common, &announcement, signals).await;
+        return play(common, demo.agent, &announcement, signals).await;
     }
     let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     common
         .output()
         .news("No companion is running for this directory, so the demo started its own.\n");
-    let ended = play(common, running.announcement(), signals).await;
+    let ended = play(common, demo.agent, running.announcement(), signals).await;
     running.stop().await;
     ended
 }
 
+async fn play(
+    common: &Common,
+    agent: Option<AgentWord>,
+    companion: &Announcement,
+    signals: ShutdownSignals,
+) -> Result<ExitCode> {
+    let agent = match agent {
+        None => DemoAgent::Simple,
+        Some(AgentWord::Gemini) => DemoAgent::Gemini,
+        Some(AgentWord::Qwen) => DemoAgent::Qwen,
+        Some(AgentWord::Claude) => DemoAgent::Claude,
+        Some(AgentWord::Opencode) => return show_context(common, ContextAgent::Opencode, companion).await,
+        Some(AgentWord::Codex) => return show_context(common, ContextAgent::Codex, companion).await,
+    };
+    review(common, agent, companion, signals).await
+}
+
+/// Shows the context as an agent receives it that shows no changes to editors.
+async fn show_context(common: &Common, agent: ContextAgent, companion: &Announcement) -> Result<ExitCode> {
+    let mut environment = Environment::current();
+    environment.working_directory = common.directory();
+    let context = demo::context_for(agent, companion.port, &companion.token, &environment).await?;
+    let (name, install) = match agent {
+        ContextAgent::Opencode => ("opencode", "opencode"),
+        ContextAgent::Codex => ("Codex", "codex"),
+    };
+    let value = json!({ "context": context });
+    common.output().answer(&value, || {
+        let shown = printable(&format!("{context:#}"));
+        format!(
+            "{name} receives this context:\n\n{shown}\n\nIt shows no changes to editors. Run `alongside install {install}` to have them reviewed.\n"
+        )
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Proposes a change to a sample file, and waits for the decision.
-async fn play(common: &Common, companion: &Announcement, mut signals: ShutdownSignals) -> Result<ExitCode> {
+async fn review(
+    common: &Common,
+    agent: DemoAgent,
+    companion: &Announcement,
+    mut signals: ShutdownSignals,
+) -> Result<ExitCode> {
     let output = common.output();
-    let mut demo = Demo::start(companion.port, &companion.token).await?;
+    let mut demo = Demo::start(agent, companion.port, &companion.token).await?;
     let path = demo.path();
     output.news(&format!(
         "A simulated agent proposed a change to {path}\nand is waiting for your decision. In another terminal, in this directory, run:\n\n  \

@@ -9,6 +9,8 @@ use alongside_discovery::process::SystemProcesses;
 use alongside_install::detect::{DetectedEditor, Detection, Evidence, detect};
 use serde_json::{Value, json};
 
+use alongside_companion::doctor::{self, locks::Found};
+
 use crate::command_line::Common;
 use crate::printable::printable_line;
 
@@ -32,9 +34,10 @@ pub(crate) fn run(common: &Common) -> ExitCode {
             })
         })
         .collect();
-    common
-        .output()
-        .answer(&to_json(&detection, &agents), || text(&detection, &agents));
+    let locks = doctor::locks::look_up(&directory);
+    common.output().answer(&to_json(&detection, &agents, &locks), || {
+        text(&detection, &agents) + &locks.iter().filter_map(lock_text).collect::<String>()
+    });
     ExitCode::SUCCESS
 }
 
@@ -45,7 +48,17 @@ struct AgentDetection {
     identity: Option<Identity>,
 }
 
-fn to_json(detection: &Detection, agents: &[AgentDetection]) -> Value {
+/// The same for an agent that reads lock files, if it is installed.
+fn lock_text(found: &Found) -> Option<String> {
+    let name = found.display_name;
+    let display_name = found.lookup.display_name.as_deref();
+    found.is_installed.then(|| match display_name {
+        Some(editor) => format!("{name} would detect {} (from a lock file).\n", printable_line(editor)),
+        None => format!("{name} would detect no editor.\n"),
+    })
+}
+
+fn to_json(detection: &Detection, agents: &[AgentDetection], locks: &[Found]) -> Value {
     let finding = |finding: &DetectedEditor| {
         json!({
             "editor": finding.ide,
@@ -53,9 +66,15 @@ fn to_json(detection: &Detection, agents: &[AgentDetection]) -> Value {
             "evidence": finding.evidence,
         })
     };
+    let of_locks = locks.iter().map(|found| {
+        let detects = found.lookup.display_name.as_ref();
+        let detects = detects.map(|name| json!({ "displayName": name, "source": "lockFile" }));
+        json!({ "agent": found.id, "displayName": found.display_name, "installed": found.is_installed, "detects": detects })
+    });
     let agents: Vec<Value> = agents
         .iter()
         .map(|agent| json!({ "agent": agent.agent, "displayName": agent.display_name, "detects": agent.identity }))
+        .chain(of_locks)
         .collect();
     json!({
         "found": detection.found.as_ref().map(finding),

@@ -1,13 +1,15 @@
-//! `alongside install` and `alongside uninstall`: install and remove editor plugins.
+//! `alongside install` and `alongside uninstall`: install and remove editor plugins and agents' hooks.
 
 use std::process::ExitCode;
 
+use alongside_core::HookAgent;
 use alongside_discovery::Environment;
 use alongside_discovery::process::SystemProcesses;
 use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
-    Action, AgentReport, InstallContext, InstallError, InstallOutcome, InstallReport, InstallState, InstallStatus,
-    Mode, Plugins, Step, SystemRunner, connect_agents, disconnect_agents, installable, installer,
+    Action, AgentReport, HookReport, HookStatus, InstallContext, InstallError, InstallOutcome, InstallReport,
+    InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, connect_agents, disconnect_agents, hook_status,
+    install_hook, installable, installer, uninstall_hook,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -20,21 +22,32 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     let owned = OwnedContext::current()?;
     let context = owned.context();
     let output = common.output();
-    let named = editors(&install.editors)?;
+    let named = Named::parse(&install.names)?;
     if install.status {
-        let editors = if named.is_empty() {
+        let hooks: Vec<HookStatus> = named.agents.iter().map(|agent| hook_status(*agent, &context)).collect();
+        let editors = if install.names.is_empty() {
             installable().collect()
         } else {
-            named
+            named.editors
         };
-        return Ok(show_status(output, &editors, &context, install.editors.is_empty()));
+        return Ok(show_status(
+            output,
+            &editors,
+            &hooks,
+            &context,
+            install.names.is_empty(),
+        ));
     }
     let mode = if install.dry_run { Mode::DryRun } else { Mode::Real };
-    if named.is_empty() && !install.yes {
+    if install.names.is_empty() && !install.yes {
         return Ok(offer(output, &context));
     }
-    let editors = if named.is_empty() { found(&context) } else { named };
-    if editors.is_empty() {
+    let editors = if install.names.is_empty() {
+        found(&context)
+    } else {
+        named.editors
+    };
+    if editors.is_empty() && named.agents.is_empty() {
         bail!("no supported editor found; name one, for example `alongside install neovim`");
     }
     let reports = editors.iter().map(|ide| match installer(*ide, &context) {
@@ -44,12 +57,18 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     let reports: Vec<InstallReport> = reports.collect();
     let has_any = reports.iter().any(|report| report.outcome != InstallOutcome::Refused);
     // A plugin is useless as long as no agent connects to it.
-    let agents = if has_any {
+    let mut agents = if has_any {
         connect_agents(&context, mode)
     } else {
         Vec::new()
     };
-    let code = show_reports(output, &reports, &agents);
+    let mut hooks = Vec::new();
+    for agent in &named.agents {
+        let (hook, connected) = install_hook(*agent, &context, mode);
+        hooks.push(hook);
+        agents.extend(connected.filter(|connected| agents.iter().all(|known| known.agent != connected.agent)));
+    }
+    let code = show_reports(output, &reports, &agents, &hooks);
     // With `--yes`, an editor without a plugin is not a failure as long as the others succeeded.
     let has_failed = reports.iter().any(|report| report.outcome == InstallOutcome::Failed);
     Ok(if install.yes && has_any && !has_failed {
@@ -63,7 +82,9 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
     let owned = OwnedContext::current()?;
     let context = owned.context();
     let mode = if uninstall.dry_run { Mode::DryRun } else { Mode::Real };
-    let editors = editors(&uninstall.editors)?;
+    let Named { editors, agents } = Named::parse(&uninstall.names)?;
+    let hooks = agents.iter().map(|agent| uninstall_hook(*agent, &context, mode));
+    let (hooks, disconnected): (Vec<HookReport>, Vec<Option<AgentReport>>) = hooks.unzip();
     let reports = editors.iter().map(|ide| match installer(*ide, &context) {
         Ok(installer) => installer.uninstall(mode),
         Err(error) => refusal(*ide, &error),
@@ -73,8 +94,11 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
         .iter()
         .filter(|report| !matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed));
     let removed: Vec<DetectedIde> = removed.map(|report| report.editor).collect();
-    let agents = disconnect_agents(&context, &removed, mode);
-    Ok(show_reports(common.output(), &reports, &agents))
+    let mut agents: Vec<AgentReport> = disconnected.into_iter().flatten().collect();
+    if !editors.is_empty() {
+        agents.extend(disconnect_agents(&context, &removed, mode));
+    }
+    Ok(show_reports(common.output(), &reports, &agents, &hooks))
 }
 
 /// The owned values behind an [`InstallContext`].
@@ -103,18 +127,37 @@ impl OwnedContext {
     }
 }
 
-fn editors(names: &[String]) -> Result<Vec<DetectedIde>> {
-    let mut editors: Vec<DetectedIde> = Vec::new();
-    for name in names {
-        let Some(ide) = DetectedIde::from_name(name) else {
-            let known: Vec<&str> = installable().map(DetectedIde::id).collect();
-            bail!("unknown editor `{name}`; supported editors: {}", known.join(", "));
-        };
-        if !editors.contains(&ide) {
-            editors.push(ide);
+/// What a command line names.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Named {
+    editors: Vec<DetectedIde>,
+    agents: Vec<HookAgent>,
+}
+
+impl Named {
+    fn parse(names: &[String]) -> Result<Self> {
+        let mut named = Self::default();
+        for name in names {
+            if let Some(agent) = HookAgent::from_id(name) {
+                if !named.agents.contains(&agent) {
+                    named.agents.push(agent);
+                }
+                continue;
+            }
+            let Some(ide) = DetectedIde::from_name(name) else {
+                let editors: Vec<&str> = installable().map(DetectedIde::id).collect();
+                bail!(
+                    "unknown editor `{name}`; supported editors: {}; agents: {}",
+                    editors.join(", "),
+                    HookAgent::ALL.map(HookAgent::id).join(", ")
+                );
+            };
+            if !named.editors.contains(&ide) {
+                named.editors.push(ide);
+            }
         }
+        Ok(named)
     }
-    Ok(editors)
 }
 
 /// The installed editors that have an installer; this terminal's editor first.
@@ -188,7 +231,13 @@ fn offer(output: Output, context: &InstallContext<'_>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn show_status(output: Output, editors: &[DetectedIde], context: &InstallContext<'_>, is_overview: bool) -> ExitCode {
+fn show_status(
+    output: Output,
+    editors: &[DetectedIde],
+    hooks: &[HookStatus],
+    context: &InstallContext<'_>,
+    is_overview: bool,
+) -> ExitCode {
     let statuses: Vec<InstallStatus> = editors
         .iter()
         .map(|ide| match installer(*ide, context) {
@@ -204,14 +253,17 @@ fn show_status(output: Output, editors: &[DetectedIde], context: &InstallContext
         // Without arguments, leave out editors that are not on this machine.
         .filter(|status| !is_overview || output.json || status.executable.is_some() || is_present(status.state))
         .collect();
-    output.answer(&json!({ "editors": statuses }), || {
-        if statuses.is_empty() {
+    output.answer(&json!({ "editors": statuses, "hooks": hooks }), || {
+        if statuses.is_empty() && hooks.is_empty() {
             return "No supported editor found.\n".to_owned();
         }
         let lines = statuses
             .iter()
             .map(|status| format!("{:<18}{}\n", status.editor.id(), printable_line(&status.sentence)));
-        lines.collect()
+        let hooks = hooks
+            .iter()
+            .map(|status| format!("{:<18}{}\n", status.agent.id(), printable_line(&status.sentence)));
+        lines.chain(hooks).collect()
     });
     ExitCode::SUCCESS
 }
@@ -230,11 +282,14 @@ fn refusal(ide: DetectedIde, error: &InstallError) -> InstallReport {
     }
 }
 
-fn show_reports(output: Output, reports: &[InstallReport], agents: &[AgentReport]) -> ExitCode {
+fn show_reports(output: Output, reports: &[InstallReport], agents: &[AgentReport], hooks: &[HookReport]) -> ExitCode {
     let values: Vec<Value> = reports.iter().map(to_json).collect();
-    output.answer(&json!({ "reports": values, "agents": agents }), || {
+    output.answer(&json!({ "reports": values, "agents": agents, "hooks": hooks }), || {
         let mut text = String::new();
         for report in reports {
+            text += &report_text(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
+        }
+        for report in hooks {
             text += &report_text(report.outcome, &report.sentence, &report.steps, &report.remarks, output);
         }
         for report in agents {
@@ -245,7 +300,8 @@ fn show_reports(output: Output, reports: &[InstallReport], agents: &[AgentReport
     let has_failed =
         |report: &InstallReport| matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed);
     let agent_failed = |report: &AgentReport| report.outcome == InstallOutcome::Failed;
-    if reports.iter().any(has_failed) || agents.iter().any(agent_failed) {
+    let hook_failed = |report: &HookReport| matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed);
+    if reports.iter().any(has_failed) || agents.iter().any(agent_failed) || hooks.iter().any(hook_failed) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -290,13 +346,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_editor_error_lists_supported_ones() {
-        let error = editors(&["ed".to_owned()]).unwrap_err().to_string();
-        assert!(
-            error.contains("unknown editor `ed`") && error.contains("neovim, vim, emacs"),
-            "{error}"
-        );
-        let names = ["nvim", "Neovim", "emacs"].map(str::to_owned);
-        assert_eq!(editors(&names).unwrap(), [DetectedIde::Neovim, DetectedIde::Emacs]);
+    fn unknown_name_error_lists_supported_ones() {
+        let error = Named::parse(&["ed".to_owned()]).unwrap_err().to_string();
+        for part in ["unknown editor `ed`", "neovim, vim, emacs", "claude, codex"] {
+            assert!(error.contains(part), "{error}");
+        }
+        let names = ["nvim", "claude", "Neovim", "emacs", "claude"].map(str::to_owned);
+        let named = Named::parse(&names).unwrap();
+        assert_eq!(named.editors, [DetectedIde::Neovim, DetectedIde::Emacs]);
+        assert_eq!(named.agents, [HookAgent::Claude]);
     }
 }

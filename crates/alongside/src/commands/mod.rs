@@ -7,6 +7,8 @@ mod demo;
 mod detect;
 mod diff;
 mod doctor;
+mod editor_tools;
+mod hook;
 mod install;
 mod lsp;
 mod mcp_stdio;
@@ -39,11 +41,13 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
         Some(Command::SendSelection { session }) => send_selection::run(&common, session).await,
-        Some(Command::Demo) => demo::run(&common).await,
+        Some(Command::Demo(demo)) => demo::run(&common, demo).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
-        Some(Command::McpStdio) => mcp_stdio::run(&common).await,
+        Some(Command::Hook { agent }) => Ok(hook::run(agent).await),
+        Some(Command::McpStdio { tools: false }) => mcp_stdio::run(&common).await,
+        Some(Command::McpStdio { tools: true }) => mcp_stdio::serve_tools(&common).await,
     }
 }

@@ -31,10 +31,16 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     companions.sort_by_key(|status| Some(status.pid) != here);
     let directory = common.directory();
     let directory = directory.canonicalize().unwrap_or(directory);
-    let targets: Vec<(&str, ConnectTarget)> = doctor::look_up(&directory)?
+    let mut targets: Vec<(&str, ConnectTarget)> = doctor::look_up(&directory)?
         .into_iter()
         .filter_map(|(agent, _, target)| Some((agent, target?)))
         .collect();
+    let records = companion_record::all(&places);
+    let locks = doctor::locks::look_up(&directory).into_iter();
+    targets.extend(locks.filter(|found| found.is_installed).filter_map(|found| {
+        let target = ConnectTarget::from_locks(&found.lookup, &records)?;
+        Some((found.display_name, target))
+    }));
     let by_agent: Vec<Value> = targets
         .iter()
         .map(|(agent, target)| json!({ "agent": agent, "found": target }))
@@ -94,6 +100,14 @@ fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[S
     text
 }
 
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
+    }
+}
+
 /// Which companion agents started here would pick; one sentence if they agree.
 fn format_targets(targets: &[(&str, ConnectTarget)]) -> String {
     let agree = targets.windows(2).all(|pair| pair[0].1 == pair[1].1);
@@ -101,7 +115,7 @@ fn format_targets(targets: &[(&str, ConnectTarget)]) -> String {
     match targets {
         [(_, first), ..] if agree => {
             let agents: Vec<&str> = targets.iter().map(|(agent, _)| *agent).collect();
-            sentence(&agents.join(" and "), first)
+            sentence(&listed(&agents), first)
         }
         _ => targets.iter().map(|(agent, target)| sentence(agent, target)).collect(),
     }

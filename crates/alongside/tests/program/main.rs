@@ -17,6 +17,8 @@ mod connect_target;
 mod context;
 mod decisions;
 mod discovery;
+#[cfg(unix)]
+mod hook;
 mod hostile;
 mod install;
 mod lsp;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// See [`alongside_testing::Sandbox`].
-pub(crate) struct Sandbox(alongside_testing::Sandbox);
+pub(crate) struct Sandbox(pub(crate) alongside_testing::Sandbox);
 
 impl Deref for Sandbox {
     type Target = alongside_testing::Sandbox;

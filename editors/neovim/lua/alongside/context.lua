@@ -1,7 +1,8 @@
---- Reports open files, the focused file, its cursor and selection, and unsaved text.
+--- Reports open files, the focused file, its cursor and selection, unsaved text and diagnostics.
 local M = {}
 
 local bridge = require('alongside.bridge')
+local diagnostics = require('alongside.diagnostics')
 local text = require('alongside.text')
 
 -- What agents see of a selection at most; the companion has the same limit.
@@ -30,8 +31,11 @@ local unsaved = {}
 -- Paths whose buffers the user knows to be too large to send.
 ---@type table<string, boolean?>
 local too_large = {}
+-- The diagnostics that were sent, by path.
+---@type table<string, alongside.Diagnostic[]?>
+local diagnosed = {}
 local has_warned_of_selection = false
--- What is to be reported soon: 'focus', or a buffer.
+-- What is to be reported soon: 'focus', 'diagnostics' and a buffer, or a buffer.
 ---@type table<string|integer, boolean?>
 local scheduled = {}
 -- The last focus in a burst of events. It is sent even if a terminal or the command line has the focus when the burst ends.
@@ -144,6 +148,20 @@ local function report_unsaved(buffer)
   end
 end
 
+--- Reports the diagnostics of a buffer, unless they are the same as before.
+---@param buffer integer
+local function report_diagnostics(buffer)
+  local path = path_of(buffer)
+  if not path then
+    return
+  end
+  local now = diagnostics.of(buffer)
+  if not vim.deep_equal(now, diagnosed[path] or {}) then
+    diagnosed[path] = #now > 0 and now or nil
+    bridge.notify('context/diagnostics', { path = path, diagnostics = now })
+  end
+end
+
 --- Calls `action` once per burst of events.
 ---@param key string|integer
 ---@param milliseconds integer
@@ -166,6 +184,10 @@ local function close(path)
     if latest and latest.path == path then
       latest = nil
     end
+    if diagnosed[path] then
+      diagnosed[path] = nil
+      bridge.notify('context/diagnostics', { path = path, diagnostics = {} })
+    end
     bridge.notify('context/buffer', { path = path })
     bridge.notify('context/close', { path = path })
   end
@@ -181,12 +203,13 @@ end
 
 --- Reports everything, then every change.
 function M.start()
-  unsaved = {}
+  unsaved, diagnosed = {}, {}
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buffer) then
       open(buffer)
       report_unsaved(buffer)
     end
+    report_diagnostics(buffer)
   end
   report_focus()
   group = vim.api.nvim_create_augroup('alongside-context', {})
@@ -213,6 +236,11 @@ function M.start()
     local is_large = text.size(event.buf) > LARGE_BUFFER_BYTES
     soon(event.buf, is_large and LARGE_DELAY_MS or DELAY_MS, function()
       report_unsaved(event.buf)
+    end)
+  end)
+  on('DiagnosticChanged', function(event)
+    soon('diagnostics ' .. event.buf, DELAY_MS, function()
+      report_diagnostics(event.buf)
     end)
   end)
   on('DirChanged', function(event)

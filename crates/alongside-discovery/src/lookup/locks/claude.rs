@@ -73,6 +73,7 @@ pub fn claude(environment: &Environment, processes: &impl Processes, working_dir
     });
     LockLookup {
         candidates: candidates.collect(),
+        display_name: chosen.and_then(|index| locks[index].0.display_name()),
         outcome,
         advice: advice(&home, working_directory),
         working_directory: working_directory.to_owned(),

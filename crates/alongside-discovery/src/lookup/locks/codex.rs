@@ -33,6 +33,8 @@ pub fn codex(environment: &Environment, working_directory: &Path) -> LockLookup 
         )),
     };
     LockLookup {
+        // It asks whatever listens.
+        display_name: None,
         outcome,
         advice: advice(&home),
         working_directory: working_directory.to_owned(),

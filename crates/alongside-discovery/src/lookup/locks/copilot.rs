@@ -23,7 +23,7 @@ const REQUIRED: [&str; 7] = [
 pub fn copilot(environment: &Environment, processes: &impl Processes, working_directory: &Path) -> LockLookup {
     let home = environment.copilot_home();
     let directory = home.join("ide");
-    let mut chosen: Option<PathBuf> = None;
+    let (mut chosen, mut display_name): (Option<PathBuf>, _) = (None, None);
     let mut near: Option<PathBuf> = None;
     let mut candidates = Vec::new();
     for lock in Lock::all(&directory) {
@@ -31,6 +31,7 @@ pub fn copilot(environment: &Environment, processes: &impl Processes, working_di
         match &status {
             LockStatus::AlsoMatches if chosen.is_none() => {
                 chosen = lock.text("socketPath").map(PathBuf::from);
+                display_name = lock.display_name();
                 status = LockStatus::Chosen;
             }
             LockStatus::OtherFolder(folders) => {
@@ -57,6 +58,7 @@ pub fn copilot(environment: &Environment, processes: &impl Processes, working_di
         (None, None) => LockOutcome::Fails(nothing_found("Copilot CLI", &directory)),
     };
     LockLookup {
+        display_name,
         outcome,
         advice: Hook::find(&settings, "copilot").stale("copilot").into_iter().collect(),
         working_directory: working_directory.to_owned(),

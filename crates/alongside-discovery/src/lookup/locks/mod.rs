@@ -34,6 +34,8 @@ pub struct LockLookup {
     pub directory: PathBuf,
     /// The files it considers, in its order.
     pub candidates: Vec<LockCandidate>,
+    /// The name of the editor that it would connect to.
+    pub display_name: Option<String>,
     pub outcome: LockOutcome,
     /// What does not stop the agent, but the user should know.
     pub advice: Vec<Advice>,
@@ -165,6 +167,10 @@ impl Lock {
             .and_then(|content| content.get("workspaceFolders"));
         let folders = folders.and_then(Value::as_array).into_iter().flatten();
         folders.filter_map(Value::as_str).map(PathBuf::from).collect()
+    }
+
+    fn display_name(&self) -> Option<String> {
+        self.text("ideName").map(str::to_owned)
     }
 
     fn candidate(&self, status: LockStatus) -> LockCandidate {

@@ -47,6 +47,7 @@ pub fn opencode(environment: &Environment, processes: &impl Processes, working_d
         }
     }
     LockLookup {
+        display_name: best.as_ref().and_then(|(_, lock)| lock.display_name()),
         outcome: outcome(environment, processes, best, &mut candidates, &directory),
         advice: advice(&home, environment),
         working_directory: working_directory.to_owned(),

@@ -91,6 +91,7 @@ fn dead_lock_file_is_skipped_by_claude_and_stops_opencode() {
     fixture.put_lock(4001, &fixture.lock(DEAD));
     let found = fixture.claude("project");
     assert_eq!(port(&found), Some(4000));
+    assert_eq!(found.display_name.as_deref(), Some("Neovim"));
     assert_eq!(found.candidates[1].status, LockStatus::DeadProcess(DEAD.into()));
     assert!(problem(&fixture.opencode("project")).contains("whose editor has exited"));
 }

@@ -186,6 +186,10 @@ async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
         ),
         CheckItem::optional("reports unsaved changes (`context/buffer`)", sent("context/buffer")),
         CheckItem::optional(
+            "reports errors and warnings (`context/diagnostics`)",
+            sent("context/diagnostics"),
+        ),
+        CheckItem::optional(
             "sets the `terminal/environment` variables in its terminals",
             sent("terminal/environment"),
         ),
@@ -407,6 +411,8 @@ impl Backend for CheckBackend {
             .map_err(|message| RequestError::new(ErrorKind::Failed, message))
             .inspect_err(|error| self.refusals.lock().push(error.message.clone()))
     }
+
+    fn disconnected(&self, _: &FrontEnd) {}
 
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
         let news = self.news.subscribe();

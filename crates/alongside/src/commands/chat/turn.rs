@@ -152,8 +152,7 @@ impl Turn {
                 prompt_id,
                 removed: true,
             } if self.is_ours(Some(prompt_id)) => {
-                let stop_reason = "cancelled".to_owned();
-                self.end = Some(TurnEnd::Completed { stop_reason });
+                self.end = Some(TurnEnd::stopped("cancelled"));
             }
             _ => {}
         }
@@ -187,8 +186,8 @@ impl Turn {
                 ));
                 ExitCode::FAILURE
             }
-            Some(TurnEnd::Completed { .. }) if self.unread => ExitCode::from(CANCELLED),
-            Some(TurnEnd::Completed { stop_reason }) if stop_reason == "cancelled" => {
+            Some(TurnEnd::Completed { .. } | TurnEnd::Cancelled { .. }) if self.unread => ExitCode::from(CANCELLED),
+            Some(TurnEnd::Cancelled { .. }) => {
                 say("the answer was cancelled");
                 ExitCode::from(CANCELLED)
             }

@@ -4,6 +4,7 @@ mod command;
 mod conversation;
 pub(crate) mod front;
 mod kills;
+mod permission_reviews;
 mod survival;
 // `script` has other options elsewhere.
 #[cfg(target_os = "linux")]

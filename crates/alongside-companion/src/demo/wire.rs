@@ -1,0 +1,135 @@
+//! How the simulated agents propose a change and receive the decision.
+
+use alongside_core::Secret;
+use alongside_core::dialect::ClientInfo;
+use alongside_mcp::client::{Client, Events, SocketClient};
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::DemoAgent;
+
+pub(super) enum Wire {
+    /// The decision arrives as a notification.
+    Notified { client: Client, events: Box<Events> },
+    /// The call returns with the decision.
+    Waiting {
+        socket: Option<Box<SocketClient>>,
+        proposal: Option<Value>,
+    },
+}
+
+impl Wire {
+    pub(super) async fn connect(agent: DemoAgent, port: u16, token: &Secret) -> Result<Self> {
+        let me = client_info(agent);
+        if agent == DemoAgent::Claude {
+            let mut socket = SocketClient::connect(port, Some(token), Some("mcp")).await?;
+            socket.initialize(&me).await?;
+            let pid = json!({ "pid": std::process::id() });
+            socket.notify("ide_connected", &pid).await?;
+            return Ok(Self::Waiting {
+                socket: Some(Box::new(socket)),
+                proposal: None,
+            });
+        }
+        let client = Client::connect("127.0.0.1", port, token.reveal()).await?;
+        client.initialize(&me).await?;
+        let events = Box::new(client.events(None).await?);
+        Ok(Self::Notified { client, events })
+    }
+
+    pub(super) async fn propose(&mut self, path: &str, text: &str) -> Result<()> {
+        match self {
+            Self::Notified { client, .. } => {
+                let arguments = json!({ "filePath": path, "newContent": text });
+                let answer = client.request("tools/call", call("openDiff", &arguments)).await?;
+                if answer["isError"] == json!(true) {
+                    let reason = answer["content"][0]["text"].as_str().unwrap_or_default();
+                    bail!("the companion refused the proposal: {reason}");
+                }
+            }
+            Self::Waiting { proposal, .. } => {
+                let arguments = json!({
+                    "old_file_path": path,
+                    "new_file_path": path,
+                    "new_file_contents": text,
+                    "tab_name": "Demo",
+                });
+                *proposal = Some(call("openDiff", &arguments));
+            }
+        }
+        Ok(())
+    }
+
+    /// The accepted text, or `None` for a rejection.
+    pub(super) async fn decided(&mut self, path: &str) -> Result<Option<String>> {
+        match self {
+            Self::Notified { events, .. } => loop {
+                let Some(event) = events.next().await? else {
+                    bail!("the companion stopped before you accepted or rejected the change")
+                };
+                if event["params"]["filePath"] != json!(path) {
+                    continue;
+                }
+                match event["method"].as_str() {
+                    Some("ide/diffAccepted") => {
+                        return Ok(Some(event["params"]["content"].as_str().unwrap_or_default().to_owned()));
+                    }
+                    Some("ide/diffRejected") => return Ok(None),
+                    _ => {}
+                }
+            },
+            Self::Waiting { socket, proposal } => {
+                let (Some(socket), Some(proposal)) = (socket, proposal.take()) else {
+                    bail!("nothing was proposed");
+                };
+                let answer = socket.request("tools/call", proposal).await?;
+                let texts = &answer["content"];
+                match texts[0]["text"].as_str() {
+                    Some("FILE_SAVED") => Ok(texts[1]["text"].as_str().map(str::to_owned)),
+                    Some("DIFF_REJECTED") => Ok(None),
+                    other => bail!("the companion refused the proposal: {}", other.unwrap_or_default()),
+                }
+            }
+        }
+    }
+
+    pub(super) async fn withdraw(&mut self, path: &str) {
+        if let Self::Notified { client, .. } = self {
+            let call = call("closeDiff", &json!({ "filePath": path }));
+            let _ = client.request("tools/call", call).await;
+        }
+        // A connection that ends takes its proposal along.
+    }
+
+    pub(super) async fn end(&mut self) {
+        match self {
+            Self::Notified { client, .. } => {
+                let _ = client.end().await;
+            }
+            Self::Waiting { socket, .. } => {
+                if let Some(socket) = socket.take() {
+                    socket.end().await;
+                }
+            }
+        }
+    }
+}
+
+fn call(tool: &str, arguments: &Value) -> Value {
+    json!({ "name": tool, "arguments": arguments })
+}
+
+/// Named as the real agent names itself, so that it is shown and answered in the same way.
+pub(super) fn client_info(agent: DemoAgent) -> ClientInfo {
+    let (name, version) = match agent {
+        DemoAgent::Simple => ("demo-agent", env!("CARGO_PKG_VERSION")),
+        DemoAgent::Gemini => ("streamable-http-client", env!("CARGO_PKG_VERSION")),
+        // Always this version.
+        DemoAgent::Qwen => ("streamable-http-client", "1.0.0"),
+        DemoAgent::Claude => ("claude-code", "demo"),
+    };
+    ClientInfo {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    }
+}

@@ -1,0 +1,254 @@
+//! The hook that makes an agent ask the companion before it changes a file.
+//!
+//! For opencode it is a plugin file; for the others, entries in a settings file in which everything else is preserved. A hook left behind
+//! could block every edit, so its command does nothing if this program is gone, and `uninstall` restores the file byte for byte
+//! if nothing else has changed it.
+
+mod definition;
+mod settings;
+
+use std::path::PathBuf;
+
+use alongside_core::HookAgent;
+use alongside_core::dialect::DIALECTS;
+use alongside_discovery::Platform;
+use serde::Serialize;
+
+use self::settings::Edited;
+use super::agents::{self, AgentReport};
+use super::plan::{Change, read, without_backups};
+use super::receipt::{ChangedFile, Receipt};
+use super::{
+    InstallContext, InstallError, InstallOutcome, InstallState, Messages, Mode, Plan, RunResult, Step, capitalized,
+    machine, run_plan,
+};
+
+/// The result for one agent's hook.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookReport {
+    pub agent: HookAgent,
+    pub outcome: InstallOutcome,
+    pub sentence: String,
+    pub steps: Vec<Step>,
+    pub remarks: Vec<String>,
+}
+
+/// Whether an agent has the hook.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookStatus {
+    pub agent: HookAgent,
+    pub state: InstallState,
+    pub sentence: String,
+    /// The file with the hook.
+    pub place: Option<PathBuf>,
+}
+
+impl HookReport {
+    fn new(agent: HookAgent, result: RunResult) -> Self {
+        Self {
+            agent,
+            outcome: result.outcome,
+            sentence: result.sentence,
+            steps: result.steps,
+            remarks: result.remarks,
+        }
+    }
+
+    fn note(&mut self, receipt: Result<(), InstallError>) {
+        self.remarks.extend(receipt.err().map(|error| capitalized(&error)));
+    }
+}
+
+/// Installs or updates an agent's hook, and the setting with which it connects automatically, if it has one.
+pub fn install_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode) -> (HookReport, Option<AgentReport>) {
+    let dialect = DIALECTS.iter().find(|dialect| dialect.command == agent.id());
+    let connected = dialect.map(|dialect| agents::connect(dialect, context, mode));
+    let name = agent.display_name();
+    let messages = Messages {
+        done: format!("{name} will now ask you before it changes a file."),
+        planned: format!("{name} would be set to ask you before it changes a file."),
+        unchanged: format!("{name} already asks you before it changes a file."),
+    };
+    let plan = plan_install(agent, context);
+    let changed = plan.as_ref().ok().and_then(|plan| changed_file(agent, plan, context));
+    let mut report = HookReport::new(agent, run_plan(plan, mode, context.runner, messages));
+    if let (InstallOutcome::Done, Some(changed)) = (report.outcome, changed) {
+        report.note(Receipt::update(context, |receipt| receipt.set_hook(agent, changed)));
+    }
+    (report, connected)
+}
+
+/// Removes an agent's hook, and sets its setting back unless an editor's plugin needs it.
+pub fn uninstall_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode) -> (HookReport, Option<AgentReport>) {
+    let name = agent.display_name();
+    let messages = Messages {
+        done: format!("{name} no longer asks you before it changes a file."),
+        planned: format!("{name}'s hook would be removed."),
+        unchanged: format!("{name} has no hook of alongside; nothing to remove."),
+    };
+    let plan = plan_uninstall(agent, context);
+    let mut report = HookReport::new(agent, run_plan(plan, mode, context.runner, messages));
+    if mode == Mode::Real && matches!(report.outcome, InstallOutcome::Done | InstallOutcome::Unchanged) {
+        report.note(Receipt::update(context, |receipt| receipt.forget_hook(agent)));
+    }
+    let receipt = Receipt::load(context);
+    let dialect = DIALECTS.iter().find(|dialect| dialect.command == agent.id());
+    let dialect = dialect.filter(|_| !receipt.has_others(&[]));
+    let disconnected = dialect.and_then(|dialect| {
+        let setting = receipt.setting(dialect.kind)?;
+        Some(agents::disconnect(dialect, setting, context, mode))
+    });
+    (report, disconnected)
+}
+
+pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus {
+    let place = place(agent, context).ok();
+    let (state, sentence) = match (plan_install(agent, context), plan_uninstall(agent, context)) {
+        (Err(error), _) | (_, Err(error)) => (InstallState::Unavailable, capitalized(&error)),
+        (Ok(install), _) if install.is_empty() => (InstallState::Installed, "Hook installed.".to_owned()),
+        (_, Ok(uninstall)) if uninstall.is_empty() => (InstallState::Absent, "No hook installed.".to_owned()),
+        _ => (
+            InstallState::Outdated,
+            format!(
+                "Hook installed, but out of date; run `alongside install {}` to update it.",
+                agent.id()
+            ),
+        ),
+    };
+    HookStatus {
+        agent,
+        state,
+        sentence,
+        place,
+    }
+}
+
+fn place(agent: HookAgent, context: &InstallContext<'_>) -> Result<PathBuf, InstallError> {
+    machine(context).hook_file(agent).ok_or(InstallError::NoHome)
+}
+
+fn plan_install(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan, InstallError> {
+    if context.environment.platform == Platform::Windows {
+        let reason = "hooks need a POSIX shell; if you use WSL, run `alongside install` inside it";
+        return Err(InstallError::Manual(reason.to_owned()));
+    }
+    let path = place(agent, context)?;
+    let text = read_text(&path)?;
+    let wanted = if agent == HookAgent::Opencode {
+        if text.as_deref().is_some_and(|text| !definition::is_plugin(text)) {
+            let reason = "it is not alongside's; rename it and try again".to_owned();
+            return Err(InstallError::Configuration { path, reason });
+        }
+        Some(definition::plugin(&context.program))
+    } else {
+        let hooks = definition::hooks(agent, &context.program);
+        match settings::add(text.as_deref().unwrap_or_default(), agent, &hooks) {
+            Edited::Already => None,
+            Edited::Now(text) => Some(text),
+            Edited::NotUnderstood(reason) => return Err(InstallError::Configuration { path, reason }),
+        }
+    };
+    let change = match wanted {
+        Some(wanted) if agent == HookAgent::Opencode => Change::write_own(path, wanted.into_bytes())?,
+        Some(wanted) => Change::write(path, wanted.into_bytes(), true)?,
+        None => None,
+    };
+    let is_disabled = text.as_deref().is_some_and(|text| settings::is_disabled(text, agent));
+    let disabled = is_disabled.then(|| format!("{}'s settings disable all hooks.", agent.display_name()));
+    let mut remarks: Vec<String> = disabled.into_iter().collect();
+    if change.is_some() {
+        remarks.extend(definition::remarks(agent).iter().map(|remark| (*remark).to_owned()));
+    }
+    Ok(Plan {
+        changes: change.into_iter().collect(),
+        remarks,
+    })
+}
+
+fn plan_uninstall(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan, InstallError> {
+    let path = place(agent, context)?;
+    let mut plan = Plan::default();
+    let receipt = Receipt::load(context);
+    let known = receipt.hook(agent).filter(|known| known.path == path);
+    let Some(text) = read_text(&path)? else {
+        return Ok(plan);
+    };
+    let is_untouched = known.is_some_and(|known| known.after == text);
+    let remove = |keep| Change::Remove {
+        path: path.clone(),
+        before: text.clone().into_bytes(),
+        keep,
+    };
+    if agent == HookAgent::Opencode {
+        if definition::is_plugin(&text) {
+            plan.changes
+                .push(remove(!is_untouched && text != definition::plugin(&context.program)));
+        }
+    } else {
+        match known.filter(|_| is_untouched).map(|known| &known.before) {
+            Some(None) => plan.changes.push(remove(false)),
+            Some(Some(before)) => {
+                let before = before.clone().into_bytes();
+                plan.changes.extend(Change::write(path.clone(), before, false)?);
+            }
+            None => match settings::remove(&text, agent) {
+                Edited::Already => {}
+                Edited::Now(text) => plan
+                    .changes
+                    .extend(Change::write(path.clone(), text.into_bytes(), false)?),
+                Edited::NotUnderstood(reason) => return Err(InstallError::Configuration { path, reason }),
+            },
+        }
+    }
+    if let Some(known) = known {
+        let before = known.before.as_deref().map(str::as_bytes);
+        plan.changes
+            .extend(without_backups(&path, |content| Some(content) != before));
+        let directories = known.directories.iter().cloned();
+        plan.changes
+            .extend(directories.map(|path| Change::RemoveDirectory { path }));
+    }
+    Ok(plan)
+}
+
+fn read_text(path: &std::path::Path) -> Result<Option<String>, InstallError> {
+    let text = read(path)?.map(String::from_utf8).transpose();
+    text.map_err(|_| InstallError::NotText { path: path.to_owned() })
+}
+
+/// What a plan changes, with the file as it would be without the hook.
+fn changed_file(agent: HookAgent, plan: &Plan, context: &InstallContext<'_>) -> Option<ChangedFile> {
+    let receipt = Receipt::load(context);
+    plan.changes.iter().find_map(|change| {
+        let Change::Write {
+            path, before, content, ..
+        } = change
+        else {
+            return None;
+        };
+        let before = before.clone().and_then(|before| String::from_utf8(before).ok());
+        let known = receipt.hook(agent).filter(|known| known.path == *path);
+        let (before, directories) = match known {
+            Some(known) if before.as_ref() == Some(&known.after) => (known.before.clone(), known.directories.clone()),
+            _ if agent == HookAgent::Opencode => (None, plan.new_directories()),
+            _ => {
+                let without = |text: String| match settings::remove(&text, agent) {
+                    Edited::Now(without) => without,
+                    Edited::Already | Edited::NotUnderstood(_) => text,
+                };
+                (before.map(without), plan.new_directories())
+            }
+        };
+        Some(ChangedFile {
+            path: path.clone(),
+            before,
+            after: String::from_utf8(content.clone()).ok()?,
+            directories,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fixture::Fixture;
+
+fn file(scene: &Fixture, agent: HookAgent) -> PathBuf {
+    place(agent, &scene.context()).unwrap()
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+const WITH_HOOKS: &str = "{\n\t\"hooks\": {\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}]},\n\t\"x\": 1 }";
+
+#[test]
+fn install_twice_is_one_entry_and_uninstall_leaves_the_same_bytes() {
+    for agent in HookAgent::ALL {
+        for before in [None, Some("{}"), Some("{\n  \"a\": [1]\n}\n"), Some(WITH_HOOKS)] {
+            if agent == HookAgent::Opencode && before.is_some() {
+                continue;
+            }
+            let scene = Fixture::on(Platform::Unix);
+            let path = file(&scene, agent);
+            if let Some(before) = before {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(&path, before).unwrap();
+            }
+            let dry = install_hook(agent, &scene.context(), Mode::DryRun).0;
+            assert_eq!(dry.outcome, InstallOutcome::Planned, "{dry:?}");
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), before);
+            assert_eq!(hook_status(agent, &scene.context()).state, InstallState::Absent);
+
+            let first = install_hook(agent, &scene.context(), Mode::Real).0;
+            assert_eq!(first.outcome, InstallOutcome::Done, "{first:?}");
+            let text = fs::read_to_string(&path).unwrap();
+            assert_eq!(hook_status(agent, &scene.context()).state, InstallState::Installed);
+            let second = install_hook(agent, &scene.context(), Mode::Real).0;
+            assert_eq!(second.outcome, InstallOutcome::Unchanged, "{second:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            if before == Some(WITH_HOOKS) {
+                assert!(text.contains("\"mine\""), "{text}");
+                assert!(first.steps[0].backup.is_some() && first.steps[0].difference.is_some());
+            }
+
+            let removed = uninstall_hook(agent, &scene.context(), Mode::Real).0;
+            assert_eq!(removed.outcome, InstallOutcome::Done, "{removed:?}");
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), before, "{agent:?}");
+            assert_eq!(
+                scene.count_files(),
+                usize::from(before.is_some()),
+                "{agent:?}: something is left"
+            );
+            if before.is_none() {
+                assert_eq!(
+                    fs::read_dir(scene.home()).unwrap().count(),
+                    0,
+                    "{agent:?}: a directory is left"
+                );
+            }
+            let again = uninstall_hook(agent, &scene.context(), Mode::Real).0;
+            assert_eq!(again.outcome, InstallOutcome::Unchanged, "{again:?}");
+        }
+    }
+}
+
+#[test]
+fn uninstall_removes_only_our_entries_from_changed_settings() {
+    let scene = Fixture::on(Platform::Unix);
+    let agent = HookAgent::Claude;
+    let path = file(&scene, agent);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, WITH_HOOKS).unwrap();
+    install_hook(agent, &scene.context(), Mode::Real);
+    let mut settings = read_json(&path);
+    settings["later"] = json!(true);
+    // The user adds a hook to our group.
+    let groups = settings["hooks"]["PreToolUse"].as_array_mut().unwrap();
+    let hooks = groups[1]["hooks"].as_array_mut().unwrap();
+    hooks.push(json!({ "type": "command", "command": "also mine" }));
+    fs::write(&path, settings.to_string()).unwrap();
+    let report = uninstall_hook(agent, &scene.context(), Mode::Real).0;
+    assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
+    let mut expected: Value = serde_json::from_str(WITH_HOOKS).unwrap();
+    expected["later"] = json!(true);
+    expected["hooks"]["PreToolUse"].as_array_mut().unwrap().push(json!({
+        "matcher": "Edit|Write|MultiEdit|NotebookEdit",
+        "hooks": [{ "type": "command", "command": "also mine" }],
+    }));
+    assert_eq!(read_json(&path), expected);
+}
+
+#[test]
+fn entry_of_another_version_is_replaced() {
+    let scene = Fixture::on(Platform::Unix);
+    let path = file(&scene, HookAgent::Codex);
+    install_hook(HookAgent::Codex, &scene.context(), Mode::Real);
+    let old = fs::read_to_string(&path).unwrap().replace("86400", "600");
+    fs::write(&path, old.replace("/opt/alongside/bin", "/old/bin")).unwrap();
+    assert_eq!(
+        hook_status(HookAgent::Codex, &scene.context()).state,
+        InstallState::Outdated
+    );
+    let report = install_hook(HookAgent::Codex, &scene.context(), Mode::Real).0;
+    assert_eq!(report.outcome, InstallOutcome::Done);
+    let settings = read_json(&path);
+    assert_eq!(
+        settings["hooks"]["PreToolUse"].as_array().unwrap().len(),
+        1,
+        "{settings}"
+    );
+    assert_eq!(settings["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"], 86_400);
+}
+
+#[test]
+fn settings_that_do_not_parse_are_left_alone() {
+    for (text, reason) in [
+        ("{", "Unterminated object"),
+        ("[]", "it is not an object"),
+        ("{\"hooks\": 1}", "its `hooks` is not an object"),
+        (
+            "{\"hooks\": {\"PreToolUse\": {}}}",
+            "its `hooks.PreToolUse` is not a list",
+        ),
+    ] {
+        let scene = Fixture::on(Platform::Unix);
+        let path = file(&scene, HookAgent::Claude);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let report = install_hook(HookAgent::Claude, &scene.context(), Mode::Real).0;
+        assert_eq!(report.outcome, InstallOutcome::Refused);
+        assert!(report.sentence.contains(reason), "{}", report.sentence);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn timeouts_are_in_each_agents_unit() {
+    let timeout = |agent, pointer: &str| {
+        let scene = Fixture::on(Platform::Unix);
+        install_hook(agent, &scene.context(), Mode::Real);
+        read_json(&file(&scene, agent)).pointer(pointer).cloned()
+    };
+    assert_eq!(
+        timeout(HookAgent::Claude, "/hooks/PreToolUse/0/hooks/0/timeout"),
+        Some(json!(86_400))
+    );
+    assert_eq!(
+        timeout(HookAgent::Codex, "/hooks/PreToolUse/0/hooks/0/timeout"),
+        Some(json!(86_400))
+    );
+    assert_eq!(
+        timeout(HookAgent::Copilot, "/hooks/preToolUse/0/timeoutSec"),
+        Some(json!(86_400))
+    );
+    for (agent, event) in [
+        (HookAgent::Gemini, "BeforeTool"),
+        (HookAgent::Qwen, "PreToolUse"),
+        (HookAgent::Qwen, "PermissionRequest"),
+    ] {
+        let value = timeout(agent, &format!("/hooks/{event}/0/hooks/0/timeout"));
+        assert_eq!(value, Some(json!(86_400_000)), "more than 2^31 would be no time at all");
+    }
+}
+
+#[test]
+fn setting_and_hook_of_one_agent_are_removed_together() {
+    let scene = Fixture::on(Platform::Unix);
+    let path = file(&scene, HookAgent::Gemini);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "{ \"a\": 1 } // mine\n").unwrap();
+    let (report, connected) = install_hook(HookAgent::Gemini, &scene.context(), Mode::Real);
+    assert_eq!(report.outcome, InstallOutcome::Done);
+    assert_eq!(connected.map(|report| report.outcome), Some(InstallOutcome::Done));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("\"enabled\": true") && text.contains("BeforeTool"),
+        "{text}"
+    );
+    let (_, disconnected) = uninstall_hook(HookAgent::Gemini, &scene.context(), Mode::Real);
+    assert_eq!(disconnected.map(|report| report.outcome), Some(InstallOutcome::Done));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{ \"a\": 1 } // mine\n");
+    assert_eq!(scene.count_files(), 1);
+}
+
+#[test]
+fn users_own_plugin_is_left_alone() {
+    let scene = Fixture::on(Platform::Unix);
+    let path = file(&scene, HookAgent::Opencode);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "// mine\n").unwrap();
+    for report in [
+        install_hook(HookAgent::Opencode, &scene.context(), Mode::Real).0,
+        uninstall_hook(HookAgent::Opencode, &scene.context(), Mode::Real).0,
+    ] {
+        assert!(report.steps.is_empty(), "{report:?}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "// mine\n");
+}
+
+#[test]
+fn disabled_hooks_are_mentioned() {
+    for (agent, text) in [
+        (HookAgent::Claude, "{\"disableAllHooks\": true}"),
+        (HookAgent::Gemini, "{\"hooksConfig\": {\"enabled\": false}}"),
+    ] {
+        let scene = Fixture::on(Platform::Unix);
+        let path = file(&scene, agent);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let remarks = install_hook(agent, &scene.context(), Mode::Real).0.remarks;
+        assert!(remarks[0].contains("disable all hooks"), "{remarks:?}");
+    }
+}
+
+/// The installed command in a real shell, with a program that answers, fails, is killed, or is gone.
+#[cfg(unix)]
+#[test]
+fn command_denies_unless_the_program_answers_or_is_gone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("it's alongside");
+    let run = || {
+        let command = definition::review_command(HookAgent::Claude, &program);
+        Command::new("sh").args(["-c", &command]).output().unwrap()
+    };
+    let gone = run();
+    assert_eq!((gone.status.code(), gone.stdout.as_slice()), (Some(0), &b""[..]));
+    for (script, code, stdout) in [
+        ("#!/bin/sh\necho \"$@\"\n", 0, "hook claude\n"),
+        ("#!/bin/sh\nexit 1\n", 2, ""),
+        ("#!/bin/sh\nexit 101\n", 2, ""),
+        ("#!/bin/sh\nkill -9 $$\n", 2, ""),
+    ] {
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let output = run();
+        assert_eq!(output.status.code(), Some(code), "{script}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.contains("nothing was written"), code == 2, "{stderr}");
+    }
+}
