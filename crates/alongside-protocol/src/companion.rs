@@ -14,6 +14,7 @@ pub const VERSION: u32 = 1;
 /// Who a front end is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 pub struct Hello {
     /// The protocol version of the front end.
     pub protocol: u32,

@@ -197,6 +197,8 @@ async fn mcp_stdio_serves_tools_for_the_model() {
             .unwrap_err()
             .contains("not in the workspace")
     );
+    drop(input);
+    assert!(server.wait().unwrap().success());
 }
 
 #[test]
