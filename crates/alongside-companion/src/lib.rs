@@ -34,6 +34,7 @@ mod ranking;
 pub mod settings;
 #[cfg(test)]
 mod test_companion;
+mod unreviewed;
 mod waiting;
 mod watcher;
 mod writer;
@@ -56,6 +57,7 @@ use tokio::sync::{Notify, broadcast, watch};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use crate::unreviewed::Unreviewed;
 use crate::waiting::Waiting;
 use base_threads::BaseThreads;
 use buffers::Buffers;
@@ -107,6 +109,7 @@ pub struct Companion {
     /// The proposals whose agents wait for the decision.
     waiting: Waiting,
     hooks: Hooks,
+    unreviewed: Unreviewed,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
@@ -228,6 +231,7 @@ impl Companion {
             chat: parts.chat,
             waiting: Waiting::default(),
             hooks: Hooks::default(),
+            unreviewed: Unreviewed::default(),
             openers: Mutex::default(),
             codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
@@ -326,6 +330,7 @@ impl Companion {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.announce_report().problems;
         problems.extend(self.journal.problems());
+        problems.extend(self.unreviewed.problems());
         problems.extend(self.codex.state().borrow().problem.clone());
         problems.extend(
             self.chat
