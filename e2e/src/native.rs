@@ -52,6 +52,28 @@ impl Native {
     pub fn set_up(self, sandbox: &Sandbox, model: &FakeModel) {
         self.write_settings(sandbox, model);
         sandbox.write_command(self.command(), &shell_quoted(&self.program()));
+        self.set_up_adapter(sandbox);
+    }
+
+    /// Puts the program on the PATH that connects it to the chat, if it does not do so itself.
+    fn set_up_adapter(self, sandbox: &Sandbox) {
+        match self {
+            Self::Claude => {
+                let program = shell_quoted(&self.program());
+                let script = programs::agent("node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js");
+                let (node, script) = (shell_quoted(&programs::node()), shell_quoted(&script));
+                let line = format!("env CLAUDE_CODE_EXECUTABLE={program} {node} {script}");
+                sandbox.write_command("claude-agent-acp", &line);
+            }
+            Self::Codex => {
+                let adapter = programs::agent("node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp");
+                sandbox.write_command("codex-acp", &shell_quoted(&adapter));
+                // It looks for bubblewrap on the PATH, and Codex has one of its own.
+                let bubblewrap = "vendor/x86_64-unknown-linux-musl/codex-resources/bwrap";
+                sandbox.write_command("bwrap", &shell_quoted(&self.package().join(bubblewrap)));
+            }
+            Self::Opencode | Self::Copilot => {}
+        }
     }
 
     /// Records for the README what the running test has proven.

@@ -417,7 +417,7 @@ see M-x alongside-doctor" code)
        (delete-process errors)
        (signal (car problem) (cdr problem))))
     (alongside-bridge-request
-     "hello" '(:protocol 1 :name "emacs" :watch t :interactive t)
+     "hello" '(:protocol 1 :name "emacs" :watch t :interactive t :opensFiles t)
      (lambda (problem welcome)
        (if problem
            (alongside-message "%s" (plist-get problem :message))

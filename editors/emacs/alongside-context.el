@@ -265,5 +265,25 @@ on disk, not with your unsaved edits" (abbreviate-file-name path)))
       (kill-local-variable 'alongside-context--path)
       (kill-local-variable 'alongside-context--tick))))
 
+;;;; Files that an agent wants to show
+
+(alongside-bridge-on
+ "file/show"
+ (lambda (target)
+   ;; In another window; the selected one stays.
+   (let* ((buffer (find-file-noselect (plist-get target :path) t))
+          (window (display-buffer buffer '(nil (inhibit-same-window . t))))
+          (line (plist-get target :line)))
+     (when (and line window (not (eq window (selected-window))))
+       (with-current-buffer buffer
+         (save-restriction
+           (widen)
+           (set-window-point
+            window
+            (save-excursion
+              (goto-char (point-min))
+              (forward-line (1- line))
+              (point)))))))))
+
 (provide 'alongside-context)
 ;;; alongside-context.el ends here

@@ -250,6 +250,7 @@ impl CompanionRecord {
             display_name: "Neovim".to_owned(),
             editor_pid: pid + 1,
             last_use,
+            is_private: false,
             path: PathBuf::new(),
         }
     }

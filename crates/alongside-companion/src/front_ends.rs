@@ -1,14 +1,14 @@
 //! Handles the requests of front ends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use alongside_core::context::ContextError;
 use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
-    Backend, BulkDecision, Empty, ErrorKind, FrontEnd, Hello, PageFile, PageLink, Reject, Request, RequestError,
-    Response, ReviewDecided, ReviewSummary, ReviewTexts, SessionRef, SharedNotification, ShownContext, Status,
-    Undecided, VERSION, Version, Welcome,
+    Backend, BulkDecision, Empty, ErrorKind, FileTarget, FrontEnd, Hello, Notification, PageFile, PageLink, Reject,
+    Request, RequestError, Response, ReviewDecided, ReviewSummary, ReviewTexts, SessionRef, SharedNotification,
+    ShownContext, Status, Undecided, VERSION, Version, Welcome,
 };
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -21,7 +21,7 @@ impl Backend for Companion {
     #[expect(clippy::too_many_lines, reason = "one arm per request")]
     async fn handle(&self, front_end: &FrontEnd, request: Request) -> Result<Response, RequestError> {
         Ok(match request {
-            Request::Hello(hello) => Response::Hello(self.welcome(&hello)),
+            Request::Hello(hello) => Response::Hello(self.welcome(front_end, &hello)),
             Request::ContextOpen(file) => {
                 Response::ContextOpen(self.report(|core, now| core.open_file(now, &file.path))?)
             }
@@ -115,6 +115,10 @@ impl Backend for Companion {
             Request::DiagnosticsList(query) => {
                 Response::DiagnosticsList(self.core.lock().diagnostics(query.path.as_deref()))
             }
+            Request::FileOpen(target) => {
+                self.show_file(target).await?;
+                Response::FileOpen(Empty {})
+            }
             Request::WorkspaceSet(params) => {
                 let folders = self.check_folders(params.folders).await?;
                 self.with_core(|core, _| core.set_workspace(folders));
@@ -161,6 +165,7 @@ impl Backend for Companion {
     }
 
     fn disconnected(&self, front_end: &FrontEnd) {
+        self.openers.lock().remove(&front_end.id());
         self.with_core(|core, _| core.front_end_left(front_end.id()));
     }
 
@@ -189,11 +194,35 @@ impl Companion {
         })
     }
 
-    /// The file is looked up in a thread, because it may be on a hung file system.
-    async fn set_diagnostics(&self, front_end: &FrontEnd, file: FileDiagnostics) -> Result<Empty, RequestError> {
-        let (host, path) = (self.host.clone(), PathBuf::from(&file.path));
+    /// Has the editor show a file. Only files in the workspace: an agent could show anything.
+    async fn show_file(&self, target: FileTarget) -> Result<(), RequestError> {
+        let refuse = |reason: &str| {
+            let message = format!("cannot show `{}`: {reason}", target.path);
+            Err(RequestError::new(ErrorKind::NotShown, message))
+        };
+        let real = self.resolve(&target.path).await;
+        let Some(real) = real.filter(|_| Path::new(&target.path).is_absolute()) else {
+            return refuse("it is not an absolute path to an existing file");
+        };
+        if !self.workspace().iter().any(|folder| real.starts_with(folder)) {
+            return refuse("it is not in the workspace");
+        }
+        if self.openers.lock().is_empty() {
+            return refuse("no editor is connected that shows files");
+        }
+        self.broadcast(Notification::FileShow(target));
+        Ok(())
+    }
+
+    /// The file that a path leads to. In a thread, because it may be on a hung file system.
+    async fn resolve(&self, path: &str) -> Option<PathBuf> {
+        let (host, path) = (self.host.clone(), PathBuf::from(path));
         let real = tokio::task::spawn_blocking(move || (host.resolve)(&path)).await;
-        let real = real.ok().flatten();
+        real.ok().flatten()
+    }
+
+    async fn set_diagnostics(&self, front_end: &FrontEnd, file: FileDiagnostics) -> Result<Empty, RequestError> {
+        let real = self.resolve(&file.path).await;
         self.report(|core, _| core.report_diagnostics(front_end.id(), file, real))
     }
 
@@ -208,7 +237,15 @@ impl Companion {
         })
     }
 
-    fn welcome(&self, hello: &Hello) -> Welcome {
+    fn welcome(&self, front_end: &FrontEnd, hello: &Hello) -> Welcome {
+        let mut openers = self.openers.lock();
+        // Only what is watched arrives.
+        if hello.opens_files && hello.watch {
+            openers.insert(front_end.id());
+        } else {
+            openers.remove(&front_end.id());
+        }
+        drop(openers);
         if hello.trusted.is_some() {
             self.with_core(|core, now| core.set_trusted(now, hello.trusted));
         }

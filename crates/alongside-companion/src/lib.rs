@@ -37,10 +37,12 @@ mod waiting;
 mod watcher;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
+use alongside_core::diagnostics::FrontEndId;
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::Deadline;
 use alongside_core::{Base, Core, ReviewId, Secret};
@@ -83,6 +85,8 @@ pub struct Companion {
     agents: OnceLock<alongside_mcp::AgentHub>,
     /// The agents' port and token, set together with it.
     agents_endpoint: OnceLock<(u16, Secret)>,
+    /// The connected front ends that show files.
+    openers: Mutex<BTreeSet<FrontEndId>>,
     /// Serves the context to Codex CLI.
     codex: alongside_mcp::codex::Provider,
     demo: DemoSlot,
@@ -221,6 +225,7 @@ impl Companion {
             chat: parts.chat,
             waiting: Waiting::default(),
             hooks: Hooks::default(),
+            openers: Mutex::default(),
             codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),

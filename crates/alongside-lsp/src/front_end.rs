@@ -73,6 +73,7 @@ impl<B: Backend> LspFrontEnd<B> {
             interactive: true,
             trusted: None,
             chat: false,
+            opens_files: true,
         };
         Self {
             backend,

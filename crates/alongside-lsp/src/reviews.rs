@@ -13,8 +13,8 @@ use crate::client::Open;
 use crate::front_end::{LspFrontEnd, PendingRequest};
 use crate::text::{Encoding, Lines};
 use crate::types::{
-    Diagnostic, DiagnosticData, DiagnosticSeverity, MessageActionItem, MessageType, PublishDiagnosticsParams, Range,
-    ShowMessageParams,
+    Diagnostic, DiagnosticData, DiagnosticSeverity, MessageActionItem, MessageType, Position, PublishDiagnosticsParams,
+    Range, ShowMessageParams,
 };
 use crate::uri;
 
@@ -58,6 +58,13 @@ impl<B: Backend> LspFrontEnd<B> {
                 for problem in &now.problems {
                     self.show_message(MessageType::Error, &capitalized(problem));
                 }
+            }
+            Notification::FileShow(target) => {
+                let line = target.line.and_then(|line| usize::try_from(line).ok());
+                let line = line.map_or(0, |line| line.saturating_sub(1));
+                let start = Position { line, character: 0 };
+                let selection = Range { start, end: start };
+                self.show_file(&target.path, selection, false, "which an agent wants to show you");
             }
             Notification::AgentsChanged(_)
             | Notification::ContextChanged(_)

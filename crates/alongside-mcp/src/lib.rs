@@ -39,7 +39,8 @@
 //! the two tools. `session` and `registry` hold the sessions, `outbox` the events that a session has not received yet,
 //! `stream` is the body of a `GET`, and `callbacks` reports to the companion. [`client`] is the other side of the wire, for
 //! `doctor`, `demo`, the stdio relay and the tests. [`codex`] serves the context to Codex CLI, which asks for it on a socket of its
-//! own. Listening and the guard are in `alongside-loopback`.
+//! own. [`tool_server`] is an ordinary MCP server, for what
+//! models ask for. Listening and the guard are in `alongside-loopback`.
 //!
 //! # Invariants
 //!
@@ -62,6 +63,7 @@ mod registry;
 mod server;
 mod session;
 mod stream;
+pub mod tool_server;
 mod tools;
 
 pub use companion::{Companion, Outgoing};

@@ -14,6 +14,7 @@ pub const VERSION: u32 = 1;
 /// Who a front end is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 pub struct Hello {
     /// The protocol version of the front end.
     pub protocol: u32,
@@ -31,6 +32,9 @@ pub struct Hello {
     /// Whether it shows the chat and wants its events.
     #[serde(default)]
     pub chat: bool,
+    /// Whether it shows files on request.
+    #[serde(default)]
+    pub opens_files: bool,
 }
 
 impl Hello {
@@ -43,6 +47,7 @@ impl Hello {
             interactive: false,
             trusted: None,
             chat: false,
+            opens_files: false,
         }
     }
 }

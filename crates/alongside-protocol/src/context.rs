@@ -43,6 +43,16 @@ pub struct Buffer {
     pub text: Option<Arc<str>>,
 }
 
+/// A place to show to the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileTarget {
+    /// Absolute.
+    pub path: String,
+    /// 1-based.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
 /// Which diagnostics to return.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiagnosticsQuery {

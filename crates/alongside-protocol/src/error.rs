@@ -52,6 +52,8 @@ error_kinds! {
     BadPosition = "badPosition",
     NotOpen = "notOpen",
     NotADirectory = "notADirectory",
+    /// The file is not in the workspace, or no editor is connected.
+    NotShown = "notShown",
     UnknownReview = "unknownReview",
     Closed = "closed",
     TooSoon = "tooSoon",

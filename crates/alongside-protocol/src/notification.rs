@@ -4,7 +4,9 @@ use alongside_core::context::IdeContext;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{ChatChanged, ChatEvent};
-use crate::{AgentsChanged, Empty, ProblemsChanged, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary};
+use crate::{
+    AgentsChanged, Empty, FileTarget, ProblemsChanged, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+};
 
 macro_rules! notifications {
     ($($(#[$doc:meta])* $name:ident = $method:literal, $params:ty;)+) => {
@@ -36,6 +38,8 @@ notifications! {
     ContextChanged = "context/changed", IdeContext;
     /// Something is wrong that the user should know, or no longer is.
     ProblemsChanged = "problems/changed", ProblemsChanged;
+    /// An agent asked to show a file to the user; for front ends with `opensFiles`.
+    FileShow = "file/show", FileTarget;
     /// Only for front ends with `chat`.
     ChatEvent = "chat/event", ChatEvent;
     /// Only for front ends with `chat`.

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
-    Accept, Buffer, BulkDecision, Change, DecideHunkParams, DiagnosticsQuery, Edit, FilePath, Focus, Folders, Hello,
-    HookReview, HookReviewed, HookSession, Hunks, PageFile, PageLink, PageTarget, Reject, ReviewDecided, ReviewRef,
-    ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version, Welcome,
+    Accept, Buffer, BulkDecision, Change, DecideHunkParams, DiagnosticsQuery, Edit, FilePath, FileTarget, Focus,
+    Folders, Hello, HookReview, HookReviewed, HookSession, Hunks, PageFile, PageLink, PageTarget, Reject,
+    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version,
+    Welcome,
 };
 
 /// A method of the protocol; the types in [`requests`] implement it.
@@ -108,6 +109,8 @@ requests! {
     ContextDiagnostics = "context/diagnostics", FileDiagnostics => Empty;
     /// The diagnostics that agents may see.
     DiagnosticsList = "diagnostics/list", DiagnosticsQuery => Vec<FileDiagnostics>;
+    /// Shows a file of the workspace in the editor.
+    FileOpen = "file/open", FileTarget => Empty;
     /// Replaces the workspace folders.
     WorkspaceSet = "workspace/set", Folders => Empty;
     Status = "status", Empty => Status;

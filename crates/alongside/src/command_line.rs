@@ -123,12 +123,19 @@ Example:
     },
     /// Relay MCP over stdio, for agents that launch their companion as a command
     #[command(after_help = "\
-Relays to the workspace's running companion. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
+Relays to the workspace's running companion. With --tools, serves tools for the model instead: getDiagnostics, getOpenFiles, getSelection and openFile. Agents start this command; you do not normally run it yourself. Agents pass on few environment variables, so a non-default state directory (XDG_STATE_HOME) is not found this way.
 
 Example:
   export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
-  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'")]
-    McpStdio,
+  export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'
+
+Tools, in the settings of Gemini CLI or Qwen Code:
+  \"mcpServers\": {\"alongside\": {\"command\": \"alongside\", \"args\": [\"mcp-stdio\", \"--tools\"]}}")]
+    McpStdio {
+        /// Serve tools that the model may call, such as getDiagnostics
+        #[arg(long)]
+        tools: bool,
+    },
 }
 
 #[derive(Debug, Default, Args)]

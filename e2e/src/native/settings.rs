@@ -27,7 +27,8 @@ impl Native {
         }
     }
 
-    pub(super) fn variables(self, model: &FakeModel) -> Vec<(String, String)> {
+    /// The variables that point it to our fake model.
+    pub fn variables(self, model: &FakeModel) -> Vec<(String, String)> {
         let url = model.url();
         let variables: Vec<(&str, String)> = match self {
             Self::Claude => vec![

@@ -1,6 +1,7 @@
 //! The companion with the agents that are native programs, one module per agent.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod acp;
 mod alone;
 mod codex;
 mod scene;

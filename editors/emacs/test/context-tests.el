@@ -5,6 +5,7 @@
 (require 'alongside-context)
 (require 'cl-lib)
 (require 'ert)
+(require 'json)
 (require 'rect)
 
 (defvar evil-state)
@@ -92,6 +93,22 @@
     (setq buffer-file-name "/:/a/b c$.txt")
     (should (equal "/a/b c$.txt" (alongside-context--path-of (current-buffer))))
     (setq buffer-file-name nil)))
+
+(ert-deftest alongside-context-file-of-an-agent-is-shown-without-the-focus ()
+  (let ((file (make-temp-file "alongside-test" nil ".txt" "one\ntwo\nthree\n"))
+        (selected (selected-window)))
+    (unwind-protect
+        (save-window-excursion
+          (alongside-bridge--handle-line
+           (json-encode `(:method "file/show" :params (:path ,file :line 3))))
+          (should (eq selected (selected-window)))
+          (let ((window (get-buffer-window (get-file-buffer file))))
+            (should (window-live-p window))
+            (with-current-buffer (window-buffer window)
+              (should (= 3 (line-number-at-pos (window-point window)))))))
+      (when-let ((buffer (get-file-buffer file)))
+        (kill-buffer buffer))
+      (delete-file file))))
 
 (provide 'context-tests)
 ;;; context-tests.el ends here

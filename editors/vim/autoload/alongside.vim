@@ -5,9 +5,11 @@ import './alongside/bridge.vim'
 import './alongside/context.vim'
 import './alongside/opening.vim'
 import './alongside/reviews.vim'
+import './alongside/show.vim'
 
 export def Start()
   reviews.Listen()
+  show.Listen()
   bridge.Start(() => {
     context.Start()
     reviews.Refresh()
@@ -32,8 +34,8 @@ export def Accept(even_if_empty: bool)
   reviews.Accept(even_if_empty)
 enddef
 
-export def Reject()
-  reviews.Reject()
+export def Reject(reason: string = '')
+  reviews.Reject(reason)
 enddef
 
 export def Log()

@@ -234,6 +234,11 @@ export interface FilePath {
   readonly path: string;
 }
 
+export interface FileTarget {
+  readonly path: string;
+  readonly line?: number;
+}
+
 export interface Focus {
   readonly path: string;
   readonly cursor?: Cursor;
@@ -251,6 +256,7 @@ export interface Hello {
   readonly interactive?: boolean;
   readonly trusted?: boolean;
   readonly chat?: boolean;
+  readonly opensFiles?: boolean;
 }
 
 export interface HiddenFile {
@@ -623,6 +629,7 @@ export interface Requests {
   "context/buffer": { readonly params: Buffer; readonly response: Empty };
   "context/diagnostics": { readonly params: FileDiagnostics; readonly response: Empty };
   "diagnostics/list": { readonly params: DiagnosticsQuery; readonly response: readonly FileDiagnostics[] };
+  "file/open": { readonly params: FileTarget; readonly response: Empty };
   "workspace/set": { readonly params: Folders; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };
@@ -649,6 +656,7 @@ export interface Notifications {
   "agents/changed": AgentsChanged;
   "context/changed": IdeContext;
   "problems/changed": ProblemsChanged;
+  "file/show": FileTarget;
   "chat/event": ChatEvent;
   "chat/changed": ChatChanged;
   resync: Empty;

@@ -7,6 +7,7 @@ mod demo;
 mod detect;
 mod diff;
 mod doctor;
+mod editor_tools;
 mod hook;
 mod install;
 mod lsp;
@@ -44,6 +45,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
         Some(Command::Hook { agent }) => Ok(hook::run(agent).await),
-        Some(Command::McpStdio) => mcp_stdio::run(&common).await,
+        Some(Command::McpStdio { tools: false }) => mcp_stdio::run(&common).await,
+        Some(Command::McpStdio { tools: true }) => mcp_stdio::serve_tools(&common).await,
     }
 }

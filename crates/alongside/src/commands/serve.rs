@@ -202,6 +202,7 @@ impl EventPrinter {
             | Notification::ContextChanged(_)
             | Notification::ChatEvent(_)
             | Notification::ChatChanged(_)
+            | Notification::FileShow(_)
             | Notification::Resync(_) => {}
         }
     }

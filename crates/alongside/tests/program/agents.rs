@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
+use alongside_front::client::Client;
+use alongside_protocol::{Hello, Notification, requests};
 use serde_json::{Value, json};
 
 use crate::bridge::Plugin;
@@ -104,6 +106,99 @@ fn mcp_stdio_relays_to_the_companion() {
     );
     drop(input);
     assert!(wait_for("the relay's end", || relay.try_wait().unwrap()).success());
+}
+
+/// Gemini CLI and Qwen Code start it like any MCP server.
+#[tokio::test]
+async fn mcp_stdio_serves_tools_for_the_model() {
+    let sandbox = Sandbox::new();
+    let mut server = sandbox
+        .command(&["mcp-stdio", "--tools"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut request = |method: &str, params: Value| -> Value {
+        writeln!(
+            input,
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+        )
+        .unwrap();
+        serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    let listed = request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap().iter();
+    let names: Vec<&str> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["getDiagnostics", "getOpenFiles", "getSelection", "openFile"]);
+    let mut call = |name: &str, arguments: Value| -> Result<Value, String> {
+        let response = request("tools/call", json!({ "name": name, "arguments": arguments }));
+        let text = response["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        if response["result"]["isError"] == true {
+            return Err(text);
+        }
+        Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    };
+    // It may start before the companion.
+    assert!(
+        call("getOpenFiles", json!({}))
+            .unwrap_err()
+            .contains("no companion is running")
+    );
+
+    let serving = sandbox.serve();
+    let (file, secret) = (sandbox.write("a.txt", "text"), sandbox.write(".env", "secret"));
+    for path in [&secret, &file] {
+        sandbox.words(&["context", "focus", path, "--line", "2", "--select", "chosen"]);
+    }
+    assert_eq!(
+        call("getOpenFiles", json!({})),
+        Ok(json!([{ "path": file, "active": true }]))
+    );
+    let selection = json!({ "path": file, "cursor": { "line": 2, "character": 1 }, "selectedText": "chosen" });
+    assert_eq!(call("getSelection", json!({})), Ok(selection));
+    assert!(
+        call("openFile", json!({ "path": "a.txt" }))
+            .unwrap_err()
+            .contains("no editor is connected")
+    );
+
+    let (port, token) = serving.people(&sandbox);
+    let hello = Hello {
+        watch: true,
+        opens_files: true,
+        ..Hello::new("editor")
+    };
+    let (mut editor, _) = Client::connect_as(port, &token, hello).await.unwrap();
+    let found = json!({
+        "start": { "line": 1, "character": 1 }, "end": { "line": 1, "character": 5 },
+        "severity": "error", "message": "wrong",
+    });
+    for path in [&secret, &file] {
+        let report = json!({ "path": path, "diagnostics": [found] });
+        let report = serde_json::from_value(report).unwrap();
+        editor.call::<requests::ContextDiagnostics>(report).await.unwrap();
+    }
+    let expected = Ok(json!([{ "path": file, "diagnostics": [found] }]));
+    assert_eq!(call("getDiagnostics", json!({})), expected);
+    assert_eq!(call("getDiagnostics", json!({ "path": "a.txt" })), expected);
+    assert_eq!(call("getDiagnostics", json!({ "path": ".env" })), Ok(json!([])));
+    call("openFile", json!({ "path": "a.txt", "line": 3 })).unwrap();
+    let shown = loop {
+        if let Notification::FileShow(target) = editor.notification().await.unwrap() {
+            break target;
+        }
+    };
+    assert_eq!((shown.path, shown.line), (file, Some(3)));
+    assert!(
+        call("openFile", json!({ "path": "/etc/hosts" }))
+            .unwrap_err()
+            .contains("not in the workspace")
+    );
+    drop(input);
+    assert!(server.wait().unwrap().success());
 }
 
 #[test]

@@ -3,8 +3,9 @@
 mod editor;
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -443,6 +444,30 @@ async fn page_opens_through_a_private_file_and_no_message_has_the_link() {
             .is_some_and(|text| text.contains("alongside page"))
     });
     assert!(!said.to_string().contains("http"), "{said}");
+}
+
+#[tokio::test]
+async fn file_of_an_agent_is_shown_without_the_focus() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.txt", "one\ntwo\n");
+    let mut editor = Editor::open(&sandbox);
+    let arguments = json!({ "path": path, "line": 2 });
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "openFile", "arguments": arguments },
+    });
+    let mut server = sandbox.command(&["mcp-stdio", "--tools"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writeln!(server.stdin.take().unwrap(), "{call}").unwrap();
+    let output = server.wait_with_output().unwrap();
+    let response: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(response["result"]["isError"], false, "{response}");
+    let shown = editor.wait_for_method("window/showDocument");
+    assert!(shown["params"]["uri"].as_str().unwrap().ends_with("/a.txt"), "{shown}");
+    assert_eq!(shown["params"]["takeFocus"], false);
+    assert_eq!(
+        shown["params"]["selection"]["start"],
+        json!({ "line": 1, "character": 0 })
+    );
 }
 
 #[tokio::test]

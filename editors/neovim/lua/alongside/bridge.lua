@@ -228,7 +228,8 @@ function launch(done)
     return require('alongside').notify('cannot start `' .. arguments[1] .. '`; is it installed?', vim.log.levels.WARN)
   end
   job = started --[[@as integer]]
-  M.request('hello', { protocol = 1, name = 'neovim', watch = true, interactive = true }, function(error, welcome)
+  local hello = { protocol = 1, name = 'neovim', watch = true, interactive = true, opensFiles = true }
+  M.request('hello', hello, function(error, welcome)
     if error then
       return require('alongside').notify(error.message, vim.log.levels.ERROR)
     end
@@ -270,6 +271,10 @@ M.on('problems/changed', function(params)
   for _, problem in ipairs(params.problems) do
     require('alongside').notify(problem, vim.log.levels.ERROR)
   end
+end)
+
+M.on('file/show', function(target)
+  require('alongside.show').show(target)
 end)
 
 M.on('agents/changed', function(params)

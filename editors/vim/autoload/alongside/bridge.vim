@@ -134,7 +134,7 @@ def Launch(news: string)
     exit_cb: (exited: job, code: number) => OnExit(exited, code),
     stoponexit: '',
   })
-  Request('hello', {protocol: 1, name: 'vim', watch: true, interactive: true}, (response) => {
+  Request('hello', {protocol: 1, name: 'vim', watch: true, interactive: true, opensFiles: true}, (response) => {
     if has_key(response, 'error')
       Message(response.error.message)
       return
