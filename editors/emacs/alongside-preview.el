@@ -17,7 +17,7 @@
 
 (defvar alongside-mode-map)
 (declare-function alongside-accept "alongside-review" (&optional even-if-empty))
-(declare-function alongside-reject "alongside-review" ())
+(declare-function alongside-reject "alongside-review" (&optional reason))
 (declare-function alongside-review-next "alongside-review" ())
 (declare-function alongside-review-open "alongside-review" (id))
 

@@ -21,7 +21,7 @@
 (defvar ediff-split-window-function)
 (defvar ediff-window-setup-function)
 (declare-function alongside-accept "alongside-review" (&optional insist))
-(declare-function alongside-reject "alongside-review" ())
+(declare-function alongside-reject "alongside-review" (&optional reason))
 (declare-function alongside-accept-hunk "alongside-review" ())
 (declare-function alongside-reject-hunk "alongside-review" ())
 (declare-function alongside-review-save "alongside-review" ())

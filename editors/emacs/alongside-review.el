@@ -119,12 +119,17 @@ Accept exactly what is in the buffer? " conflicts)))
       (call-interactively #'alongside-accept)
     (user-error "Alongside: this is the file; the draft is in the other window")))
 
-(defun alongside-reject ()
-  "Reject the open change."
-  (interactive)
-  (alongside-review--decide "review/reject"
-                            :review (or (alongside-preview-here)
-                                        (alongside-view-id (alongside-review--here)))))
+(defun alongside-reject (&optional reason)
+  "Reject the open change.
+With a prefix argument, read a REASON, which the agent receives if
+it can."
+  (interactive (list (when current-prefix-arg
+                       (read-string "Reason for the agent: "))))
+  (apply #'alongside-review--decide "review/reject"
+         :review (or (alongside-preview-here)
+                     (alongside-view-id (alongside-review--here)))
+         (when reason
+           (list :reason reason))))
 
 (defun alongside-review--decide-hunk (decide)
   "Call DECIDE in Ediff's control buffer for a hunk, and go to the next.

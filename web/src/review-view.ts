@@ -32,6 +32,8 @@ export class ReviewView {
   private readonly size = element("span", { class: "size", "data-testid": "review-size" });
   private readonly accept: HTMLButtonElement;
   private readonly reject: HTMLButtonElement;
+  /** Only for an agent that can receive a reason. */
+  private readonly reason: HTMLInputElement | null;
   private readonly layoutButton: HTMLButtonElement;
   private isOver = false;
   private isDeciding = false;
@@ -67,6 +69,18 @@ export class ReviewView {
       );
     this.accept = button("accept", "Accept", "A", "primary", () => void this.decide("accept"));
     this.reject = button("reject", "Reject", "R", "danger", () => void this.decide("reject"));
+    this.reason = review.takesReason
+      ? element("input", {
+          type: "text",
+          class: "reason",
+          "data-testid": "reason",
+          placeholder: "Reason (optional)",
+          "aria-label": "Reason for a rejection, for the agent",
+          onkeydown: (event: KeyboardEvent) => {
+            if (event.key === "Enter" && !event.isComposing) void this.decide("reject");
+          },
+        })
+      : null;
     this.layoutButton = element("button", {
       type: "button",
       class: "quiet",
@@ -129,7 +143,7 @@ export class ReviewView {
           step(1, "next-hunk", "Next hunk (n)", "\u2193"),
         ),
         this.layoutButton,
-        element("div", { class: "decisions" }, this.reject, this.accept),
+        element("div", { class: "decisions" }, this.reason, this.reject, this.accept),
       ),
       review.notes && review.notes.length > 0
         ? element(
@@ -250,7 +264,8 @@ export class ReviewView {
     this.showArming();
     try {
       if (decision === "accept") await this.link.flush();
-      const parameters = { review: this.id, ...(evenIfEmpty ? { evenIfEmpty } : {}) };
+      const reason = decision === "reject" ? this.reason?.value.trim() : "";
+      const parameters = { review: this.id, ...(evenIfEmpty ? { evenIfEmpty } : {}), ...(reason ? { reason } : {}) };
       // Set before the response, so that the notification of our own decision is not treated as another client's.
       this.isOver = true;
       await this.connection.request(`review/${decision}`, parameters);

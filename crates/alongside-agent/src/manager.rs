@@ -7,7 +7,7 @@ use alongside_core::SessionId;
 use alongside_protocol::chat::{AgentCommand, AgentReply, ConnectedSession};
 use parking_lot::Mutex;
 
-use crate::acp::AcpConnection;
+use crate::acp::{AcpConnection, Children};
 use crate::connection::{AgentConnection, AgentTarget, OpenSession};
 use crate::daemon::DaemonConnection;
 use crate::error::AgentError;
@@ -50,6 +50,7 @@ struct Shared {
     link: Mutex<Link>,
     /// Connecting takes several requests; one attempt at a time.
     connecting: tokio::sync::Mutex<()>,
+    children: Children,
 }
 
 /// What the manager is connected to. There is at most one connection.
@@ -77,6 +78,7 @@ impl AgentManager {
             events,
             link: Mutex::new(Link::Idle),
             connecting: tokio::sync::Mutex::default(),
+            children: Children::default(),
         };
         let manager = Self {
             shared: Arc::new(shared),
@@ -96,7 +98,7 @@ impl AgentManager {
         let events = self.shared.events.clone();
         let (connection, connected): (Arc<dyn AgentConnection>, _) = match &target {
             AgentTarget::Daemon(options) => DaemonConnection::open(options, events).await?,
-            AgentTarget::Child(options) => AcpConnection::open(options, events).await?,
+            AgentTarget::Child(options) => AcpConnection::open(options, events, &self.shared.children).await?,
         };
         // Under the lock: when its first event arrives, the connection is the current one.
         let mut link = self.shared.link.lock();
@@ -113,6 +115,12 @@ impl AgentManager {
             Link::Idle | Link::Disconnected(_) => return,
         };
         self.leave("disconnected", Link::Disconnected(target));
+    }
+
+    /// Disconnects, and waits until no process of a local agent is left. Call this before the program exits.
+    pub async fn shut_down(&self) {
+        self.disconnect().await;
+        self.shared.children.ended().await;
     }
 
     fn leave(&self, reason: &str, next: Link) {

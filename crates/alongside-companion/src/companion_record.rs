@@ -39,13 +39,22 @@ pub struct CompanionRecord {
     /// Written when it changes which companion agents find, not with every use.
     #[serde(default)]
     pub last_use: LastUse,
+    /// Whether it serves one command only, and stops with it. Others should not use it.
+    #[serde(default)]
+    pub is_private: bool,
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl CompanionRecord {
     /// Writes the record of this process.
-    pub fn write(places: &Places, announcement: &Announcement, front_port: u16, front_token: &Secret) -> Result<Self> {
+    pub fn write(
+        places: &Places,
+        announcement: &Announcement,
+        front_port: u16,
+        front_token: &Secret,
+        is_private: bool,
+    ) -> Result<Self> {
         let pid = std::process::id();
         let record = Self {
             pid,
@@ -59,6 +68,7 @@ impl CompanionRecord {
             display_name: announcement.display_name.clone(),
             editor_pid: announcement.pid,
             last_use: announcement.last_use,
+            is_private,
             path: places.companions().join(format!("{pid}.json")),
         };
         record.save()?;
@@ -167,11 +177,24 @@ pub fn all(places: &Places) -> Vec<CompanionRecord> {
 
 /// The companion that agents find from a directory: the one that this terminal's variables name, else the most recently used.
 pub fn nearest(places: &Places, directory: &Path) -> Option<CompanionRecord> {
+    nearest_of(places, directory, |_| true)
+}
+
+/// The same, without the private companions of other commands.
+pub fn nearest_shared(places: &Places, directory: &Path) -> Option<CompanionRecord> {
+    nearest_of(places, directory, |record| !record.is_private)
+}
+
+fn nearest_of(
+    places: &Places,
+    directory: &Path,
+    is_wanted: impl Fn(&CompanionRecord) -> bool,
+) -> Option<CompanionRecord> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let named = ports_of_terminal(&Environment::current());
     all(places)
         .into_iter()
-        .filter(|record| record.serves(&directory))
+        .filter(|record| record.serves(&directory) && is_wanted(record))
         .max_by_key(|record| (named.contains(&record.port), record.last_use, record.pid))
 }
 
@@ -227,6 +250,7 @@ impl CompanionRecord {
             display_name: "Neovim".to_owned(),
             editor_pid: pid + 1,
             last_use,
+            is_private: false,
             path: PathBuf::new(),
         }
     }

@@ -144,7 +144,7 @@ impl Backend for Companion {
             }
             Request::ChatState(_) => Response::ChatState(self.chat_state().await?),
             Request::ChatConnect(params) => {
-                self.open_chat(&params.agent, None).await?;
+                self.open_chat(&params.agent, None, params.if_idle).await?;
                 Response::ChatConnect(Empty {})
             }
             Request::ChatDisconnect(empty) => {

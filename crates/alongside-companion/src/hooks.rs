@@ -74,7 +74,7 @@ impl Hooks {
         let real = base::real_path(Path::new(path));
         let found = decided.iter_mut().find(|decided| {
             decided.before_diff
-                && decided.session.agent.display_name() == agent
+                && decided.session.agent.is_called(agent)
                 && decided.text.as_deref() == Some(text)
                 && (*decided.path == *path || real.as_deref() == Some(Path::new(&*decided.path)))
         });

@@ -58,6 +58,8 @@ pub struct Options {
     pub environment: Option<Environment>,
     /// How long a stop waits for agents between two event streams; by default 2 s.
     pub reconnect_grace: Option<Duration>,
+    /// Whether other commands should leave this companion alone, because it stops with the command that started it.
+    pub is_private: bool,
 }
 
 /// A running companion. Dropping it closes everything at once; [`stop`](Self::stop) lets agents receive their decisions.
@@ -100,7 +102,7 @@ pub struct ReadyLine {
 impl RunningCompanion {
     /// Starts a companion and announces it.
     pub async fn start(options: Options) -> Result<Self> {
-        let (editor, reconnect) = (options.pid, options.reconnect_grace);
+        let (editor, reconnect, is_private) = (options.pid, options.reconnect_grace, options.is_private);
         let companion = tokio::task::spawn_blocking(move || open(&options))
             .await
             .context("cannot start the companion")??;
@@ -129,7 +131,7 @@ impl RunningCompanion {
         let front_port = front_ends.port();
         let (announcer, rank, peers) = {
             let (companion, front_token) = (companion.clone(), front_token.clone());
-            tokio::task::spawn_blocking(move || announce(companion, announcement, front_port, &front_token))
+            tokio::task::spawn_blocking(move || announce(companion, announcement, front_port, &front_token, is_private))
                 .await
                 .context("cannot announce the companion")??
         };
@@ -289,8 +291,9 @@ fn announce(
     mut announcement: Announcement,
     front_port: u16,
     front_token: &Secret,
+    is_private: bool,
 ) -> Result<(Announcer, Rank, Vec<u32>)> {
-    let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token)?;
+    let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token, is_private)?;
     let unranked = Rank::lowest(announcement.last_use);
     let (rank, peers) = companion.rank(unranked);
     if rank != unranked {

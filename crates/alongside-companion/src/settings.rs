@@ -531,6 +531,29 @@ mod tests {
     }
 
     #[test]
+    fn hooks_deny_or_ask_without_a_companion() {
+        let read = |user| Scratch::new(user, "").load().map(|settings| settings.without_companion);
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(
+            read("[hooks]\nwithout-companion = 'deny'"),
+            Ok(Some(WithoutCompanion::Deny))
+        );
+        assert_eq!(
+            read("[hooks]\nwithout-companion = 'ask'"),
+            Ok(Some(WithoutCompanion::Ask))
+        );
+        let error = read("[hooks]\nwithout-companion = 'write'").unwrap_err();
+        assert!(
+            error.contains("line 2") && error.contains("\"deny\" or \"ask\""),
+            "{error}"
+        );
+        let error = Scratch::new("", "[hooks]\nwithout-companion = 'ask'")
+            .load()
+            .unwrap_err();
+        assert!(error.contains("cannot be set by a workspace"), "{error}");
+    }
+
+    #[test]
     fn workspace_cannot_set_programs_or_the_daemon() {
         for (workspace, key) in [
             ("[agents.evil]\ncommand = ['sh', '-c', 'evil']\n", "agents.<id>.command"),

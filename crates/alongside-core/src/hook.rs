@@ -46,6 +46,12 @@ impl HookAgent {
         }
     }
 
+    /// Whether a connected agent with this name is of this kind.
+    pub fn is_called(self, name: &str) -> bool {
+        // Claude Code introduces itself like that.
+        name == self.display_name() || (self == Self::Claude && name == "claude-code")
+    }
+
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|agent| agent.id() == id)
     }

@@ -10,7 +10,7 @@ mod settings;
 use std::path::PathBuf;
 
 use alongside_core::HookAgent;
-use alongside_core::dialect::DIALECTS;
+use alongside_core::dialect::{AgentKind, DIALECTS, Dialect};
 use alongside_discovery::Platform;
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl HookReport {
 
 /// Installs or updates an agent's hook, and the setting with which it connects automatically, if it has one.
 pub fn install_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode) -> (HookReport, Option<AgentReport>) {
-    let dialect = DIALECTS.iter().find(|dialect| dialect.command == agent.id());
+    let dialect = connecting_dialect(agent);
     let connected = dialect.map(|dialect| agents::connect(dialect, context, mode));
     let name = agent.display_name();
     let messages = Messages {
@@ -94,13 +94,22 @@ pub fn uninstall_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode
         report.note(Receipt::update(context, |receipt| receipt.forget_hook(agent)));
     }
     let receipt = Receipt::load(context);
-    let dialect = DIALECTS.iter().find(|dialect| dialect.command == agent.id());
-    let dialect = dialect.filter(|_| !receipt.has_others(&[]));
+    let dialect = connecting_dialect(agent).filter(|_| !receipt.has_others(&[]));
     let disconnected = dialect.and_then(|dialect| {
         let setting = receipt.setting(dialect.kind)?;
         Some(agents::disconnect(dialect, setting, context, mode))
     });
     (report, disconnected)
+}
+
+/// The row of an agent with a setting to connect automatically.
+fn connecting_dialect(agent: HookAgent) -> Option<&'static Dialect> {
+    let kind = match agent {
+        HookAgent::Gemini => AgentKind::Gemini,
+        HookAgent::Qwen => AgentKind::Qwen,
+        HookAgent::Claude | HookAgent::Codex | HookAgent::Copilot | HookAgent::Opencode => return None,
+    };
+    DIALECTS.iter().find(|dialect| dialect.kind == kind)
 }
 
 pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus {

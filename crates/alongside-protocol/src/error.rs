@@ -68,6 +68,8 @@ error_kinds! {
     AgentUnusable = "agentUnusable",
     AgentFailed = "agentFailed",
     Superseded = "superseded",
+    /// The chat is in use.
+    Busy = "busy",
     NoWorkspace = "noWorkspace",
     NotConnected = "notConnected",
     NoSuchRequest = "noSuchRequest",

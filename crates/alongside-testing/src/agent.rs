@@ -185,24 +185,8 @@ impl Agent {
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             }
-            "note" => self.say(&self.note),
-            "pids" => self.say(&format!("{} {}", std::process::id(), self.child)),
-            "messages" => {
-                self.say("\n\nFirst");
-                self.say(" message.");
-                self.update(
-                    &json!({"sessionUpdate": "tool_call", "toolCallId": "look", "title": "Look", "kind": "read"}),
-                );
-                self.say("Second message.");
-            }
             "edit-as" => self.edit_as(rest),
-            "pid" => self.say(&std::process::id().to_string()),
-            "wait" => {
-                while !self.cancelled {
-                    let message = self.read().unwrap();
-                    self.take(&message);
-                }
-            }
+            "wait" => self.wait(),
             "fail" => {
                 return refuse(
                     id,
@@ -276,10 +260,49 @@ impl Agent {
                 let meta = json!({"toolName": "ask_user_question"});
                 self.permission(&json!({"toolCallId": "call", "kind": "think", "rawInput": input, "_meta": meta}));
             }
-            _ => self.say("I do not know how."),
+            _ => self.obey_about_itself(verb, rest),
         }
         let reason = if self.cancelled { "cancelled" } else { "end_turn" };
         reply(id, &json!({"stopReason": reason}));
+    }
+
+    /// Prompts about the agent and its process.
+    fn obey_about_itself(&mut self, verb: &str, rest: &str) {
+        match verb {
+            "note" => self.say(&self.note),
+            "until" => {
+                self.say("waiting\n");
+                // Nothing reports a new file to a program without a watcher.
+                while !std::path::Path::new(rest).exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                self.say("done");
+            }
+            "pids" => {
+                self.say(&format!("{} {}\n", std::process::id(), self.child));
+                if rest == "wait" {
+                    self.wait();
+                }
+            }
+            "messages" => {
+                self.say("\n\nFirst");
+                self.say(" message.");
+                self.update(
+                    &json!({"sessionUpdate": "tool_call", "toolCallId": "look", "title": "Look", "kind": "read"}),
+                );
+                self.say("Second message.");
+            }
+            "pid" => self.say(&std::process::id().to_string()),
+            _ => self.say("I do not know how."),
+        }
+    }
+
+    /// Waits for the end of the turn, or of stdin.
+    fn wait(&mut self) {
+        while !self.cancelled {
+            let Some(message) = self.read() else { return };
+            self.take(&message);
+        }
     }
 
     /// Sends requests in the name of sessions that were never opened.

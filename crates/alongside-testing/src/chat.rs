@@ -54,8 +54,11 @@ impl ChatFront {
     }
 
     pub async fn choose(&mut self, agent: &str) -> Result<Empty, ClientError> {
-        let agent = agent.to_owned();
-        self.client.call::<requests::ChatConnect>(ChatConnect { agent }).await
+        let connect = ChatConnect {
+            agent: agent.to_owned(),
+            if_idle: false,
+        };
+        self.client.call::<requests::ChatConnect>(connect).await
     }
 
     pub async fn command(&mut self, command: Value) -> Result<Value, ClientError> {

@@ -25,8 +25,8 @@ end)
 command('AlongsideAccept', { bang = true, desc = 'Accept the open change' }, function(typed)
   require('alongside.reviews').accept(nil, typed.bang)
 end)
-command('AlongsideReject', { desc = 'Reject the open change' }, function()
-  require('alongside.reviews').reject()
+command('AlongsideReject', { nargs = '*', desc = 'Reject the open change' }, function(typed)
+  require('alongside.reviews').reject(nil, typed.args ~= '' and typed.args or nil)
 end)
 
 -- Scheduled, so that a `setup` that follows in the user's configuration still applies.

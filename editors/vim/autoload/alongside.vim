@@ -34,8 +34,8 @@ export def Accept(even_if_empty: bool)
   reviews.Accept(even_if_empty)
 enddef
 
-export def Reject()
-  reviews.Reject()
+export def Reject(reason: string = '')
+  reviews.Reject(reason)
 enddef
 
 export def Log()

@@ -9,7 +9,7 @@ command! AlongsideStart call alongside#Start()
 command! AlongsideStop call alongside#Stop()
 command! AlongsideReview call alongside#Review()
 command! -bang AlongsideAccept call alongside#Accept(<bang>0)
-command! AlongsideReject call alongside#Reject()
+command! -nargs=* AlongsideReject call alongside#Reject(<q-args>)
 command! AlongsideLog call alongside#Log()
 
 if get(g:, 'alongside_autostart', 1)

@@ -140,6 +140,7 @@ export interface ChatCommand {
 
 export interface ChatConnect {
   readonly agent: string;
+  readonly ifIdle?: boolean;
 }
 
 export interface ChatEvent {

@@ -12,10 +12,8 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{oneshot, watch};
 
+use super::ending::{Children, Running, Watchdog, end, end_group};
 use super::error::AcpError;
-
-/// How long an agent may take to exit after its stdin was closed. Then it is killed.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// How long to wait for the exit status after stdout was closed.
 const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(500);
@@ -70,7 +68,11 @@ pub(super) struct ChildHandle {
 }
 
 impl ChildHandle {
-    pub(super) fn start(process: &AgentProcess, directory: &Path) -> Result<(Self, Pipes), AcpError> {
+    pub(super) fn start(
+        process: &AgentProcess,
+        directory: &Path,
+        children: &Children,
+    ) -> Result<(Self, Pipes), AcpError> {
         let program = process.program.display().to_string();
         let start = |source| AcpError::Start {
             program: program.clone(),
@@ -89,6 +91,7 @@ impl ChildHandle {
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(start)?;
+        let watchdog = Watchdog::start(child.id());
         let broken = || start(std::io::ErrorKind::BrokenPipe.into());
         let input = child.stdin.take().ok_or_else(broken)?;
         let output = child.stdout.take().ok_or_else(broken)?;
@@ -98,7 +101,7 @@ impl ChildHandle {
         }
         let (ended, status) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(keep(child, stopped, ended));
+        tokio::spawn(keep(child, watchdog, stopped, ended, children.add()));
         let handle = Self {
             stop: Mutex::new(Some(stop)),
             stderr_tail,
@@ -203,34 +206,24 @@ impl StderrTail {
     }
 }
 
-/// Waits for a child to exit, or stops it.
-async fn keep(mut child: Child, stopped: oneshot::Receiver<()>, status: watch::Sender<Option<String>>) {
+/// Waits for a child to exit, or stops it, and ends what it leaves behind.
+async fn keep(
+    mut child: Child,
+    watchdog: Watchdog,
+    stopped: oneshot::Receiver<()>,
+    status: watch::Sender<Option<String>>,
+    _running: Running,
+) {
     let group = child.id();
     tokio::select! {
         ended = child.wait() => {
             status.send_replace(Some(ended.map_or_else(|error| error.to_string(), |status| status.to_string())));
         }
-        _ = stopped => {
-            // Its stdin is closed by now, which a well-behaved program takes as the request to exit.
-            if tokio::time::timeout(SHUTDOWN_GRACE, child.wait()).await.is_err() {
-                let _ = child.kill().await;
-            }
-        }
+        _ = stopped => end(&mut child).await,
     }
-    end_group(group);
+    end_group(group).await;
+    watchdog.stop().await;
 }
-
-/// Stops what a child has left behind. A wrapper script may have exited before the program it started.
-#[cfg(unix)]
-fn end_group(group: Option<u32>) {
-    let group = group.and_then(|group| rustix::process::Pid::from_raw(i32::try_from(group).ok()?));
-    if let Some(group) = group {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
-    }
-}
-
-#[cfg(not(unix))]
-fn end_group(_group: Option<u32>) {}
 
 #[cfg(test)]
 mod tests {

@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use super::child::ChildHandle;
+use super::ending::Children;
 use super::error::AcpError;
 use super::file_io::FileIo;
 use super::messages::read_messages;
@@ -63,21 +64,22 @@ impl AcpConnection {
     pub(crate) async fn open(
         options: &AcpOptions,
         events: EventSender,
+        children: &Children,
     ) -> Result<(Arc<dyn AgentConnection>, ConnectedSession), AgentError> {
-        let connection = Self::spawn(options.clone(), events)?;
+        let connection = Self::spawn(options.clone(), events, children)?;
         connection.initialize().await?;
         let connected = connection.load_or_create(&options.open).await?;
         connection.apply_start_options().await;
         Ok((connection, connected))
     }
 
-    fn spawn(options: AcpOptions, events: EventSender) -> Result<Arc<Self>, AcpError> {
+    fn spawn(options: AcpOptions, events: EventSender, children: &Children) -> Result<Arc<Self>, AcpError> {
         let mut process = options.process.clone();
         process.environment.extend(options.known.and_then(|known| {
             let own = process.environment.iter().cloned().collect::<HashMap<_, _>>();
             known.environment(|name| own.get(name).cloned().or_else(|| std::env::var(name).ok()))
         }));
-        let (child, pipes) = ChildHandle::start(&process, &options.workspace)?;
+        let (child, pipes) = ChildHandle::start(&process, &options.workspace, children)?;
         let (messages, queue) = outgoing(MAX_OUTGOING_BYTES);
         let connection = Arc::new(Self {
             options,

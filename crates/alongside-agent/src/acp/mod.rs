@@ -9,6 +9,7 @@
 mod change;
 mod child;
 mod connection;
+mod ending;
 mod error;
 mod file_io;
 mod files;
@@ -28,6 +29,7 @@ use crate::connection::OpenSession;
 
 pub use child::AgentProcess;
 pub(crate) use connection::AcpConnection;
+pub(crate) use ending::Children;
 pub use error::AcpError;
 pub use files::{AllowWrites, ProposedWrite, ReviewGate, WriteDecision};
 pub use known::{KNOWN_AGENTS, KnownAgent, Writes};

@@ -412,6 +412,7 @@ mod tests {
     fn mode_update_in_answer_text_is_recognized() {
         let message = |text: &str| SessionUpdate::AgentMessage {
             content: text.into(),
+            message_id: None,
             usage: None,
         };
         assert_eq!(
@@ -421,6 +422,29 @@ mod tests {
         for text in ["[MODE_UPDATE] is what it says", "autoEdit"] {
             assert_eq!(mode_in_text(message(text)), message(text));
         }
+    }
+
+    #[test]
+    fn accepted_writes_and_notes_are_bounded() {
+        let mut state = SessionState::new(event_channel().0);
+        for number in 0..1000 {
+            state.allow_write(AllowedWrite {
+                path: PathBuf::from("a"),
+                proposed: number.to_string(),
+                accepted: "accepted".to_owned(),
+            });
+            state.add_note(format!("note {number}."));
+        }
+        assert_eq!(
+            (state.allowed.len(), state.notes.len()),
+            (MAX_ALLOWED_WRITES, MAX_NOTES)
+        );
+        assert_eq!(state.take_allowed(Path::new("b"), "999"), None);
+        assert_eq!(state.take_allowed(Path::new("a"), "0"), None, "dropped");
+        assert_eq!(state.take_allowed(Path::new("a"), "999").as_deref(), Some("accepted"));
+        assert_eq!(state.take_allowed(Path::new("a"), "999"), None, "once");
+        assert!(state.take_notes().unwrap().ends_with("note 998. note 999."));
+        assert_eq!(state.take_notes(), None);
     }
 
     #[test]

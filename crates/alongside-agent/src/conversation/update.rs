@@ -15,6 +15,8 @@ pub enum SessionUpdate {
     AgentMessage {
         /// May be empty.
         content: ContentBlock,
+        /// The message that it belongs to, if the agent tells.
+        message_id: Option<String>,
         /// So far; usually with the last chunk.
         usage: Option<TokenUsage>,
     },
@@ -61,6 +63,7 @@ impl SessionUpdate {
             "user_message_chunk" => Self::UserMessage(content()?),
             "agent_message_chunk" => Self::AgentMessage {
                 content: content()?,
+                message_id: text_of(update, "messageId").map(str::to_owned),
                 usage: update
                     .get("_meta")
                     .and_then(|meta| meta.get("usage"))
@@ -207,6 +210,7 @@ mod tests {
         let flat = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi"}});
         let expected = SessionUpdate::AgentMessage {
             content: "Hi".into(),
+            message_id: None,
             usage: None,
         };
         assert_eq!(SessionUpdate::read(&flat), expected);

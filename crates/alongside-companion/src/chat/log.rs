@@ -260,6 +260,11 @@ impl Log {
         settled
     }
 
+    /// Whether a turn has started and not ended.
+    pub(super) fn is_running(&self) -> bool {
+        !self.running().is_empty()
+    }
+
     /// The turns that have started and not ended.
     fn running(&self) -> Vec<&str> {
         let mut running = Vec::new();

@@ -41,7 +41,7 @@ use crate::writer::Writer;
 use agents::AgentOption;
 use deliveries::Outcome;
 use record::{State, new_epoch};
-use requests::{request_error, superseded};
+use requests::{busy, request_error, superseded};
 
 pub(super) use requests::diff;
 
@@ -110,6 +110,8 @@ impl Chat {
             };
             self.record(event, None);
         }
+        // An agent that was replaced may still be exiting.
+        self.manager.shut_down().await;
     }
 
     /// Differs whenever front ends would see a difference.
@@ -136,6 +138,7 @@ impl Chat {
         open: Option<OpenSession>,
         workspace: PathBuf,
         gate: Arc<dyn ReviewGate>,
+        if_idle: bool,
     ) -> Result<(), RequestError> {
         let open = open.unwrap_or(if choice.is_child() {
             OpenSession::New
@@ -145,9 +148,13 @@ impl Chat {
         let target = choice
             .target(workspace, gate, open)
             .map_err(|unusable| RequestError::new(ErrorKind::AgentUnusable, unusable.0))?;
+        let attempt = if if_idle {
+            self.start_if_idle(choice)?
+        } else {
+            self.start_attempt(choice)
+        };
         self.superseded.notify_waiters();
         let superseded = self.superseded.notified();
-        let attempt = self.start_attempt(choice);
         let connected = tokio::select! {
             connected = self.manager.connect(target) => connected.map(drop).map_err(|error| request_error(&error)),
             () = superseded => Err(self::superseded()),
@@ -161,10 +168,18 @@ impl Chat {
 
     /// Selects an agent and returns the number of the attempt to connect to it.
     fn start_attempt(&self, choice: &AgentOption) -> u64 {
+        self.change(|state| state.select(choice))
+    }
+
+    /// The same, unless the chat is in use. The check and the selection are one step, so that of two front ends only one gets the chat.
+    fn start_if_idle(&self, choice: &AgentOption) -> Result<u64, RequestError> {
         self.change(|state| {
-            state.agent = Some(choice.id.clone());
-            state.address = choice.address();
-            state.start_attempt()
+            if state.is_busy() {
+                return Err(busy(state.agent.as_deref().unwrap_or_default()));
+            }
+            let attempt = state.select(choice);
+            state.is_reserved = true;
+            Ok(attempt)
         })
     }
 

@@ -1,5 +1,6 @@
 //! Records what the agent sends and broadcasts it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alongside_agent::Position;
@@ -9,6 +10,7 @@ use alongside_protocol::chat::{AgentEvent, ConnectedSession, NoticeLevel, TurnEn
 use alongside_protocol::{ChatChanged, ChatEvent, ChatPhase, ChatWrites, Empty, Notification};
 
 use super::Chat;
+use super::agents::AgentOption;
 use super::deliveries::{Deliveries, Delivery, Outcome, RecentPrompts};
 use super::journal::Journal;
 use super::log::{Log, Scope, is_larger_than};
@@ -63,6 +65,10 @@ pub(super) struct State {
     pub(super) resume: Option<Resume>,
     /// The daemon's address, which must not reach a front end.
     pub(super) address: Option<String>,
+    /// The front end that connected has not sent its prompt.
+    pub(super) is_reserved: bool,
+    /// The accepted prompts whose turns have not ended.
+    unanswered: BTreeSet<String>,
 }
 
 impl State {
@@ -96,6 +102,8 @@ impl State {
             local: None,
             resume,
             address: None,
+            is_reserved: false,
+            unanswered: BTreeSet::new(),
         };
         if state.resume.is_some() {
             state.start_attempt();
@@ -117,6 +125,14 @@ impl State {
             },
             writes: self.writes,
         }
+    }
+
+    /// Selects an agent and returns the number of the attempt to connect to it.
+    pub(super) fn select(&mut self, choice: &AgentOption) -> u64 {
+        self.agent = Some(choice.id.clone());
+        self.address = choice.address();
+        self.is_reserved = false;
+        self.start_attempt()
     }
 
     /// Returns the number of the attempt.
@@ -144,6 +160,17 @@ impl State {
         }
     }
 
+    /// Whether another connection would take an answer, or the chance to ask, from a front end.
+    pub(super) fn is_busy(&self) -> bool {
+        match self.phase {
+            Phase::Idle | Phase::Ended => false,
+            Phase::Connecting { .. } => true,
+            Phase::Connected | Phase::Interrupted => {
+                self.is_reserved || !self.unanswered.is_empty() || self.log.is_running()
+            }
+        }
+    }
+
     /// There is no connection.
     pub(super) fn end(&mut self) {
         self.phase = if self.log.is_empty() { Phase::Idle } else { Phase::Ended };
@@ -168,12 +195,26 @@ impl State {
     fn push(&mut self, event: Arc<AgentEvent>) -> Notification {
         self.sequence += 1;
         match &*event {
-            AgentEvent::PromptAccepted { prompt_id: id, .. }
-            | AgentEvent::MidTurnMessage {
+            AgentEvent::PromptAccepted { prompt_id: id, .. } => {
+                self.recent_prompts.add(id);
+                self.unanswered.insert(id.clone());
+                self.is_reserved = false;
+            }
+            AgentEvent::MidTurnMessage {
                 message_id: Some(id),
                 own: true,
                 ..
             } => self.recent_prompts.add(id),
+            AgentEvent::TurnEnded {
+                prompt_id: Some(id), ..
+            }
+            | AgentEvent::PromptUnqueued {
+                prompt_id: id,
+                removed: true,
+            } => {
+                self.unanswered.remove(id);
+            }
+            AgentEvent::Connected(_) | AgentEvent::Disconnected { .. } => self.unanswered.clear(),
             _ => {}
         }
         self.log.push(Arc::clone(&event));

@@ -50,19 +50,24 @@ impl Companion {
                     return Ok(AgentReply::Done);
                 }
             }
-            self.open_chat(&agent, Some(open)).await?;
+            self.open_chat(&agent, Some(open), false).await?;
             return Ok(AgentReply::Done);
         }
         self.chat.command(command).await
     }
 
-    pub(crate) async fn open_chat(&self, agent: &str, open: Option<OpenSession>) -> Result<(), RequestError> {
+    pub(crate) async fn open_chat(
+        &self,
+        agent: &str,
+        open: Option<OpenSession>,
+        if_idle: bool,
+    ) -> Result<(), RequestError> {
         let choice = choice(&self.settings.lock(), agent)?;
         let workspace = self.workspace().into_iter().next();
         let workspace = workspace
             .ok_or_else(|| RequestError::new(ErrorKind::NoWorkspace, "the workspace has no folder to work in"))?;
         let gate = Arc::new(WriteReviewer(self.me.clone()));
-        self.chat.connect(&choice, open, workspace, gate).await
+        self.chat.connect(&choice, open, workspace, gate, if_idle).await
     }
 }
 
@@ -90,6 +95,10 @@ pub(crate) async fn diff(texts: Texts) -> Result<Hunks, RequestError> {
     let hunks = tokio::task::spawn_blocking(compare).await;
     let hunks = hunks.map_err(|error| RequestError::new(ErrorKind::Internal, error.to_string()))?;
     Ok(Hunks { hunks })
+}
+
+pub(super) fn busy(agent: &str) -> RequestError {
+    RequestError::new(ErrorKind::Busy, format!("the chat is in use by {agent}"))
 }
 
 pub(super) fn superseded() -> RequestError {

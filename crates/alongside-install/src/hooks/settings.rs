@@ -39,7 +39,9 @@ pub(super) fn add(text: &str, agent: HookAgent, wanted: &[Hook]) -> Edited {
             continue;
         }
         is_changed = true;
-        own.into_iter().for_each(|entry| remove_entry(entry, agent));
+        for entry in own {
+            remove_entry(entry, agent);
+        }
         entries.append(entry.clone());
     }
     if is_changed {
@@ -70,7 +72,9 @@ pub(super) fn remove(text: &str, agent: HookAgent) -> Edited {
             continue;
         }
         is_changed = true;
-        own.into_iter().for_each(|entry| remove_entry(entry, agent));
+        for entry in own {
+            remove_entry(entry, agent);
+        }
         if entries.elements().is_empty() {
             property.remove();
         }

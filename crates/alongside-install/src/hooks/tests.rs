@@ -1,3 +1,5 @@
+//! Hooks are installed, updated and removed without a trace.
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -96,9 +96,13 @@ pub enum ChatWrites {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ChatConnect {
     /// The agent's id.
     pub agent: String,
+    /// Refuse instead of replacing a connection that is in use.
+    #[serde(default)]
+    pub if_idle: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

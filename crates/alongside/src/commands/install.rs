@@ -136,11 +136,11 @@ struct Named {
 
 impl Named {
     fn parse(names: &[String]) -> Result<Self> {
-        let mut named = Self::default();
+        let mut found = Self::default();
         for name in names {
             if let Some(agent) = HookAgent::from_id(name) {
-                if !named.agents.contains(&agent) {
-                    named.agents.push(agent);
+                if !found.agents.contains(&agent) {
+                    found.agents.push(agent);
                 }
                 continue;
             }
@@ -152,11 +152,11 @@ impl Named {
                     HookAgent::ALL.map(HookAgent::id).join(", ")
                 );
             };
-            if !named.editors.contains(&ide) {
-                named.editors.push(ide);
+            if !found.editors.contains(&ide) {
+                found.editors.push(ide);
             }
         }
-        Ok(named)
+        Ok(found)
     }
 }
 
@@ -352,8 +352,8 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         let names = ["nvim", "claude", "Neovim", "emacs", "claude"].map(str::to_owned);
-        let named = Named::parse(&names).unwrap();
-        assert_eq!(named.editors, [DetectedIde::Neovim, DetectedIde::Emacs]);
-        assert_eq!(named.agents, [HookAgent::Claude]);
+        let found = Named::parse(&names).unwrap();
+        assert_eq!(found.editors, [DetectedIde::Neovim, DetectedIde::Emacs]);
+        assert_eq!(found.agents, [HookAgent::Claude]);
     }
 }

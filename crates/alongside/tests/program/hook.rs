@@ -324,6 +324,17 @@ async fn gemini_is_not_asked_twice_for_one_change() {
     assert_eq!(reviews(&sandbox, 1)[0]["path"], path, "only once");
 }
 
+#[tokio::test]
+async fn connected_claude_proposes_over_its_connection_in_the_default_mode() {
+    let (sandbox, serving) = started();
+    let path = sandbox.write("a.txt", "one\n");
+    let _agent = Agent::connect_as(&serving, "claude-code", "2.1.325").await;
+    let output = Hook::start(&sandbox, "claude", &claude(&sandbox, "default", &path, "two\n")).output();
+    assert!(output.status.success() && output.stdout.is_empty());
+    let _hook = Hook::start(&sandbox, "claude", &claude(&sandbox, "acceptEdits", &path, "two\n"));
+    reviews(&sandbox, 1);
+}
+
 #[test]
 fn qwen_is_asked_once_and_its_edited_change_is_written_by_the_hook() {
     let (sandbox, _serving) = started();

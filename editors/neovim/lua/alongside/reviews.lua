@@ -205,13 +205,14 @@ end
 
 --- Rejects a review, or the one in this tab.
 ---@param id? integer
-function M.reject(id)
+---@param reason? string for the agent, if it can receive one
+function M.reject(id, reason)
   local view = view_of(id)
   local review = view and view.id or preview.is_current() and preview.id()
   if not review then
     return notify('no change is open here; run :AlongsideReview')
   end
-  decide('review/reject', review, {})
+  decide('review/reject', review, { reason = reason })
 end
 
 --- Accepts or rejects the hunk under the cursor and goes to the next.

@@ -313,8 +313,9 @@ export def Accept(even_if_empty: bool)
   Decide('review/accept', empty(view) ? params : extend({content: Draft(view)}, params))
 enddef
 
-export def Reject()
-  Decide('review/reject', {})
+# The reason is for the agent, if it can receive one.
+export def Reject(reason: string = '')
+  Decide('review/reject', empty(reason) ? {} : {reason: reason})
 enddef
 
 # Decides about the open change, or the one in the preview if the cursor is there.

@@ -70,7 +70,7 @@ impl Ask {
     pub(super) fn text(&self, colors: bool) -> String {
         match self {
             Self::Permission(request) => {
-                let title = printable_line(&request.tool_call.title);
+                let title = title(request);
                 let diff = shorten(&printable_difference(&diff(request), colors), "");
                 let options = numbered(request.options.iter().map(|option| printable_line(&option.name)));
                 let default = refusal(request).map_or_else(
@@ -157,6 +157,24 @@ impl Ask {
                 _ => Outcome::Again("Type 1 or 2.".to_owned()),
             },
         }
+    }
+}
+
+/// What a request is about, made safe for a terminal: its title, and its path unless the title has it.
+pub(super) fn title(request: &PermissionRequest) -> String {
+    let call = &request.tool_call;
+    let title = printable_line(&call.title);
+    let in_diff = call.content.iter().find_map(|content| match content {
+        ToolContent::Diff { path, .. } => Some(path.as_str()),
+        ToolContent::Content { .. } | ToolContent::Other { .. } => None,
+    });
+    let location = call.locations.first().map(|location| location.path.as_str());
+    let input = ["fileName", "file_path", "path"]
+        .iter()
+        .find_map(|name| call.input.get(name)?.as_str());
+    match location.or(in_diff).or(input).map(printable_line) {
+        Some(path) if !path.is_empty() && !title.contains(&path) => format!("{title} ({path})"),
+        _ => title,
     }
 }
 
@@ -283,6 +301,19 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains('\x1b'), "{text}");
+    }
+
+    #[test]
+    fn permission_is_shown_with_its_path_once() {
+        let mut request = request(&json!([]));
+        request.tool_call.title = "Edit file".to_owned();
+        assert_eq!(title(&request), "Edit file (/a.txt)");
+        request.tool_call.content.clear();
+        assert_eq!(title(&request), "Edit file");
+        request.tool_call.input = json!({"fileName": "/b.txt"});
+        assert_eq!(title(&request), "Edit file (/b.txt)");
+        request.tool_call.title = "Edit /b.txt".to_owned();
+        assert_eq!(title(&request), "Edit /b.txt");
     }
 
     #[test]

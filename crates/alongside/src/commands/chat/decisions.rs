@@ -8,7 +8,7 @@ use alongside_protocol::chat::{AgentCommand, OptionKind, PermissionDecision, Per
 use alongside_protocol::{Accept, ReviewRef, ReviewSummary, requests};
 use anyhow::Result;
 
-use super::ask::{Ask, Decision, Outcome, declined};
+use super::ask::{Ask, Decision, Outcome, declined, title};
 use super::terminal::Terminal;
 use super::turn::command;
 use crate::commands::diff;
@@ -46,7 +46,7 @@ impl Decisions {
         if !self.seen.insert(format!("approval {}", request.request_id)) {
             return Ok(());
         }
-        let title = printable_line(&request.tool_call.title);
+        let title = title(request);
         let allowed = request
             .options
             .iter()

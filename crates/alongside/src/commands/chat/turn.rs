@@ -10,6 +10,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::decisions::{Decisions, say};
+use super::paragraphs::Paragraphs;
 use crate::output::{self, Output};
 use crate::printable::{printable, printable_line};
 use crate::signals::ShutdownSignals;
@@ -24,7 +25,7 @@ pub(super) struct Turn {
     decisions: Decisions,
     epoch: String,
     sequence: u64,
-    answer: String,
+    answer: Paragraphs,
     end: Option<TurnEnd>,
     cancelling: bool,
     /// stdout is closed.
@@ -44,7 +45,7 @@ impl Turn {
             decisions,
             epoch: String::new(),
             sequence: 0,
-            answer: String::new(),
+            answer: Paragraphs::default(),
             end: None,
             cancelling: false,
             unread: false,
@@ -87,6 +88,10 @@ impl Turn {
             Notification::ChatEvent(event) if *event.epoch == *self.epoch && event.sequence <= self.sequence => {}
             Notification::ChatEvent(event) if *event.epoch == *self.epoch && event.sequence == self.sequence + 1 => {
                 self.sequence = event.sequence;
+                if self.is_ours(event.event.prompt_id()) {
+                    let added = self.answer.add(&event.event).to_owned();
+                    self.print(&added);
+                }
                 self.event(client, &event.event).await?;
             }
             Notification::ChatEvent(_) | Notification::Resync(_) => self.refetch(client).await?,
@@ -105,14 +110,16 @@ impl Turn {
         let state = client.call::<requests::ChatState>(Empty {}).await?;
         self.epoch = state.epoch.to_string();
         self.sequence = state.sequence;
-        let whole: String = state.events.iter().filter_map(|event| self.chunk(event)).collect();
-        if let Some(rest) = whole.strip_prefix(&self.answer).map(str::to_owned) {
-            self.print(&rest);
+        let mut whole = Paragraphs::default();
+        for event in state.events.iter().filter(|event| self.is_ours(event.prompt_id())) {
+            whole.add(event);
+        }
+        if let Some(rest) = whole.text.strip_prefix(&self.answer.text) {
+            self.print(rest);
+            self.answer = whole;
         }
         for event in &state.events {
-            if self.chunk(event).is_none() {
-                self.event(client, event).await?;
-            }
+            self.event(client, event).await?;
         }
         if self.end.is_none() && matches!(state.changed.phase, ChatPhase::Ended | ChatPhase::Idle) {
             self.end = Some(TurnEnd::Failed {
@@ -123,23 +130,12 @@ impl Turn {
         Ok(())
     }
 
-    /// The text, if the event is a chunk of our answer.
-    fn chunk<'a>(&self, event: &'a AgentEvent) -> Option<&'a str> {
-        match event {
-            AgentEvent::AssistantChunk { content, .. } if self.is_ours(event.prompt_id()) => content.as_text(),
-            _ => None,
-        }
-    }
-
     fn is_ours(&self, prompt_id: Option<&str>) -> bool {
         prompt_id == Some(&self.prompt_id)
     }
 
+    /// Acts on an event other than text.
     async fn event(&mut self, client: &mut Client, event: &AgentEvent) -> Result<()> {
-        if let Some(chunk) = self.chunk(event) {
-            self.print(chunk);
-            return Ok(());
-        }
         match event {
             AgentEvent::ApprovalOpened { request } if self.is_ours(request.prompt_id.as_deref()) => {
                 self.decisions.approval(client, request).await?;
@@ -161,7 +157,6 @@ impl Turn {
 
     /// Prints text immediately: made safe for a terminal, unchanged for a program.
     fn print(&mut self, piece: &str) {
-        self.answer.push_str(piece);
         if self.output.json || piece.is_empty() {
             return;
         }
@@ -170,12 +165,14 @@ impl Turn {
     }
 
     fn finish(mut self) -> ExitCode {
-        if !self.answer.is_empty() && !self.answer.ends_with('\n') && std::io::stdout().is_terminal() {
+        let answer = &self.answer.text;
+        if !answer.is_empty() && !answer.ends_with('\n') && std::io::stdout().is_terminal() {
             self.print("\n");
         }
         if self.output.json {
             let end = &self.end;
-            let value = json!({"agent": self.agent, "promptId": self.prompt_id, "answer": self.answer, "end": end});
+            let value =
+                json!({"agent": self.agent, "promptId": self.prompt_id, "answer": self.answer.text, "end": end});
             self.unread = !self.output.answer(&value, String::new);
         }
         match self.end {

@@ -38,12 +38,11 @@ impl Answer {
     /// What to print; empty for nothing.
     pub(super) fn encode(&self, agent: HookAgent, event: Event) -> String {
         let value = match agent {
-            HookAgent::Claude | HookAgent::Codex => before_tool(agent, self),
             HookAgent::Qwen if event == Event::Permission => qwen_permission(self),
-            HookAgent::Qwen => before_tool(agent, self),
+            HookAgent::Claude | HookAgent::Codex | HookAgent::Qwen => before_tool(agent, self),
             HookAgent::Gemini => gemini(self),
             HookAgent::Copilot => copilot(self),
-            HookAgent::Opencode => opencode(self),
+            HookAgent::Opencode => Some(opencode(self)),
         };
         value.map(|value| ascii(&value)).unwrap_or_default()
     }
@@ -131,8 +130,8 @@ fn copilot(answer: &Answer) -> Option<Value> {
 }
 
 /// Our own plugin reads this.
-fn opencode(answer: &Answer) -> Option<Value> {
-    Some(match answer {
+fn opencode(answer: &Answer) -> Value {
+    match answer {
         Answer::Nothing => json!({ "decision": "allow" }),
         Answer::Allow { input, note } => {
             let mut value = json!({ "decision": "allow" });
@@ -147,7 +146,7 @@ fn opencode(answer: &Answer) -> Option<Value> {
         Answer::Deny(reason) | Answer::Ask(reason) | Answer::Write { sentence: reason, .. } => {
             json!({ "decision": "deny", "reason": reason })
         }
-    })
+    }
 }
 
 fn ascii(value: &Value) -> String {

@@ -181,7 +181,7 @@ async fn is_connected(companion: &mut Client, agent: HookAgent) -> Result<bool> 
     let status = companion.call::<requests::Status>(Empty {}).await?;
     Ok(status.agents.iter().any(|connected| {
         !matches!(connected.session, SessionKey::Hook(_) | SessionKey::Chat(_))
-            && connected.identity.name == agent.display_name()
+            && agent.is_called(&connected.identity.name)
     }))
 }
 

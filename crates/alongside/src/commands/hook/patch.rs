@@ -70,7 +70,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section>, String> {
             Action::Delete if line.trim().is_empty() => {}
             Action::Delete => return Err(invalid(line)),
             Action::Update { move_to, hunks } => match line.strip_prefix(MOVE) {
-                Some(path) if hunks.is_empty() => *move_to = Some(path.trim().to_owned()),
+                Some(target) if hunks.is_empty() => *move_to = Some(target.trim().to_owned()),
                 _ => add_line(hunks, line).ok_or_else(|| invalid(line))?,
             },
         }

@@ -137,7 +137,7 @@ impl Plan {
             Shape::Patch { field } => {
                 let mut changed: Vec<PatchFile> = Vec::new();
                 for section in patch::parse(text(&call.input, field)?)? {
-                    for file in section_files(section, files, &absolute)? {
+                    for file in section_files(&section, files, &absolute)? {
                         if changed.iter().any(|known| known.change.path == file.change.path) {
                             let path = file.path;
                             return Err(format!("the patch changes `{path}` twice; send one change per file"));
@@ -209,10 +209,7 @@ fn answer_file(call: &Call, change: &Change, edits: &Edits, accepted: &Arc<str>,
     if is_proposed {
         return allowed;
     }
-    let before = match now.map(std::str::from_utf8).transpose() {
-        Ok(before) => before,
-        Err(_) => None,
-    };
+    let before = now.map(std::str::from_utf8).transpose().unwrap_or_default();
     if before == Some(&**accepted) {
         return Answer::Deny("The user rejected every hunk of this change.".to_owned());
     }
@@ -370,7 +367,7 @@ fn answer_patch(
 }
 
 fn section_files(
-    section: Section,
+    section: &Section,
     files: &dyn Files,
     absolute: &dyn Fn(&str) -> PathBuf,
 ) -> Result<Vec<PatchFile>, String> {

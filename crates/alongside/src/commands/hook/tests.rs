@@ -310,8 +310,7 @@ fn codex_patch_is_rebuilt_from_what_was_accepted() {
     ] {
         assert!(note.contains(part), "{note}");
     }
-    let none = [(); 5].map(|()| HookOutcome::Rejected { reason: None });
-    let output = printed(&call, &files, &none);
+    let output = printed(&call, &files, &[(); 5].map(|()| HookOutcome::Rejected { reason: None }));
     assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
 }
 

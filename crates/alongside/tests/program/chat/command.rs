@@ -11,7 +11,7 @@ use super::front::Front;
 use alongside_testing::agent;
 use alongside_testing::daemon::Reply;
 
-use super::{sandbox, serve, talking_daemon};
+use super::{sandbox, sandbox_with, scripted_command, serve, talking_daemon};
 use crate::sandbox::{Sandbox, wait_for};
 
 fn chat(sandbox: &Sandbox, arguments: &[&str]) -> Command {
@@ -279,4 +279,93 @@ async fn prompt_to_a_stopped_daemon_is_sent_when_it_is_back() {
     assert_eq!(output.status.code(), Some(0), "{rest}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "t1w0 t1w1 t1w2 t1w3 ");
     assert_eq!(daemon.requests("/prompt").len(), 2);
+}
+
+/// A sandbox with a second agent.
+fn two_agents() -> Sandbox {
+    sandbox_with(&format!("[agents.second]\ncommand = {}\n", scripted_command()))
+}
+
+/// Asks a second question while the first one is being answered.
+fn ask_twice(sandbox: &Sandbox, second: &[&str]) -> (Option<i32>, String, String) {
+    let go = sandbox.path("go");
+    let first = format!("until {}", go.display());
+    let mut child = chat(sandbox, &[&first, "--agent", "scripted"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "waiting\n");
+    let answered = answered(sandbox, second);
+    std::fs::write(go, "").unwrap();
+    line.clear();
+    stdout.read_to_string(&mut line).unwrap();
+    assert_eq!((child.wait().unwrap().code(), line.as_str()), (Some(0), "done"));
+    answered
+}
+
+#[test]
+fn two_questions_at_once_are_both_answered() {
+    let sandbox = two_agents();
+    for agent in ["second", "scripted"] {
+        let (code, stdout, stderr) = ask_twice(&sandbox, &["say hello", "--agent", agent]);
+        assert_eq!((code, stdout.as_str()), (Some(0), "hello"), "{stderr}");
+        std::fs::remove_file(sandbox.path("go")).unwrap();
+    }
+    assert!(sandbox.discovery_files().is_empty());
+}
+
+#[test]
+fn question_to_another_agent_leaves_a_running_answer_alone() {
+    let sandbox = two_agents();
+    let _serving = serve(&sandbox);
+    let (code, stdout, stderr) = ask_twice(&sandbox, &["say hello", "--agent", "second"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "hello"), "{stderr}");
+    assert!(stderr.contains("a conversation of its own"), "{stderr}");
+    let (code, stdout, stderr) = answered(&sandbox, &["say idle", "--agent", "second"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "idle"), "{stderr}");
+    assert_eq!(stderr, "", "an idle agent is replaced");
+}
+
+#[test]
+fn slow_start_of_an_agent_is_shown_and_can_be_cancelled() {
+    let sandbox = sandbox();
+    let mut child = chat(&sandbox, &["say hello", "--agent", "scripted"])
+        .env(agent::VARIABLE, "silent")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for Scripted to start"), "{line}");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let status = wait_for("its end", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(3));
+}
+
+#[test]
+fn separate_messages_are_paragraphs() {
+    let sandbox = sandbox();
+    let (_, stdout, stderr) = answered(&sandbox, &["messages", "--agent", "scripted"]);
+    assert_eq!(stdout, "First message.\n\nSecond message.", "{stderr}");
+}
+
+#[test]
+fn outcome_of_a_turn_that_the_agent_cancelled_is_not_completed() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let change = serde_json::json!({&file: {"old": "one", "new": "two"}});
+    let prompt = format!("edit-as codex {change}");
+    let (code, stdout, stderr) = answered(&sandbox, &[&prompt, "--agent", "scripted", "--json"]);
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("rejected: the change to"), "{stderr}");
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answer["end"]["outcome"], "cancelled");
+    let (code, stdout, stderr) = answered(&sandbox, &[&prompt, "--agent", "scripted", "--yes"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "approved: changed"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
 }

@@ -5,6 +5,7 @@ mod conversation;
 pub(crate) mod front;
 mod kills;
 mod permission_reviews;
+mod processes;
 mod survival;
 // `script` has other options elsewhere.
 #[cfg(target_os = "linux")]
@@ -35,18 +36,23 @@ pub(crate) fn sandbox() -> Sandbox {
 /// The same with more settings.
 pub(crate) fn sandbox_with(settings: &str) -> Sandbox {
     let sandbox = Sandbox::new();
+    sandbox.write_config(&format!(
+        "[agents.scripted]\ncommand = {}\nname = 'Scripted'\n{settings}",
+        scripted_command()
+    ));
+    sandbox
+}
+
+/// The scripted agent's command, for the settings.
+pub(crate) fn scripted_command() -> serde_json::Value {
     let program = std::env::current_exe().unwrap();
-    let command = serde_json::json!([
+    serde_json::json!([
         program,
         "chat::scripted_agent",
         "--exact",
         "--nocapture",
         "--test-threads=1"
-    ]);
-    sandbox.write_config(&format!(
-        "[agents.scripted]\ncommand = {command}\nname = 'Scripted'\n{settings}"
-    ));
-    sandbox
+    ])
 }
 
 /// A companion whose children are the scripted agent.

@@ -137,8 +137,8 @@ async fn new_file_is_reviewed_whole() {
 
 /// A patch of every kind of change, as Codex sends it.
 fn patch(sandbox: &Sandbox) -> (Value, [String; 4]) {
-    let path = |name: &str| sandbox.file(name).display().to_string();
-    let (added, moved) = (path("added.txt"), path("moved.txt"));
+    let missing = |name: &str| sandbox.file(name).display().to_string();
+    let (added, moved) = (missing("added.txt"), missing("moved.txt"));
     let deleted = sandbox.write("deleted.txt", "gone\n");
     let source = sandbox.write("source.txt", "1\n2\n");
     let patch = json!({&added: {"add": "new\n"}, &deleted: {"delete": true},

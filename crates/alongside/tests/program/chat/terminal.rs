@@ -121,6 +121,26 @@ fn change_is_reviewed_at_the_terminal() {
 }
 
 #[test]
+fn permission_for_a_change_is_a_review_at_the_terminal() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\ntwo\n");
+    let change = serde_json::json!({"path": file, "old": "two", "new": "TWO"});
+    let prompt = format!("exec $ALONGSIDE chat -p 'edit-as copilot {change}' --agent scripted");
+    let mut terminal = Terminal::start(&sandbox, &prompt);
+    terminal
+        .shows("proposes the change to")
+        .shows(" one")
+        .shows("-two")
+        .shows("+TWO");
+    terminal
+        .shows("Enter for 2: ")
+        .types("1\r")
+        .shows("allow_once: changed");
+    assert_eq!(terminal.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\nTWO\n");
+}
+
+#[test]
 fn interrupt_cancels_a_question() {
     let sandbox = sandbox();
     let mut terminal = Terminal::start(&sandbox, "exec $ALONGSIDE chat -p ask --agent scripted");
