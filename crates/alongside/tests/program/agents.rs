@@ -201,11 +201,10 @@ async fn mcp_stdio_serves_tools_for_the_model() {
     assert!(server.wait().unwrap().success());
 }
 
-#[test]
-fn demo_shows_the_whole_loop() {
-    let sandbox = Sandbox::new();
+/// Runs a demo and accepts its change.
+fn accept_demo(sandbox: &Sandbox, arguments: &[&str], name: &str) {
     let demo = sandbox
-        .command(&["demo", "--json"])
+        .command(&[&["demo", "--json"], arguments].concat())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -214,16 +213,92 @@ fn demo_shows_the_whole_loop() {
         let list: Value = serde_json::from_slice(&output.stdout).ok()?;
         list.get(0).cloned()
     });
-    assert_eq!(
-        (&review["agent"], &review["agentVersion"]),
-        (&json!("demo-agent"), &json!("0.1.0"))
-    );
+    assert_eq!(review["agent"], name);
     sandbox.words(&["diff", "accept", "1"]);
     let output = demo.wait_with_output().unwrap();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["outcome"], "accepted");
     assert!(result["content"].as_str().unwrap().contains("rye bread"));
     assert!(sandbox.discovery_files().is_empty());
+}
+
+#[test]
+fn demo_shows_the_whole_loop() {
+    for (agent, name) in [
+        (None, "demo-agent"),
+        (Some("gemini"), "Gemini CLI"),
+        (Some("qwen"), "Qwen Code"),
+        (Some("claude"), "Claude Code"),
+    ] {
+        let arguments: Vec<&str> = agent.into_iter().flat_map(|agent| ["--agent", agent]).collect();
+        accept_demo(&Sandbox::new(), &arguments, name);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn demo_of_an_agent_without_reviews_shows_its_context() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("notes.md", "one\ntwo\n");
+    let _serving = sandbox.serve();
+    sandbox.words(&["context", "focus", &file, "--line", "2", "--select", "two"]);
+    let opencode = sandbox.json(&["demo", "--agent", "opencode"]);
+    assert_eq!(opencode["context"]["filePath"], file);
+    assert_eq!(opencode["context"]["text"], "two");
+    let codex = sandbox.json(&["demo", "--agent", "codex"]);
+    assert_eq!(codex["context"]["activeFile"]["path"], "notes.md");
+}
+
+#[test]
+#[cfg(unix)]
+fn doctor_connects_as_every_installed_agent_would() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    let programs = sandbox.path("bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    for name in ["claude", "opencode", "codex"] {
+        std::fs::write(programs.join(name), "").unwrap();
+        std::fs::set_permissions(programs.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let doctor = || {
+        let output = sandbox
+            .command(&["doctor", "--json"])
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        let diagnosis: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let agents = diagnosis["agents"].as_array().unwrap().clone();
+        let found = |name: &str| agents.iter().find(|agent| agent["agent"] == name).unwrap().clone();
+        (
+            diagnosis["ok"].clone(),
+            found("claude"),
+            found("opencode"),
+            found("codex"),
+        )
+    };
+    let (ok, claude, ..) = doctor();
+    assert_eq!((ok, &claude["connects"]), (json!(false), &json!(false)));
+    let _serving = sandbox.serve();
+    let (ok, claude, opencode, codex) = doctor();
+    assert_eq!(ok, true);
+    assert!(claude["step"].as_str().unwrap().contains("/ide"), "{claude}");
+    assert!(
+        claude["advice"][0]["hint"]
+            .as_str()
+            .unwrap()
+            .contains("alongside install claude"),
+        "{claude}"
+    );
+    assert_eq!((&opencode["connects"], &opencode["step"]), (&json!(true), &Value::Null));
+    assert!(codex["step"].as_str().unwrap().contains("/ide"), "{codex}");
+    let words = sandbox.command(&["status"]).env("PATH", &path).output().unwrap();
+    let words = String::from_utf8(words.stdout).unwrap();
+    assert!(
+        words.contains("Gemini CLI, Qwen Code, Claude Code and opencode started here"),
+        "{words}"
+    );
 }
 
 /// The directories of demos that exist now.
