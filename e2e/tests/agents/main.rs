@@ -4,4 +4,6 @@
 mod acp;
 mod alone;
 mod codex;
+mod hooks;
+mod proposal;
 mod scene;
