@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{HookAgent, SessionEnd, SessionId, SessionKey};
+use alongside_core::{HookAgent, Review, SessionEnd, SessionId, SessionKey};
 use alongside_protocol::{
     ErrorKind, HookFile, HookFollower, HookOutcome, HookReview, HookReviewed, HookSession, RequestError,
 };
@@ -132,13 +133,17 @@ impl Companion {
         }
         let process = HookProcess::start(self, &review);
         let files = review.files.iter().map(|file| self.hook_file(&process.key, file));
+        let mut files = pin!(join_all(files));
+        // Dropped before the reviews are.
+        let mut undecided = Undecided(Some(&process));
         let files = tokio::select! {
-            files = join_all(files) => files,
+            files = &mut files => files,
             () = process.abandoned.notified() => {
                 let abandoned = |_: &HookFile| rejected(ABANDONED);
                 review.files.iter().map(abandoned).collect()
             }
         };
+        undecided.0 = None;
         for (file, outcome) in review.files.iter().zip(&files) {
             if let HookOutcome::Accepted { content } = outcome
                 && !review.followed_by.is_empty()
@@ -160,6 +165,7 @@ impl Companion {
         let Some(companion) = self.me.upgrade() else {
             return rejected(STOPPED);
         };
+        self.unreviewed.forget(&file.path);
         if let Err(reason) = self.check_hook_path(&file.path).await {
             return rejected(&reason);
         }
@@ -241,6 +247,24 @@ impl Drop for HookProcess {
                 .lock()
                 .retain(|process| process.number != self.number);
             companion.with_core(|core, now| core.session_ended(now, &self.key, &SessionEnd::Lost));
+        }
+    }
+}
+
+/// The reviews of a hook process that ends before they are decided.
+struct Undecided<'a>(Option<&'a HookProcess>);
+
+impl Drop for Undecided<'_> {
+    fn drop(&mut self) {
+        let Some(process) = self.0 else { return };
+        if let Some(companion) = process.companion.upgrade() {
+            let reviews = companion.with_core(|core, _| -> Vec<Review> {
+                let own = core.reviews().filter(|review| review.session == process.key);
+                own.cloned().collect()
+            });
+            for review in reviews {
+                companion.watch_undecided(review);
+            }
         }
     }
 }

@@ -28,11 +28,13 @@ mod jobs;
 mod journal;
 mod lifecycle;
 mod memory;
+mod mentions;
 pub mod places;
 mod ranking;
 pub mod settings;
 #[cfg(test)]
 mod test_companion;
+mod unreviewed;
 mod waiting;
 mod watcher;
 mod writer;
@@ -55,6 +57,7 @@ use tokio::sync::{Notify, broadcast, watch};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use crate::unreviewed::Unreviewed;
 use crate::waiting::Waiting;
 use base_threads::BaseThreads;
 use buffers::Buffers;
@@ -106,9 +109,12 @@ pub struct Companion {
     /// The proposals whose agents wait for the decision.
     waiting: Waiting,
     hooks: Hooks,
+    unreviewed: Unreviewed,
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
+    /// The workspace folders as they were named, with links.
+    logical_folders: Mutex<Vec<PathBuf>>,
     announce_report: Mutex<AnnounceReport>,
     ranking: Ranking,
     wake: WakeSignals,
@@ -225,6 +231,7 @@ impl Companion {
             chat: parts.chat,
             waiting: Waiting::default(),
             hooks: Hooks::default(),
+            unreviewed: Unreviewed::default(),
             openers: Mutex::default(),
             codex: alongside_mcp::codex::Provider::new(workspace.clone()),
             core: Mutex::new(Core::new(workspace)),
@@ -246,6 +253,7 @@ impl Companion {
             ranking: Ranking::new(identity.has_editor()),
             identity,
             environment,
+            logical_folders: Mutex::default(),
             announce_report: Mutex::default(),
             wake: WakeSignals::default(),
             is_stopping: AtomicBool::new(false),
@@ -303,6 +311,16 @@ impl Companion {
         let _ = self.notifications.send(notification.into());
     }
 
+    /// The workspace folders under other paths than their own, as the user or the editor names them.
+    fn folder_aliases(&self) -> Vec<PathBuf> {
+        let workspace = self.workspace();
+        let logical = self.logical_folders.lock().clone();
+        let is_alias = |folder: &PathBuf| {
+            !workspace.contains(folder) && folder.canonicalize().is_ok_and(|real| workspace.contains(&real))
+        };
+        logical.into_iter().filter(is_alias).collect()
+    }
+
     /// Notifies front ends of what is wrong now.
     fn report_problems(&self) {
         let problems = self.problems();
@@ -312,6 +330,7 @@ impl Companion {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.announce_report().problems;
         problems.extend(self.journal.problems());
+        problems.extend(self.unreviewed.problems());
         problems.extend(self.codex.state().borrow().problem.clone());
         problems.extend(
             self.chat
@@ -359,8 +378,8 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
 }
 
 /// The names of the files in which a workspace says what agents shall not see.
-fn ignore_files() -> [&'static str; DIALECTS.len()] {
-    DIALECTS.map(|dialect| dialect.ignore_file)
+fn ignore_files() -> Vec<&'static str> {
+    DIALECTS.iter().filter_map(|dialect| dialect.ignore_file).collect()
 }
 
 /// What `Arc<Companion>` is called where it is shared.

@@ -46,6 +46,11 @@ impl Places {
         self.state.join("links")
     }
 
+    /// The previous texts of files that an agent changed without a decision.
+    pub fn unreviewed(&self) -> PathBuf {
+        self.state.join("unreviewed")
+    }
+
     pub fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")
     }

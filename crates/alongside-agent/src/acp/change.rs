@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn fragment_is_applied_to_the_current_text() {
         let call = edit(&[diff("/w/a", Some("two"), "TWO")]);
-        let applied = |text: &str| changes(&[call.clone()], &[("/w/a", text)]);
+        let applied = |text: &str| changes(std::slice::from_ref(&call), &[("/w/a", text)]);
         assert_eq!(applied("one\ntwo\n"), Some(vec![written("/w/a", "one\nTWO\n")]));
         assert_eq!(applied("one\n"), None, "it is not there");
         assert_eq!(applied("two two"), None, "which one?");
@@ -287,7 +287,7 @@ mod tests {
         }});
         let removed = |path: &str| (path.to_owned(), String::new(), true);
         assert_eq!(
-            changes(&[call.clone()], &[("/w/gone", "gone\n"), ("/w/from", "1\n")]),
+            changes(std::slice::from_ref(&call), &[("/w/gone", "gone\n"), ("/w/from", "1\n")]),
             Some(vec![
                 removed("/w/from"),
                 removed("/w/gone"),

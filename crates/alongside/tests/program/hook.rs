@@ -193,6 +193,27 @@ fn hook_that_ends_takes_its_review_with_it() {
 }
 
 #[test]
+fn change_that_is_made_without_a_decision_is_reported_with_the_previous_text() {
+    let (sandbox, _serving) = started();
+    let path = sandbox.write("a.txt", "one\n");
+    let hook = Hook::start(&sandbox, "claude", &claude(&sandbox, "acceptEdits", &path, "two\n"));
+    reviews(&sandbox, 1);
+    hook.signal("KILL");
+    reviews(&sandbox, 0);
+    // As an agent does whose hook was killed without the installed command.
+    fs::write(&path, "two\n").unwrap();
+    let problem = wait_for("the report", || {
+        let status = sandbox.json(&["status"]);
+        let problems = status["companions"][0]["problems"].as_array().unwrap().clone();
+        problems.first().map(|problem| problem.as_str().unwrap().to_owned())
+    });
+    let start = format!("Claude Code changed {path} although its hook ended before you decided");
+    assert!(problem.starts_with(&start), "{problem}");
+    let (_, kept) = problem.split_once("the previous text is in ").unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "one\n");
+}
+
+#[test]
 fn review_closes_when_the_agent_is_killed() {
     let (sandbox, _serving) = started();
     let path = sandbox.write("a.txt", "one\n");
