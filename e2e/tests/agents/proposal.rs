@@ -9,6 +9,17 @@ use alongside_e2e::{Native, Prompt, Review, TIMEOUT, eventually, never_during};
 use crate::scene::{NINE, Scene};
 
 impl Scene<'_> {
+    /// Waits until the companion lists the agent by its name.
+    pub(crate) fn wait_until_connected(&self) {
+        self.companion.wait_for_agents(1, TIMEOUT);
+        let agents = self.companion.agents();
+        let expected = self.agent.native.display_name();
+        assert!(
+            agents.iter().any(|agent| agent.to_string().contains(expected)),
+            "not {expected} but {agents:?}"
+        );
+    }
+
     /// Makes the agent propose a new file, and returns its review.
     pub(crate) fn propose_new(&self, name: &str, text: &str) -> Proposal<'_> {
         let path = self.sandbox.file(name);
@@ -78,6 +89,13 @@ impl Proposal<'_> {
         let mut arguments = vec!["diff", "reject", &self.review.id];
         arguments.extend(reason.map(|reason| ["--reason", reason]).into_iter().flatten());
         self.scene.companion.json(&arguments);
+        self
+    }
+
+    /// Decides in the agent's terminal.
+    pub(crate) fn decide_in_terminal(self, key: &str) -> Self {
+        self.scene.agent.decide(key);
+        self.scene.companion.wait_for_no_review(TIMEOUT);
         self
     }
 
