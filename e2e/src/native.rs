@@ -113,7 +113,10 @@ impl Native {
     /// Whether it shows its prompt and nothing is running.
     fn is_idle(self, screen: &str) -> bool {
         match self {
-            Self::Claude => screen.contains("manual mode on") && !screen.contains("esc to interrupt"),
+            Self::Claude => {
+                let modes = ["manual mode on", "accept edits on"];
+                modes.iter().any(|mode| screen.contains(mode)) && !screen.contains("esc to interrupt")
+            }
             Self::Opencode => screen.contains("ctrl+p commands") && !screen.contains("esc interrupt"),
             Self::Copilot => screen.contains("/ commands") && !screen.contains("esc cancel"),
             Self::Codex => screen.contains("GPT-5.5") && !screen.contains("esc to interrupt"),
@@ -134,7 +137,7 @@ impl NativeAgent {
     /// Starts it in a plain terminal in the workspace, and waits for its prompt.
     pub fn start(sandbox: &Sandbox, native: Native, model: &FakeModel) -> Self {
         native.set_up(sandbox, model);
-        Self::launch(sandbox, native, model, native.command())
+        Self::launch(sandbox, native, model, &native.start_line())
     }
 
     /// Starts it after [`Native::set_up`] with this shell command, such as `alongside run claude`, and waits for its
@@ -143,13 +146,23 @@ impl NativeAgent {
         let environment = native.variables(model);
         let terminal = Terminal::open(sandbox, native.command(), &sandbox.workspace(), &environment);
         let agent = Self { native, terminal };
-        agent.terminal.type_line(&format!("{line} {}", native.arguments()));
-        agent.wait_until_idle();
+        agent.terminal.type_line(line);
+        agent
+            .terminal
+            .wait_for("the first prompt", TIMEOUT * 2, |screen| native.is_idle(screen));
         agent
     }
 
+    /// Sends a prompt. An Enter that arrives together with the text would be part of a paste, so the text is on the
+    /// screen first.
     pub fn prompt(&self, text: &str) {
-        self.terminal.type_line(text);
+        let head: String = text.chars().take(20).collect();
+        let shown = || self.terminal.screen().matches(&head).count();
+        let before = shown();
+        self.terminal.type_text(text);
+        // An earlier prompt with the same head may have scrolled away in the same moment.
+        let _ = eventually(Duration::from_secs(5), || (shown() > before).then_some(()));
+        self.terminal.type_line("");
     }
 
     /// Waits until it is idle at its prompt.
@@ -177,6 +190,16 @@ impl NativeAgent {
         });
         if decided.is_none() {
             self.terminal.fail(&format!("{key} did not answer the question"));
+        }
+    }
+
+    /// Stops what it is doing.
+    pub fn interrupt(&self) {
+        self.terminal.press("Escape");
+        if self.native == Native::Opencode {
+            // It wants the key twice in a short time, but both at once would be another key.
+            self.terminal.wait_for_text("again to interrupt", TIMEOUT);
+            self.terminal.press("Escape");
         }
     }
 

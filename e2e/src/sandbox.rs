@@ -91,10 +91,7 @@ impl Sandbox {
 
     /// Runs `alongside install` for an agent or an editor.
     pub fn install(&self, name: &str) {
-        let output = self
-            .command(programs::alongside())
-            .args(["install", name, "--yes"])
-            .output();
+        let output = self.command(programs::alongside()).args(["install", name]).output();
         let output = output.expect("start alongside");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "alongside install {name} failed: {text}");

@@ -4,6 +4,7 @@
 //! reads nothing, nothing more is read from it.
 
 use std::future::poll_fn;
+use std::time::Duration;
 
 use alongside_core::SessionKey;
 use alongside_core::dialect::{ContextForm, SelectionForm, Transport};
@@ -13,6 +14,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::Utf8Bytes;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -26,6 +28,8 @@ use crate::registry::Registry;
 
 /// Calls under way. A call may wait for a decision, so no more are read to wait behind it: they are refused.
 const MAX_CALLS: usize = 64;
+/// Claude Code drops what it receives before its screen listens, which is up to a second after `ide_connected`.
+const CLAUDE_STARTS_TO_LISTEN: Duration = Duration::from_secs(2);
 /// The application's range of JSON-RPC errors.
 const TOO_MANY_CALLS: i64 = -32000;
 
@@ -45,6 +49,7 @@ pub(crate) async fn run<C: Companion>(upgrade: OnUpgrade, endpoint: &Endpoint<C>
     let mut connection = Connection {
         session: None,
         stream: None,
+        repeat_at: None,
         endpoint,
     };
     let Err(ended) = connection.converse(&mut socket).await;
@@ -87,6 +92,8 @@ struct Connection<'a, C: Companion> {
     session: Option<SessionKey>,
     /// Set when the agent is ready for notifications.
     stream: Option<u64>,
+    /// When to send the context again.
+    repeat_at: Option<Instant>,
 }
 
 impl<C: Companion> Connection<'_, C> {
@@ -106,6 +113,12 @@ impl<C: Companion> Connection<'_, C> {
                     None if self.has_session() => self.stream = None,
                     None => return Err(SESSION_ENDED),
                 },
+                () = until(self.repeat_at), if self.repeat_at.is_some() => {
+                    self.repeat_at = None;
+                    if let Some((session, number)) = self.session.as_ref().zip(self.stream) {
+                        registry.repeat(session, number);
+                    }
+                }
                 () = endpoint.closing.wait(), if !is_closing => is_closing = true,
                 message = socket.next() => match message {
                     Some(Ok(tungstenite::Message::Text(text))) => {
@@ -203,6 +216,9 @@ impl<C: Companion> Connection<'_, C> {
             _ => method == "notifications/initialized",
         };
         if is_ready {
+            if registry.dialect(session).context == ContextForm::Selection(SelectionForm::Claude) {
+                self.repeat_at = Some(Instant::now() + CLAUDE_STARTS_TO_LISTEN);
+            }
             self.stream = registry.open_stream(session, None);
         }
     }
@@ -239,6 +255,12 @@ fn too_many_calls(text: &str) -> String {
             request.error(&RpcError::new(TOO_MANY_CALLS, "too many calls are under way"))
         }
         _ => String::new(),
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    if let Some(time) = time {
+        tokio::time::sleep_until(time).await;
     }
 }
 

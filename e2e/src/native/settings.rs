@@ -17,14 +17,16 @@ const ANTHROPIC_KEY: &str = "sk-ant-fake-0123456789abcdefghij";
 const CODEX_MODEL: &str = "gpt-5.5";
 
 impl Native {
-    pub(super) fn arguments(self) -> &'static str {
-        match self {
+    /// The command with which it asks before it changes a file, if it can.
+    pub fn start_line(self) -> String {
+        let arguments = match self {
             // By default a model decides about permissions, and changes are never shown.
             Self::Claude => "--permission-mode default",
             // A hook's trust is stored with a hash that only Codex can compute.
             Self::Codex => "--dangerously-bypass-hook-trust",
             Self::Opencode | Self::Copilot => "",
-        }
+        };
+        format!("{} {arguments}", self.command())
     }
 
     /// The variables that point it to our fake model.
@@ -37,9 +39,14 @@ impl Native {
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
                 ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ],
-            Self::Opencode => ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"]
-                .map(|name| (name, "1".to_owned()))
-                .into(),
+            Self::Opencode => vec![
+                ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
+                ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+                ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+                // With a plugin, it first downloads a package that ours does not need.
+                ("npm_config_registry", "http://127.0.0.1:9/".to_owned()),
+                ("npm_config_fetch_retries", "0".to_owned()),
+            ],
             Self::Copilot => vec![
                 ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
                 ("COPILOT_MODEL", "fake-model".to_owned()),
@@ -48,14 +55,9 @@ impl Native {
             ],
             Self::Codex => Vec::new(),
         };
-        let prefix = if self == Self::Opencode {
-            "OPENCODE_DISABLE_"
-        } else {
-            ""
-        };
         variables
             .into_iter()
-            .map(|(name, value)| (format!("{prefix}{name}"), value))
+            .map(|(name, value)| (name.to_owned(), value))
             .collect()
     }
 

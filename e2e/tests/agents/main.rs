@@ -3,5 +3,10 @@
 
 mod acp;
 mod alone;
+mod claude;
 mod codex;
+mod hooks;
+mod opencode;
+mod proposal;
 mod scene;
+mod several;

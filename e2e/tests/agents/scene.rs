@@ -18,7 +18,7 @@ impl<'a> Scene<'a> {
     /// With `a.txt`, whose second line is selected in the editor.
     pub(crate) fn start(sandbox: &'a Sandbox, model: &'a FakeModel, native: Native) -> Self {
         native.set_up(sandbox, model);
-        Self::start_with(sandbox, model, native, native.command())
+        Self::start_with(sandbox, model, native, &native.start_line())
     }
 
     /// With this command, after [`Native::set_up`].

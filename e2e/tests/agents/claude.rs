@@ -1,0 +1,77 @@
+//! Claude Code: context, and reviews that it waits for.
+
+use std::fs;
+
+use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT};
+
+use crate::scene::{NINE, Scene};
+
+#[test]
+fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let mut scene = Scene::start(&sandbox, &model, Native::Claude);
+    scene.wait_until_connected();
+
+    scene.agent.terminal.wait_for_text("1 line selected", TIMEOUT);
+    let request = scene.ask("Describe what I see.");
+    let expected = format!(
+        "The user selected the lines 2 to 2 from {}",
+        sandbox.file("a.txt").display()
+    );
+    assert!(request.contains(&expected), "no {expected:?} in {request}");
+
+    scene
+        .propose_new("accepted.txt", "one\ntwo\n")
+        .accept()
+        .writes("one\ntwo\n");
+    scene
+        .propose_new("edited.txt", "one\ntwo\n")
+        .accept_edited("one\nTWO\n")
+        .writes("one\nTWO\n");
+    scene
+        .propose_two_hunks("hunks.txt")
+        .reject_hunk("0")
+        .accept()
+        .writes(&NINE.replace("nine", "NINE"));
+    scene
+        .propose_new("rejected.txt", "unwanted\n")
+        .reject(None)
+        .writes_nothing();
+    scene
+        .propose_new("enter.txt", "one\n")
+        .decide_in_terminal("Enter")
+        .writes("one\n");
+    scene
+        .propose_new("escape.txt", "one\n")
+        .decide_in_terminal("Escape")
+        .writes_nothing();
+
+    scene.companion.kill();
+    scene.companion.restart();
+    scene.wait_until_connected();
+    scene.propose_new("after.txt", "one\n").accept().writes("one\n");
+    for capability in [
+        AgentCapability::Context,
+        AgentCapability::Review,
+        AgentCapability::Hunk,
+        AgentCapability::Edit,
+    ] {
+        Native::Claude.proves(capability);
+    }
+}
+
+#[test]
+fn alongside_run_connects_claude_without_its_own_setting() {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    Native::Claude.set_up(&sandbox, &model);
+    let settings = sandbox.path("home/.claude.json");
+    let text = fs::read_to_string(&settings).expect("read the settings");
+    let text = text.replace("\"autoConnectIde\":true", "\"autoConnectIde\":false");
+    fs::write(&settings, text).expect("write the settings");
+    let line = format!("alongside run {}", Native::Claude.start_line());
+    let scene = Scene::start_with(&sandbox, &model, Native::Claude, &line);
+    scene.wait_until_connected();
+    scene.agent.terminal.wait_for_text("1 line selected", TIMEOUT);
+}

@@ -1,0 +1,136 @@
+//! Changes that an agent proposes, and every way to decide about them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use alongside_e2e::{Native, Prompt, Review, TIMEOUT, eventually, never_during};
+
+use crate::scene::{NINE, Scene};
+
+impl Scene<'_> {
+    /// Waits until the companion lists the agent by its name.
+    pub(crate) fn wait_until_connected(&self) {
+        self.companion.wait_for_agents(1, TIMEOUT);
+        let agents = self.companion.agents();
+        let expected = self.agent.native.display_name();
+        assert!(
+            agents.iter().any(|agent| agent.to_string().contains(expected)),
+            "not {expected} but {agents:?}"
+        );
+    }
+
+    /// Makes the agent propose a new file, and returns its review.
+    pub(crate) fn propose_new(&self, name: &str, text: &str) -> Proposal<'_> {
+        let path = self.sandbox.file(name);
+        self.propose(&path, &Prompt::WriteFile(&path.to_string_lossy(), text))
+    }
+
+    /// Makes the agent propose to replace the first and the last of nine lines.
+    pub(crate) fn propose_two_hunks(&self, name: &str) -> Proposal<'_> {
+        let path = self.sandbox.write(name, NINE);
+        let text = path.to_string_lossy().into_owned();
+        if self.agent.native == Native::Claude {
+            // It refuses to change what it has not read.
+            let mark = self.model.mark();
+            self.agent.prompt(&Prompt::Read(&text).to_string());
+            self.model.wait_for_message(mark, "seven", TIMEOUT);
+            self.agent.wait_until_idle();
+        }
+        let new = NINE.replace("one", "ONE").replace("nine", "NINE");
+        self.propose(&path, &Prompt::Edit(&text, NINE, &new))
+    }
+
+    fn propose(&self, path: &Path, prompt: &Prompt<'_>) -> Proposal<'_> {
+        self.agent.wait_until_idle();
+        self.agent.prompt(&prompt.to_string());
+        let review = self.companion.wait_for_review(path);
+        let expected = self.agent.native.display_name();
+        assert!(review.agent.contains(expected), "not from {expected}: {review:?}");
+        Proposal {
+            scene: self,
+            path: path.to_owned(),
+            review,
+        }
+    }
+}
+
+/// A pending change.
+pub(crate) struct Proposal<'a> {
+    scene: &'a Scene<'a>,
+    path: PathBuf,
+    review: Review,
+}
+
+impl Proposal<'_> {
+    pub(crate) fn accept(self) -> Self {
+        self.scene.companion.json(&["diff", "accept", &self.review.id]);
+        self
+    }
+
+    /// Accepts this text in place of the proposal.
+    pub(crate) fn accept_edited(self, text: &str) -> Self {
+        let content = self.scene.sandbox.path("edited");
+        fs::write(&content, text).expect("write the edited text");
+        let content = content.to_string_lossy().into_owned();
+        self.scene
+            .companion
+            .json(&["diff", "accept", &self.review.id, "--content-file", &content]);
+        self
+    }
+
+    pub(crate) fn reject_hunk(self, number: &str) -> Self {
+        let id = &self.review.id;
+        self.scene.companion.json(&["diff", "hunk", id, number, "reject"]);
+        self
+    }
+
+    pub(crate) fn reject(self, reason: Option<&str>) -> Self {
+        let mut arguments = vec!["diff", "reject", &self.review.id];
+        arguments.extend(reason.map(|reason| ["--reason", reason]).into_iter().flatten());
+        self.scene.companion.json(&arguments);
+        self
+    }
+
+    /// Decides in the agent's terminal.
+    pub(crate) fn decide_in_terminal(self, key: &str) -> Self {
+        self.scene.agent.decide(key);
+        self.scene.companion.wait_for_no_review(TIMEOUT);
+        self
+    }
+
+    /// Stops the agent in its terminal while it waits for the review.
+    pub(crate) fn interrupt(self) -> Self {
+        self.scene.agent.interrupt();
+        self.scene.companion.wait_for_no_review(TIMEOUT);
+        self
+    }
+
+    /// Waits until the file has this text and the agent is idle again.
+    pub(crate) fn writes(self, expected: &str) {
+        let mut found = String::new();
+        let right = eventually(TIMEOUT, || {
+            found = fs::read_to_string(&self.path).unwrap_or_default();
+            (found == expected).then_some(())
+        });
+        if right.is_none() {
+            let path = self.path.display();
+            self.fail(&format!("{path} has {found:?} and not {expected:?}"));
+        }
+        self.scene.agent.wait_until_idle();
+        assert_eq!(self.scene.companion.reviews(), [], "no review is left");
+    }
+
+    /// Checks that the file is not written.
+    pub(crate) fn writes_nothing(self) {
+        self.scene.agent.wait_until_idle();
+        if !never_during(Duration::from_secs(1), || self.path.exists()) {
+            self.fail("a rejected file was written");
+        }
+        assert_eq!(self.scene.companion.reviews(), [], "no review is left");
+    }
+
+    fn fail(&self, message: &str) -> ! {
+        self.scene.agent.terminal.fail(message)
+    }
+}
