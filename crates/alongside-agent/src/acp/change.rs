@@ -287,7 +287,10 @@ mod tests {
         }});
         let removed = |path: &str| (path.to_owned(), String::new(), true);
         assert_eq!(
-            changes(std::slice::from_ref(&call), &[("/w/gone", "gone\n"), ("/w/from", "1\n")]),
+            changes(
+                std::slice::from_ref(&call),
+                &[("/w/gone", "gone\n"), ("/w/from", "1\n")]
+            ),
             Some(vec![
                 removed("/w/from"),
                 removed("/w/gone"),
