@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alongside_core::{AgentIdentity, Base};
+use alongside_core::{Agent, AgentIdentity, Base};
 use alongside_mcp::{Mention, MentionError};
 use alongside_protocol::{ErrorKind, MentionTarget, Mentioned, RequestError};
 
@@ -33,7 +33,7 @@ impl Companion {
             .map_err(not_sent)?;
         let agent = self.with_core(|core, _| {
             let agent = core.agents().find(|agent| agent.session == session);
-            agent.map_or_else(AgentIdentity::unknown, |agent| agent.identity())
+            agent.map_or_else(AgentIdentity::unknown, Agent::identity)
         });
         Ok(Mentioned {
             session,

@@ -330,16 +330,9 @@ impl SessionTable {
         message: impl FnOnce(ContextForm) -> Option<Bytes>,
     ) -> Result<(SessionKey, Option<Waker>), MentionError> {
         let can_take = |session: &Session| session.is_listening() && session.dialect.context.has_mentions();
-        let found = match wanted {
-            Some(wanted) => self
-                .sessions
-                .get_key_value(wanted)
-                .filter(|(_, session)| can_take(session)),
-            None => {
-                let sessions = self.sessions.iter().filter(|(_, session)| can_take(session));
-                sessions.max_by_key(|(_, session)| session.last_used)
-            }
-        };
+        let sessions = self.sessions.iter().filter(|(_, session)| can_take(session));
+        let wanted_ones = sessions.filter(|(id, _)| wanted.is_none_or(|wanted| *id == wanted));
+        let found = wanted_ones.max_by_key(|(_, session)| session.last_used);
         let error = wanted.map_or(MentionError::NoAgent, |_| MentionError::NotThisAgent);
         let id = found.map(|(id, _)| id.clone()).ok_or(error)?;
         let session = self.sessions.get_mut(&id).ok_or(error)?;

@@ -117,9 +117,10 @@ impl<C: Companion> Call<'_, C> {
 
 /// The diagnostics of the file that `uri` names, or of all files.
 fn diagnostics<C: Companion>(call: &Call<'_, C>, arguments: &Arguments<'_>) -> Result<Vec<FileDiagnostics>, String> {
-    let uri = match arguments.values.contains_key("uri") {
-        true => Some(arguments.text("uri")?),
-        false => None,
+    let uri = if arguments.values.contains_key("uri") {
+        Some(arguments.text("uri")?)
+    } else {
+        None
     };
     let path = match &uri {
         None => None,

@@ -68,7 +68,7 @@ pub(super) async fn call<C: Companion>(call: &Call<'_, C>, arguments: Result<Arg
             Ok(ToolResult::text(format!("CLOSED_{closed}_DIFF_TABS")))
         }
         ("getDiagnostics", Ok(arguments)) => diagnostics(call, &arguments)
-            .map(|files| ToolResult::text(Value::from_iter(files.iter().map(found)).to_string())),
+            .map(|files| ToolResult::text(files.iter().map(found).collect::<Value>().to_string())),
         (name, Ok(_)) => Err(format!("Unknown tool {}.", shortened(name))),
     };
     result.unwrap_or_else(ToolResult::error)
@@ -92,7 +92,7 @@ fn found(file: &FileDiagnostics) -> Value {
         }
         value
     });
-    json!({"uri": file_url(&file.path), "diagnostics": Value::from_iter(diagnostics)})
+    json!({"uri": file_url(&file.path), "diagnostics": diagnostics.collect::<Value>()})
 }
 
 fn proposal(arguments: &Arguments<'_>) -> Result<(Proposal, String), String> {

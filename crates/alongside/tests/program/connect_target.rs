@@ -137,7 +137,7 @@ fn names_of_discovery_files_have_the_editors_pid_wherever_sorting_allows() {
     low.editor.wait().unwrap();
     wait_for("its own name again", || {
         let names = names();
-        (names.len() == 3 && names.contains(&everywhere[1]) && names.contains(&of_qwen[1])).then_some(())
+        (names.len() == 4 && names.contains(&everywhere[1]) && names.contains(&of_qwen[1])).then_some(())
     });
 }
 

@@ -9,13 +9,22 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, wait_for};
 
+/// The folders of a discovery file, separated by colons. Claude Code's has a list.
+fn workspace_of(content: &Value) -> Value {
+    let Some(folders) = content["workspaceFolders"].as_array() else {
+        return content["workspacePath"].clone();
+    };
+    let folders: Vec<&str> = folders.iter().filter_map(Value::as_str).collect();
+    json!(folders.join(":"))
+}
+
 #[test]
 fn ready_line_is_printed_after_the_files_are_written() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
     assert_eq!(serving.ready["pid"], serving.pid());
     assert_eq!(serving.ready["workspace"], json!([sandbox.workspace()]));
-    assert_eq!(serving.files.len(), 3);
+    assert_eq!(serving.files.len(), 4);
     assert!(
         TcpStream::connect(("127.0.0.1", serving.port)).is_ok(),
         "files are written after listening"
@@ -26,7 +35,7 @@ fn ready_line_is_printed_after_the_files_are_written() {
     for file in &serving.files {
         let content: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
         assert_eq!(content["port"], serving.port);
-        assert_eq!(content["workspacePath"], json!(sandbox.workspace()));
+        assert_eq!(workspace_of(&content), json!(sandbox.workspace()));
         assert_eq!(
             content["ideInfo"],
             json!({ "name": "alongside", "displayName": "Alongside" })
@@ -245,7 +254,7 @@ async fn workspace_change_updates_the_files() {
     for file in &serving.files {
         wait_for("the new workspace", || {
             let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-            (content["workspacePath"] == expected.as_str()).then_some(())
+            (workspace_of(&content) == expected.as_str()).then_some(())
         });
     }
     assert_eq!(
@@ -282,7 +291,7 @@ async fn workspace_change_reaches_the_files_while_a_read_hangs() {
     for file in &serving.files {
         wait_for("the new workspace", || {
             let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-            (content["workspacePath"] == json!(folder)).then_some(())
+            (workspace_of(&content) == json!(folder)).then_some(())
         });
     }
     serving.signal("TERM");
