@@ -107,6 +107,15 @@ If IDLE is non-nil, wait until Emacs was idle for that long."
          "the selection is longer than 16 KiB; agents see its first 16 KiB"))
       cut)))
 
+(defun alongside-context--position (place)
+  "Return the line and character at PLACE, both from 1."
+  (save-excursion
+    (goto-char place)
+    (list :line (line-number-at-pos)
+          :character (1+ (alongside-text-units
+                          (buffer-substring-no-properties
+                           (line-beginning-position) place))))))
+
 (defun alongside-context--report-focus ()
   "Report the focused file, its cursor and its region."
   (when (buffer-live-p alongside-context--focused)
@@ -117,21 +126,21 @@ If IDLE is non-nil, wait until Emacs was idle for that long."
                           (window-point window)
                         (point)))
                (selection (alongside-context--selection))
-               (state (list path point selection (buffer-chars-modified-tick))))
+               (start (and selection (nth 0 (alongside-context--region))))
+               (state (list path point selection start
+                            (buffer-chars-modified-tick))))
           (unless (equal state alongside-context--reported)
             (setq alongside-context--reported state)
             (save-excursion
               (save-restriction
                 (widen)
-                (goto-char point)
                 (alongside-bridge-notify
                  "context/focus"
                  :path path
-                 :cursor (list :line (line-number-at-pos)
-                               :character (1+ (alongside-text-units
-                                               (buffer-substring-no-properties
-                                                (line-beginning-position) point))))
-                 :selectedText selection)))))))))
+                 :cursor (alongside-context--position point)
+                 :selectedText selection
+                 :selectionStart
+                 (and start (alongside-context--position start)))))))))))
 
 (defun alongside-context--look (&rest _)
   "Note what has the focus.

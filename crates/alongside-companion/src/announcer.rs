@@ -120,6 +120,7 @@ impl Announcer {
 
     fn update_workspace(&mut self) {
         self.announcement.workspace = self.companion.workspace();
+        self.announcement.aliases = self.companion.folder_aliases();
         self.record.set_workspace(&self.announcement.workspace);
         self.rewrite();
     }

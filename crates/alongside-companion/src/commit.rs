@@ -228,14 +228,14 @@ impl Companion {
                 self.codex.publish_context(&context);
                 self.broadcast(Notification::ContextChanged(context));
             }
-            Outgoing::Decision(SessionKey::Mcp(session), outgoing) => {
+            Outgoing::Decision(session @ SessionKey::Mcp(_), outgoing) => {
                 // A session that has just ended: its decision stays in the ledger.
                 if let Some(agents) = self.agents.get() {
                     agents.notify(&session, outgoing);
                 }
             }
             Outgoing::Decision(session, outgoing) => self.waiting.tell(&session, outgoing.decision),
-            Outgoing::Superseded(SessionKey::Mcp(session), path) => {
+            Outgoing::Superseded(session @ SessionKey::Mcp(_), path) => {
                 if let Some(agents) = self.agents.get() {
                     agents.supersede(&session, &path);
                 }

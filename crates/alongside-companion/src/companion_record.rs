@@ -119,7 +119,9 @@ impl CompanionRecord {
             pid: self.editor_pid,
             last_use: self.last_use,
             // Only the companion itself knows, and no other program writes its files.
+            aliases: Vec::new(),
             sorts_by_pid: false,
+            is_first: false,
         }
     }
 
@@ -202,7 +204,7 @@ fn nearest_of(
 pub fn ports_of_terminal(environment: &Environment) -> Vec<u16> {
     DIALECTS
         .iter()
-        .filter_map(|dialect| environment.variable(dialect.environment.port)?.parse().ok())
+        .filter_map(|dialect| environment.variable(dialect.search?.variables().port)?.parse().ok())
         .collect()
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use alongside_core::{ReviewId, SessionId};
+use alongside_core::{ReviewId, SessionKey};
 use alongside_mcp::Companion as _;
 use alongside_protocol::{Backend, FrontEnd, Hello, Notification, Request, SharedNotification};
 use parking_lot::Mutex;
@@ -90,7 +90,7 @@ fn edit(id: ReviewId, content: &str) -> Request {
 }
 
 async fn open_diff(companion: &Shared, session: &str, path: &Path, content: &str) {
-    let session = SessionId::new(session);
+    let session = SessionKey::from(session);
     companion.session_started(&session, None).await;
     let opened = companion.open_diff(&session, path.to_str().unwrap().into(), content.into());
     opened.await.unwrap();
@@ -174,7 +174,7 @@ async fn hung_file_of_a_proposal_is_an_error_and_blocks_no_other_client() {
         ..Host::default()
     };
     let companion = companion(&scratch, host);
-    let session = SessionId::new("hung");
+    let session = SessionKey::from("hung");
     companion.session_started(&session, None).await;
     blocker.arm();
     let hung = tokio::spawn({

@@ -31,8 +31,12 @@ impl Backend for Companion {
             }
             Request::ContextFocus(focus) => {
                 self.used();
-                let report =
-                    |core: &mut Core, now| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text);
+                let report = |core: &mut Core, now| {
+                    core.focus_file(now, &focus.path, focus.cursor, focus.selected_text)?;
+                    focus
+                        .selection_start
+                        .map_or(Ok(()), |start| core.set_selection_start(start))
+                };
                 Response::ContextFocus(self.report(report)?)
             }
             Request::ContextClose(file) => {
@@ -46,6 +50,7 @@ impl Backend for Companion {
                     hidden: snapshot.hidden.into_iter().map(Into::into).collect(),
                 })
             }
+            Request::AgentMention(target) => Response::AgentMention(self.mention(target).await?),
             Request::ReviewList(_) => Response::ReviewList(self.reviews().iter().map(ReviewSummary::from).collect()),
             Request::ReviewGet(params) => {
                 let review = self.review(params.review).map_err(|error| request_error(&error))?;
@@ -120,7 +125,8 @@ impl Backend for Companion {
                 Response::FileOpen(Empty {})
             }
             Request::WorkspaceSet(params) => {
-                let folders = self.check_folders(params.folders).await?;
+                let folders = self.check_folders(params.folders.clone()).await?;
+                *self.logical_folders.lock() = params.folders;
                 self.with_core(|core, _| core.set_workspace(folders));
                 Response::WorkspaceSet(Empty {})
             }

@@ -28,6 +28,7 @@ mod jobs;
 mod journal;
 mod lifecycle;
 mod memory;
+mod mentions;
 pub mod places;
 mod ranking;
 pub mod settings;
@@ -112,6 +113,8 @@ pub struct Companion {
     settings: Mutex<Settings>,
     identity: Identity,
     environment: Environment,
+    /// The workspace folders as they were named, with links.
+    logical_folders: Mutex<Vec<PathBuf>>,
     announce_report: Mutex<AnnounceReport>,
     ranking: Ranking,
     wake: WakeSignals,
@@ -250,6 +253,7 @@ impl Companion {
             ranking: Ranking::new(identity.has_editor()),
             identity,
             environment,
+            logical_folders: Mutex::default(),
             announce_report: Mutex::default(),
             wake: WakeSignals::default(),
             is_stopping: AtomicBool::new(false),
@@ -305,6 +309,16 @@ impl Companion {
     fn broadcast(&self, notification: Notification) {
         // Fails only while no front end is connected.
         let _ = self.notifications.send(notification.into());
+    }
+
+    /// The workspace folders under other paths than their own, as the user or the editor names them.
+    fn folder_aliases(&self) -> Vec<PathBuf> {
+        let workspace = self.workspace();
+        let logical = self.logical_folders.lock().clone();
+        let is_alias = |folder: &PathBuf| {
+            !workspace.contains(folder) && folder.canonicalize().is_ok_and(|real| workspace.contains(&real))
+        };
+        logical.into_iter().filter(is_alias).collect()
     }
 
     /// Notifies front ends of what is wrong now.
@@ -364,8 +378,8 @@ fn summaries(core: &Core) -> Vec<AgentSummary> {
 }
 
 /// The names of the files in which a workspace says what agents shall not see.
-fn ignore_files() -> [&'static str; DIALECTS.len()] {
-    DIALECTS.map(|dialect| dialect.ignore_file)
+fn ignore_files() -> Vec<&'static str> {
+    DIALECTS.iter().filter_map(|dialect| dialect.ignore_file).collect()
 }
 
 /// What `Arc<Companion>` is called where it is shared.

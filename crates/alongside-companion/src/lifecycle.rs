@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alongside_core::{Core, Secret, SessionId, SessionKey};
+use alongside_core::{Core, Secret, SessionKey};
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
 use alongside_page::PageServer;
@@ -122,11 +122,13 @@ impl RunningCompanion {
             port: server.port(),
             token,
             workspace: companion.workspace(),
+            aliases: Vec::new(),
             name: identity.name,
             display_name: identity.display_name,
             pid: identity.pid,
             last_use: companion.ranking.last_use(),
             sorts_by_pid: false,
+            is_first: false,
         };
         let front_port = front_ends.port();
         let (announcer, rank, peers) = {
@@ -213,11 +215,12 @@ impl RunningCompanion {
         if let Err(error) = stopped.await {
             tracing::error!(%error, "pending changes are not rejected; the next companion here shows them again");
         }
-        let expected: Vec<SessionId> = {
+        let expected: Vec<SessionKey> = {
             let core = companion.core.lock();
             let absent = core.ledger().deliveries().filter_map(|delivery| delivery.session());
             let absent = absent.filter(|session| core.agents().all(|agent| agent.session != **session));
-            absent.filter_map(mcp_session).collect()
+            // All others end with the companion.
+            absent.filter(|session| !session.is_waiting()).cloned().collect()
         };
         tokio::join!(companion.chat.end(), self.server.drain(&expected));
         tokio::join!(self.server.shutdown(), self.page.shutdown());
@@ -253,14 +256,6 @@ impl Companion {
     }
 }
 
-/// All others end with the companion.
-fn mcp_session(session: &SessionKey) -> Option<SessionId> {
-    match session {
-        SessionKey::Mcp(session) => Some(session.clone()),
-        SessionKey::Chat(_) | SessionKey::Connection(_) | SessionKey::Hook(_) => None,
-    }
-}
-
 /// Reads settings, state and the chat's journal. Blocks.
 fn open(options: &Options) -> Result<Shared> {
     let places = options.places.clone().map_or_else(Places::of_user, Ok)?;
@@ -275,8 +270,14 @@ fn open(options: &Options) -> Result<Shared> {
     let identity = identity(options, &settings);
     let slot = Slot::take(&places, &identity.name, &workspace)?;
     let parts = Parts::open(&places, &workspace, &slot)?;
+    let logical: Vec<PathBuf> = options
+        .workspace
+        .iter()
+        .map(|folder| environment.logical_path(folder))
+        .collect();
     let companion =
         Arc::new_cyclic(|me| Companion::new(me.clone(), workspace, places, environment, settings, identity, parts));
+    *companion.logical_folders.lock() = logical;
     let ledger = companion.journal.ledger();
     companion.with_core(|core, now| {
         core.set_privacy(privacy);
@@ -293,6 +294,7 @@ fn announce(
     front_token: &Secret,
     is_private: bool,
 ) -> Result<(Announcer, Rank, Vec<u32>)> {
+    announcement.aliases = companion.folder_aliases();
     let mut record = CompanionRecord::write(&companion.places, &announcement, front_port, front_token, is_private)?;
     let unranked = Rank::lowest(announcement.last_use);
     let (rank, peers) = companion.rank(unranked);

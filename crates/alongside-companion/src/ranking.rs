@@ -46,6 +46,7 @@ impl Rank {
     }
 
     pub(super) fn apply_to(self, announcement: &mut Announcement) {
+        announcement.is_first = self.is_first;
         announcement.sorts_by_pid = self.sorts_by_pid;
         announcement.last_use = self.last_use;
     }

@@ -5,13 +5,14 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use alongside_core::{Base, Decision, Proposal, SessionKey};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::Companion;
+use crate::{Companion, base};
 
 /// How a review ended for the one that waited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,16 +67,25 @@ pub(crate) async fn review(
         return Ok(Reviewed::Unchanged);
     };
     let decision = companion.waiting.wait(&session, &path);
-    let opened = tokio::task::spawn_blocking({
-        let (companion, session) = (Arc::clone(&companion), session.clone());
-        move || companion.open_review(&session, proposal)
-    });
-    opened.await.map_err(|_| NOT_PROCESSED.to_owned())??;
+    let is_gone = Arc::new(AtomicBool::new(false));
     let mut withdrawal = WithdrawOnDrop {
         companion: Arc::downgrade(&companion),
-        session,
-        path,
+        session: session.clone(),
+        path: Arc::clone(&path),
+        is_gone: Arc::clone(&is_gone),
     };
+    let opened = tokio::task::spawn_blocking({
+        let companion = Arc::clone(&companion);
+        move || {
+            companion.open_review(&session, proposal)?;
+            // The one that asked left while the review was being opened.
+            if is_gone.load(Ordering::SeqCst) {
+                companion.with_core(|core, _| core.close_review(&session, &path));
+            }
+            Ok::<_, String>(())
+        }
+    });
+    opened.await.map_err(|_| NOT_PROCESSED.to_owned())??;
     // The companion must be able to stop while a review is pending.
     drop(companion);
     let decision = decision.await;
@@ -97,12 +107,7 @@ async fn propose(
     path: Arc<str>,
     text: Arc<str>,
 ) -> Result<Option<Proposal>, String> {
-    let (buffers, host) = (companion.buffers.clone(), companion.host.clone());
-    let read = {
-        let path = Arc::clone(&path);
-        move || (host.read_base)(&path, buffers.get(Path::new(&*path)))
-    };
-    let base = companion.base_threads.run(session, &path, read).await?;
+    let base = base(companion, session, &path).await?;
     let host = companion.host.clone();
     let compare = move || {
         let same = matches!(&base, Base::Text(base) if *base == text);
@@ -113,18 +118,117 @@ async fn propose(
         .map_err(|_| NOT_PROCESSED.to_owned())
 }
 
+/// The text that a proposal is compared with. An error says why it cannot be reviewed.
+pub(crate) async fn base(companion: &Companion, session: &SessionKey, path: &Arc<str>) -> Result<Base, String> {
+    let (buffers, host) = (companion.buffers.clone(), companion.host.clone());
+    let workspace = companion.workspace();
+    let outside_workspace = companion.settings.lock().outside_workspace;
+    // The others check the path themselves.
+    let is_unchecked = matches!(session, SessionKey::Mcp(_) | SessionKey::Connection(_));
+    let read = {
+        let path = Arc::clone(path);
+        move || {
+            if is_unchecked {
+                base::check(&path, &workspace, outside_workspace)?;
+            }
+            (host.read_base)(&path, buffers.get(Path::new(&*path)))
+        }
+    };
+    companion.base_threads.run(session, path, read).await
+}
+
 /// Closes the review when the one that asked left.
 struct WithdrawOnDrop {
     companion: Weak<Companion>,
     session: SessionKey,
     path: Arc<str>,
+    /// For a review that is still being opened.
+    is_gone: Arc<AtomicBool>,
 }
 
 impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {
         if let Some(companion) = self.companion.upgrade() {
+            // Before the review is closed: one that opens later must see it.
+            self.is_gone.store(true, Ordering::SeqCst);
             companion.waiting.forget(&self.session, &self.path);
             companion.with_core(|core, _| core.close_review(&self.session, &self.path));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use alongside_core::SessionId;
+
+    use super::*;
+    use crate::journal::Slot;
+    use crate::{Host, test_companion};
+
+    /// Only keeps a failing test from hanging.
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    async fn until(mut is_so: impl FnMut() -> bool) {
+        let waiting = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, waiting).await.expect("it never came");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn review_closes_if_the_asker_leaves_while_it_opens() {
+        let scratch = tempfile::tempdir().unwrap();
+        let slot = Slot::take(
+            &test_companion::places(&scratch),
+            "editor",
+            &[scratch.path().to_owned()],
+        )
+        .unwrap();
+        let (compared, has_compared) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let released = Mutex::new(released);
+        let host = Host {
+            diff_deadline: Box::new(move || {
+                let _ = compared.send(());
+                let _ = released.lock().recv_timeout(TIMEOUT);
+                None
+            }),
+            ..Host::default()
+        };
+        let companion = test_companion::start(&scratch, &slot, host);
+        let session = SessionKey::Connection(SessionId::new("1"));
+        companion.with_core(|core, now| core.session_started(now, &session, None));
+        let idle = Arc::strong_count(&companion);
+        let path: Arc<str> = scratch.path().join("a").to_str().unwrap().into();
+        let asking = tokio::spawn(review(companion.clone(), session, path, "text".into()));
+        tokio::task::spawn_blocking(move || has_compared.recv_timeout(TIMEOUT).unwrap())
+            .await
+            .unwrap();
+        // Opening the review waits for the core from here on.
+        let (unlock, unlocked) = mpsc::channel::<()>();
+        let (locked, is_locked) = mpsc::channel();
+        let holder = std::thread::spawn({
+            let companion = companion.clone();
+            move || {
+                let _core = companion.core.lock();
+                let _ = locked.send(());
+                let _ = unlocked.recv_timeout(TIMEOUT);
+            }
+        });
+        is_locked.recv_timeout(TIMEOUT).unwrap();
+        release.send(()).unwrap();
+        until(|| companion.waiting.0.lock().len() == 1).await;
+        asking.abort();
+        unlock.send(()).unwrap();
+        holder.join().unwrap();
+        assert!(asking.await.unwrap_err().is_cancelled());
+        until(|| Arc::strong_count(&companion) == idle).await;
+        assert_eq!(companion.core.lock().reviews().count(), 0);
+        assert!(companion.waiting.0.lock().is_empty());
     }
 }

@@ -147,7 +147,12 @@ impl Changes {
 
 fn holds_rules(path: &Path) -> bool {
     path.file_name().is_some_and(|name| {
-        name == WORKSPACE_FILE || name == "config.toml" || DIALECTS.iter().any(|dialect| name == dialect.ignore_file)
+        name == WORKSPACE_FILE
+            || name == "config.toml"
+            || DIALECTS
+                .iter()
+                .filter_map(|dialect| dialect.ignore_file)
+                .any(|file| name == file)
     })
 }
 

@@ -134,6 +134,7 @@ async fn codex_sees_the_context_without_hidden_files() {
             path: workspace.join(name).to_str().unwrap().to_owned(),
             cursor: None,
             selected_text: Some(format!("selected in {name}")),
+            selection_start: None,
         };
         front_end.call::<requests::ContextFocus>(focus).await.unwrap();
     }

@@ -1,8 +1,8 @@
 //! What differs between agents, as data.
 //!
-//! There are two tables. [`DIALECTS`] has a row for each agent CLI that looks for a companion: the directories and names of its
-//! discovery files, and its environment variables. [`ClientDialect`] has a row for each way in which MCP clients read the
-//! response to `closeDiff`. Another agent is another row.
+//! There are two tables. [`DIALECTS`] has a row for each agent CLI that looks for a companion: the directories, names and contents of
+//! its discovery files, and its environment variables. [`ClientDialect`] has a row for each kind of client: its tools, the form in
+//! which it gets the context, and how it reads responses. Another agent is another row.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,34 @@ use crate::session::AgentIdentity;
 pub enum AgentKind {
     Gemini,
     Qwen,
+    Claude,
+    Opencode,
+}
+
+/// An agent that looks for MCP over HTTP on a port. Each has a search of its own, but both follow one specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpAgent {
+    Gemini,
+    Qwen,
+}
+
+impl McpAgent {
+    pub const fn variables(self) -> &'static EnvironmentNames {
+        match self {
+            Self::Gemini => &GEMINI_VARIABLES,
+            Self::Qwen => &QWEN_VARIABLES,
+        }
+    }
+}
+
+impl From<McpAgent> for AgentKind {
+    fn from(agent: McpAgent) -> Self {
+        match agent {
+            McpAgent::Gemini => Self::Gemini,
+            McpAgent::Qwen => Self::Qwen,
+        }
+    }
 }
 
 /// One row of [`DIALECTS`].
@@ -23,24 +51,42 @@ pub struct Dialect {
     pub display_name: &'static str,
     /// The command that starts it.
     pub command: &'static str,
-    /// The discovery files to write; the first is the one that it reads.
+    /// The discovery files to write; the first is the one that it reads. Empty if it reads another agent's.
     pub files: &'static [FileRule],
-    pub environment: EnvironmentNames,
+    /// Its search, if that is for MCP over HTTP. These variables are set in an editor's terminals: they harm no other agent there.
+    pub search: Option<McpAgent>,
+    /// What `alongside run` changes, for this agent only.
+    pub run: RunRule,
     /// Its ignore file in a workspace.
-    pub ignore_file: &'static str,
+    pub ignore_file: Option<&'static str>,
 }
 
-/// Directory and name of a discovery file.
+/// Directory, name and content of a discovery file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRule {
     pub base: BaseDirectory,
     /// Directories under the base.
     pub directories: &'static [&'static str],
     pub name: FileName,
+    pub document: DocumentKind,
     /// Whether the agent sorts these files by the PID in their names. Then it is not always the editor's.
     pub is_sorted_by_pid: bool,
-    /// Whether to write `ppid` and `ideName` too.
-    pub with_parent: bool,
+    /// Whether two such files for one directory make the agent connect to neither. Then only the most recently used companion
+    /// writes one.
+    pub is_exclusive: bool,
+}
+
+/// The keys of a discovery file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentKind {
+    /// `port`, `workspacePath`, `authToken` and `ideInfo`.
+    Mcp {
+        agent: McpAgent,
+        /// Whether to write `ppid` and `ideName` too.
+        with_parent: bool,
+    },
+    /// `pid`, `workspaceFolders`, `ideName`, `transport` and `authToken`.
+    WebSocket,
 }
 
 /// Resolved in the same way as the agent does.
@@ -50,6 +96,10 @@ pub enum BaseDirectory {
     NodeTemporary,
     /// `QWEN_HOME`, else `~/.qwen`.
     QwenHome,
+    /// `CLAUDE_CONFIG_DIR`, else `~/.claude`.
+    ClaudeHome,
+    /// `~/.claude`, whatever is configured.
+    ClaudeDefault,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +126,55 @@ pub struct EnvironmentNames {
     pub stdio_arguments: &'static str,
 }
 
-pub const DIALECTS: [Dialect; 2] = [
+/// Environment variables of one agent's process that would harm other agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunRule {
+    /// Set to the port.
+    pub port: Option<&'static str>,
+    pub set: &'static [(&'static str, &'static str)],
+    pub remove: &'static [&'static str],
+}
+
+impl RunRule {
+    const NOTHING: Self = Self {
+        port: None,
+        set: &[],
+        remove: &[],
+    };
+}
+
+const GEMINI_VARIABLES: EnvironmentNames = EnvironmentNames {
+    port: "GEMINI_CLI_IDE_SERVER_PORT",
+    workspace: "GEMINI_CLI_IDE_WORKSPACE_PATH",
+    token: Some("GEMINI_CLI_IDE_AUTH_TOKEN"),
+    pid: Some("GEMINI_CLI_IDE_PID"),
+    stdio_command: "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
+    stdio_arguments: "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
+};
+
+const QWEN_VARIABLES: EnvironmentNames = EnvironmentNames {
+    port: "QWEN_CODE_IDE_SERVER_PORT",
+    workspace: "QWEN_CODE_IDE_WORKSPACE_PATH",
+    token: None,
+    pid: None,
+    stdio_command: "QWEN_CODE_IDE_SERVER_STDIO_COMMAND",
+    stdio_arguments: "QWEN_CODE_IDE_SERVER_STDIO_ARGS",
+};
+
+/// Names the port of the companion to connect to. opencode connects to it without the token.
+const CLAUDE_PORT: &str = "CLAUDE_CODE_SSE_PORT";
+
+/// Claude Code connects to none of two companions for one directory.
+const CLAUDE_LOCK: FileRule = FileRule {
+    base: BaseDirectory::ClaudeHome,
+    directories: &["ide"],
+    name: FileName::PortLock,
+    document: DocumentKind::WebSocket,
+    is_sorted_by_pid: false,
+    is_exclusive: true,
+};
+
+pub const DIALECTS: [Dialect; 4] = [
     Dialect {
         kind: AgentKind::Gemini,
         display_name: "Gemini CLI",
@@ -85,18 +183,16 @@ pub const DIALECTS: [Dialect; 2] = [
             base: BaseDirectory::NodeTemporary,
             directories: &["gemini", "ide"],
             name: FileName::PrefixPidPort("gemini-ide-server-"),
+            document: DocumentKind::Mcp {
+                agent: McpAgent::Gemini,
+                with_parent: false,
+            },
             is_sorted_by_pid: true,
-            with_parent: false,
+            is_exclusive: false,
         }],
-        environment: EnvironmentNames {
-            port: "GEMINI_CLI_IDE_SERVER_PORT",
-            workspace: "GEMINI_CLI_IDE_WORKSPACE_PATH",
-            token: Some("GEMINI_CLI_IDE_AUTH_TOKEN"),
-            pid: Some("GEMINI_CLI_IDE_PID"),
-            stdio_command: "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
-            stdio_arguments: "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
-        },
-        ignore_file: ".geminiignore",
+        search: Some(McpAgent::Gemini),
+        run: RunRule::NOTHING,
+        ignore_file: Some(".geminiignore"),
     },
     Dialect {
         kind: AgentKind::Qwen,
@@ -107,29 +203,70 @@ pub const DIALECTS: [Dialect; 2] = [
                 base: BaseDirectory::QwenHome,
                 directories: &["ide"],
                 name: FileName::PortLock,
+                document: QWEN_DOCUMENT,
                 is_sorted_by_pid: false,
-                with_parent: true,
+                is_exclusive: false,
             },
             // From the specification. No release reads it so far.
             FileRule {
                 base: BaseDirectory::NodeTemporary,
                 directories: &["qwen", "ide"],
                 name: FileName::PrefixPidPort("qwen-code-ide-server-"),
+                document: QWEN_DOCUMENT,
                 is_sorted_by_pid: false,
-                with_parent: true,
+                is_exclusive: false,
             },
         ],
-        environment: EnvironmentNames {
-            port: "QWEN_CODE_IDE_SERVER_PORT",
-            workspace: "QWEN_CODE_IDE_WORKSPACE_PATH",
-            token: None,
-            pid: None,
-            stdio_command: "QWEN_CODE_IDE_SERVER_STDIO_COMMAND",
-            stdio_arguments: "QWEN_CODE_IDE_SERVER_STDIO_ARGS",
+        search: Some(McpAgent::Qwen),
+        run: RunRule::NOTHING,
+        ignore_file: Some(".qwenignore"),
+    },
+    Dialect {
+        kind: AgentKind::Claude,
+        display_name: "Claude Code",
+        command: "claude",
+        files: &[
+            CLAUDE_LOCK,
+            // opencode reads this one, wherever Claude Code reads its own.
+            FileRule {
+                base: BaseDirectory::ClaudeDefault,
+                ..CLAUDE_LOCK
+            },
+        ],
+        search: None,
+        run: RunRule {
+            port: Some(CLAUDE_PORT),
+            // For older releases.
+            set: &[("ENABLE_IDE_INTEGRATION", "true")],
+            remove: &[],
         },
-        ignore_file: ".qwenignore",
+        ignore_file: None,
+    },
+    Dialect {
+        kind: AgentKind::Opencode,
+        display_name: "opencode",
+        command: "opencode",
+        files: &[],
+        search: None,
+        run: RunRule {
+            remove: &[CLAUDE_PORT, "OPENCODE_EDITOR_SSE_PORT"],
+            ..RunRule::NOTHING
+        },
+        ignore_file: None,
     },
 ];
+
+const QWEN_DOCUMENT: DocumentKind = DocumentKind::Mcp {
+    agent: McpAgent::Qwen,
+    with_parent: true,
+};
+
+impl Dialect {
+    pub fn of(kind: AgentKind) -> &'static Self {
+        let [first, ..] = &DIALECTS;
+        DIALECTS.iter().find(|dialect| dialect.kind == kind).unwrap_or(first)
+    }
+}
 
 /// How an MCP client identifies itself in `initialize`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,14 +275,71 @@ pub struct ClientInfo {
     pub version: String,
 }
 
-/// How a family of MCP clients reads responses.
+/// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP on the agents' port.
+    Http,
+    /// A WebSocket on the agents' port.
+    WebSocket,
+}
+
+/// What a family of clients gets, and how it reads responses.
+#[derive(Debug, PartialEq, Eq)]
 pub struct ClientDialect {
-    /// Values of `clientInfo.name`; empty in the row for all other clients.
+    pub transport: Transport,
+    /// Values of `clientInfo.name`; empty in the row for all other clients of the transport.
     pub client_names: &'static [&'static str],
+    pub tools: ToolSet,
+    pub context: ContextForm,
     pub close_diff: CloseDiffReply,
     /// Whether the client treats an accepted empty text as "not edited".
     pub empty_means_unedited: bool,
+}
+
+/// The tools that a client can call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolSet {
+    /// `openDiff`, which returns immediately, and `closeDiff`.
+    Notifying,
+    /// `openDiff`, which returns with the decision, `close_tab`, `closeAllDiffTabs` and `getDiagnostics`.
+    Claude,
+}
+
+/// The form in which a client gets the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextForm {
+    /// `ide/contextUpdate`, with all open files.
+    OpenFiles,
+    /// `selection_changed`, with the active file only.
+    Selection(SelectionForm),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SelectionForm {
+    /// Lines are numbered from 0, and a null selection clears it.
+    Claude,
+    /// Lines are numbered from 1, and nothing clears a selection but another one.
+    Opencode,
+}
+
+impl ContextForm {
+    /// How many forms there are.
+    pub const COUNT: usize = 3;
+
+    /// From 0, without gaps.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::OpenFiles => 0,
+            Self::Selection(SelectionForm::Claude) => 1,
+            Self::Selection(SelectionForm::Opencode) => 2,
+        }
+    }
+
+    /// Whether a selection can be sent to the agent's prompt.
+    pub const fn has_mentions(self) -> bool {
+        !matches!(self, Self::OpenFiles)
+    }
 }
 
 /// The text block of a `closeDiff` response.
@@ -157,39 +351,78 @@ pub enum CloseDiffReply {
     PlainText,
 }
 
-const CLIENTS: [ClientDialect; 2] = [
-    ClientDialect {
-        client_names: &["streamable-http-client", "stdio-client"],
-        close_diff: CloseDiffReply::Json,
-        empty_means_unedited: true,
-    },
-    ClientDialect {
-        client_names: &[],
-        close_diff: CloseDiffReply::PlainText,
-        empty_means_unedited: false,
-    },
-];
+static AGENT_CLIS: ClientDialect = ClientDialect {
+    transport: Transport::Http,
+    client_names: &["streamable-http-client", "stdio-client"],
+    tools: ToolSet::Notifying,
+    context: ContextForm::OpenFiles,
+    close_diff: CloseDiffReply::Json,
+    empty_means_unedited: true,
+};
+
+static OTHER_CLIENTS: ClientDialect = ClientDialect {
+    transport: Transport::Http,
+    client_names: &[],
+    tools: ToolSet::Notifying,
+    context: ContextForm::OpenFiles,
+    close_diff: CloseDiffReply::PlainText,
+    empty_means_unedited: false,
+};
+
+static OPENCODE: ClientDialect = ClientDialect {
+    transport: Transport::WebSocket,
+    client_names: &["opencode"],
+    tools: ToolSet::Claude,
+    context: ContextForm::Selection(SelectionForm::Opencode),
+    close_diff: CloseDiffReply::PlainText,
+    empty_means_unedited: false,
+};
+
+static CLAUDE: ClientDialect = ClientDialect {
+    transport: Transport::WebSocket,
+    client_names: &[],
+    tools: ToolSet::Claude,
+    context: ContextForm::Selection(SelectionForm::Claude),
+    close_diff: CloseDiffReply::PlainText,
+    empty_means_unedited: false,
+};
+
+/// For each transport, the row with empty names comes last.
+static CLIENTS: [&ClientDialect; 4] = [&AGENT_CLIS, &OTHER_CLIENTS, &OPENCODE, &CLAUDE];
+
+/// What clients are called that send another name.
+const DISPLAY_NAMES: &[(&str, &str)] = &[("claude-code", "Claude Code")];
 
 impl ClientDialect {
-    /// An unknown client resumed its session after a restart, so it is an agent CLI.
+    /// A client of the agents' port. An unknown client resumed its session after a restart, so it is an agent CLI.
     pub fn of(client: Option<&ClientInfo>) -> &'static Self {
-        let [agent_clis, others] = &CLIENTS;
-        match client {
-            Some(client) if !agent_clis.client_names.contains(&client.name.as_str()) => others,
-            _ => agent_clis,
-        }
+        client.map_or(&AGENT_CLIS, |client| Self::on(Transport::Http, client))
+    }
+
+    pub fn on(transport: Transport, client: &ClientInfo) -> &'static Self {
+        let has_name = |dialect: &ClientDialect| {
+            dialect.client_names.is_empty() || dialect.client_names.contains(&client.name.as_str())
+        };
+        let found = CLIENTS
+            .into_iter()
+            .find(|dialect| dialect.transport == transport && has_name(dialect));
+        found.unwrap_or(&OTHER_CLIENTS)
     }
 }
 
 impl ClientInfo {
     /// Gemini CLI and Qwen Code send the same name, and Qwen Code always sends version 1.0.0.
     pub fn identity(&self) -> AgentIdentity {
-        let is_agent_cli = CLIENTS[0].client_names.contains(&self.name.as_str());
+        let is_agent_cli = AGENT_CLIS.client_names.contains(&self.name.as_str());
         let (name, version) = match (is_agent_cli, self.version.as_str()) {
             (true, "1.0.0") => ("Qwen Code", ""),
             (true, version) => ("Gemini CLI", version),
+            // Not its version.
+            (false, "0.0.0") => (self.name.as_str(), ""),
             (false, version) => (self.name.as_str(), version),
         };
+        let known = DISPLAY_NAMES.iter().find(|(sent, _)| *sent == name);
+        let name = known.map_or(name, |(_, display_name)| *display_name);
         AgentIdentity {
             name: name.to_owned(),
             version: (!version.is_empty()).then(|| version.to_owned()),
@@ -231,5 +464,32 @@ mod tests {
         assert_eq!(qwen.to_string(), "Qwen Code");
         assert_eq!(identity("inspector", "2").to_string(), "inspector 2");
         assert_eq!(identity("inspector", "").to_string(), "inspector");
+        assert_eq!(identity("claude-code", "2.1.325").to_string(), "Claude Code 2.1.325");
+        assert_eq!(identity("opencode", "0.0.0").to_string(), "opencode");
+    }
+
+    #[test]
+    fn transport_decides_before_the_name() {
+        let claude = client("claude-code", "2");
+        assert_eq!(ClientDialect::on(Transport::Http, &claude).tools, ToolSet::Notifying);
+        let form = |name| ClientDialect::on(Transport::WebSocket, &client(name, "2")).context;
+        assert_eq!(form("claude-code"), ContextForm::Selection(SelectionForm::Claude));
+        assert_eq!(form("another"), ContextForm::Selection(SelectionForm::Claude));
+        assert_eq!(form("opencode"), ContextForm::Selection(SelectionForm::Opencode));
+    }
+
+    #[test]
+    fn every_form_of_the_context_has_its_own_index() {
+        let indices: std::collections::BTreeSet<usize> = CLIENTS.iter().map(|row| row.context.index()).collect();
+        assert!(indices.into_iter().eq(0..ContextForm::COUNT));
+    }
+
+    #[test]
+    fn port_variable_of_claude_is_kept_out_of_opencode() {
+        let claude = Dialect::of(AgentKind::Claude).run.port.unwrap();
+        assert!(Dialect::of(AgentKind::Opencode).run.remove.contains(&claude));
+        for dialect in DIALECTS.iter().filter_map(|dialect| dialect.search) {
+            assert_ne!(dialect.variables().port, claude, "it is set in every terminal");
+        }
     }
 }

@@ -62,7 +62,8 @@ impl SessionKey {
         matches!(self, Self::Chat(_) | Self::Hook(_))
     }
 
-    fn id(&self) -> &SessionId {
+    /// As its agent knows it.
+    pub fn id(&self) -> &SessionId {
         match self {
             Self::Mcp(id) | Self::Chat(id) | Self::Connection(id) | Self::Hook(id) => id,
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alongside_core::Secret;
-use alongside_core::dialect::{AgentKind, FileRule};
+use alongside_core::dialect::{DocumentKind, FileRule, McpAgent};
 use serde::Serialize;
 
 use crate::{DiscoveryError, Environment, LastUse, Platform};
@@ -21,6 +21,8 @@ pub struct Announcement {
     pub token: Secret,
     /// Workspace folders, as absolute paths.
     pub workspace: Vec<PathBuf>,
+    /// Other paths of these folders: as the user wrote them, with symlinks. For agents that do not resolve those.
+    pub aliases: Vec<PathBuf>,
     /// The editor's short name, such as `neovim`. Not `vscode`: agents would offer to install an extension.
     pub name: String,
     /// The editor's display name, such as `Neovim`.
@@ -31,14 +33,17 @@ pub struct Announcement {
     pub last_use: LastUse,
     /// Whether the editor's PID puts a file in its place where an agent sorts by it: the larger PID of a live process first.
     pub sorts_by_pid: bool,
+    /// Whether this is the most recently used companion among those that an agent could find instead.
+    pub is_first: bool,
 }
 
 /// The JSON of one discovery file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FileContents<'a> {
+    #[serde(flatten)]
+    workspace: Workspace<'a>,
     port: u16,
-    workspace_path: &'a str,
     auth_token: &'a Secret,
     ide_info: IdeInfo<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +58,22 @@ struct FileContents<'a> {
     companion_wrote: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     companion_host: Option<&'a str>,
+}
+
+/// The folders, and what else is in one kind of file only.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", untagged)]
+enum Workspace<'a> {
+    Mcp {
+        workspace_path: String,
+    },
+    WebSocket {
+        /// The companion's: Claude Code deletes a file whose process is dead.
+        pid: u32,
+        workspace_folders: Vec<&'a str>,
+        /// Anything else makes Claude Code look for server-sent events, without the token.
+        transport: &'static str,
+    },
 }
 
 #[derive(Serialize)]
@@ -79,23 +100,33 @@ impl Announcement {
     }
 
     /// The content of one rule's discovery file, and the folders it could not include.
-    pub(crate) fn contents(
-        &self,
-        environment: &Environment,
-        agent: AgentKind,
-        rule: &FileRule,
-    ) -> (String, Vec<DiscoveryError>) {
-        let (workspace_path, problems) = workspace_path(&self.workspace, agent, environment.platform);
+    pub(crate) fn contents(&self, environment: &Environment, rule: &FileRule) -> (String, Vec<DiscoveryError>) {
+        let (workspace, with_parent, problems) = match rule.document {
+            DocumentKind::Mcp { agent, with_parent } => {
+                let (workspace_path, problems) = workspace_path(&self.workspace, agent, environment.platform);
+                (Workspace::Mcp { workspace_path }, with_parent, problems)
+            }
+            DocumentKind::WebSocket => {
+                let (workspace_folders, problems) = segments(self.workspace.iter().chain(&self.aliases));
+                let workspace = Workspace::WebSocket {
+                    pid: environment.pid,
+                    workspace_folders,
+                    transport: "ws",
+                };
+                (workspace, false, problems)
+            }
+        };
+        let has_name = with_parent || rule.document == DocumentKind::WebSocket;
         let contents = FileContents {
+            workspace,
             port: self.port,
-            workspace_path: &workspace_path,
             auth_token: &self.token,
             ide_info: IdeInfo {
                 name: &self.name,
                 display_name: &self.display_name,
             },
-            ppid: rule.with_parent.then_some(self.pid),
-            ide_name: rule.with_parent.then_some(&self.display_name),
+            ppid: with_parent.then_some(self.pid),
+            ide_name: has_name.then_some(&self.display_name),
             companion: MARK,
             companion_pid: environment.pid,
             companion_editor: self.pid,
@@ -115,16 +146,9 @@ pub(crate) fn unix_milliseconds(moment: SystemTime) -> u64 {
 /// The folders joined into one string, and the folders that do not fit in.
 ///
 /// An empty or relative entry would make Gemini CLI match every directory, so neither is ever written.
-pub(crate) fn workspace_path(roots: &[PathBuf], agent: AgentKind, platform: Platform) -> (String, Vec<DiscoveryError>) {
+pub(crate) fn workspace_path(roots: &[PathBuf], agent: McpAgent, platform: Platform) -> (String, Vec<DiscoveryError>) {
     let delimiter = platform.path_delimiter();
-    let mut problems = Vec::new();
-    let mut segments = Vec::new();
-    for root in roots {
-        match segment(root) {
-            Ok(segment) => segments.push(segment),
-            Err(problem) => problems.push(problem),
-        }
-    }
+    let (mut segments, mut problems) = segments(roots);
     if segments.iter().any(|segment| segment.contains(delimiter)) {
         if accepts_array(agent) {
             return (serde_json::to_string(&segments).unwrap_or_default(), problems);
@@ -141,6 +165,17 @@ pub(crate) fn workspace_path(roots: &[PathBuf], agent: AgentKind, platform: Plat
     (segments.join(&delimiter.to_string()), problems)
 }
 
+fn segments<'a>(roots: impl IntoIterator<Item = &'a PathBuf>) -> (Vec<&'a str>, Vec<DiscoveryError>) {
+    let (mut segments, mut problems) = (Vec::new(), Vec::new());
+    for root in roots {
+        match segment(root) {
+            Ok(segment) => segments.push(segment),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (segments, problems)
+}
+
 fn segment(root: &Path) -> Result<&str, DiscoveryError> {
     let owned = || root.to_owned();
     if !root.is_absolute() {
@@ -151,34 +186,36 @@ fn segment(root: &Path) -> Result<&str, DiscoveryError> {
 }
 
 /// Whether the agent also reads a JSON array of folders in that string.
-fn accepts_array(agent: AgentKind) -> bool {
+fn accepts_array(agent: McpAgent) -> bool {
     match agent {
-        AgentKind::Gemini => false,
-        AgentKind::Qwen => true,
+        McpAgent::Gemini => false,
+        McpAgent::Qwen => true,
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use serde_json::Value;
+    use alongside_core::dialect::{AgentKind, Dialect};
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::place;
 
     pub(crate) fn announcement(workspace: &[&Path]) -> Announcement {
         Announcement {
             port: 4321,
             token: Secret::from_bytes([7; 32]),
             workspace: workspace.iter().map(|root| root.to_path_buf()).collect(),
+            aliases: Vec::new(),
             name: "neovim".to_owned(),
             display_name: "Neovim".to_owned(),
             pid: std::process::id(),
             last_use: LastUse::of_editor(SystemTime::now()),
             sorts_by_pid: true,
+            is_first: true,
         }
     }
 
-    fn joined(roots: &[&str], agent: AgentKind) -> (String, Vec<String>) {
+    fn joined(roots: &[&str], agent: McpAgent) -> (String, Vec<String>) {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let (text, problems) = workspace_path(&roots, agent, Platform::Unix);
         (text, problems.iter().map(ToString::to_string).collect())
@@ -186,8 +223,8 @@ pub(crate) mod tests {
 
     fn contents(agent: AgentKind, file: usize) -> Value {
         let environment = Environment::new("/home/ada", "/project");
-        let rule = &place::dialect(agent).files[file];
-        let (text, _) = announcement(&[Path::new("/a"), Path::new("/b")]).contents(&environment, agent, rule);
+        let rule = &Dialect::of(agent).files[file];
+        let (text, _) = announcement(&[Path::new("/a"), Path::new("/b")]).contents(&environment, rule);
         serde_json::from_str(&text).unwrap()
     }
 
@@ -220,24 +257,47 @@ pub(crate) mod tests {
         }
     }
 
+    /// C2: the companion's own process, which is alive as long as the port, and every path of a folder.
+    #[test]
+    fn lock_of_claude_has_what_both_readers_need() {
+        let environment = Environment::new("/home/ada", "/project");
+        let mut announcement = announcement(&[Path::new("/real"), Path::new("/b")]);
+        announcement.aliases = vec![PathBuf::from("/link")];
+        announcement.pid = 1;
+        for rule in Dialect::of(AgentKind::Claude).files {
+            let (text, problems) = announcement.contents(&environment, rule);
+            let lock: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(lock["pid"], std::process::id(), "not the editor's");
+            assert_eq!(lock["workspaceFolders"], json!(["/real", "/b", "/link"]));
+            assert_eq!(lock["transport"], "ws");
+            assert_eq!(lock["ideName"], "Neovim");
+            assert_eq!(lock["authToken"], Secret::from_bytes([7; 32]).reveal());
+            assert!(
+                lock.get("workspacePath").is_none() && lock.get("ppid").is_none(),
+                "{lock}"
+            );
+            assert!(problems.is_empty());
+        }
+    }
+
     /// Difference 18: an empty segment matches every directory in Gemini CLI and a relative one none in Qwen Code.
     #[test]
     fn empty_and_relative_folders_are_skipped() {
-        for agent in [AgentKind::Gemini, AgentKind::Qwen] {
+        for agent in [McpAgent::Gemini, McpAgent::Qwen] {
             let (text, problems) = joined(&["", "/a", "src", "/b"], agent);
             assert_eq!(text, "/a:/b");
             assert_eq!(problems.len(), 2);
             assert!(problems[1].contains("`src`"), "{problems:?}");
         }
-        assert_eq!(joined(&[], AgentKind::Gemini), (String::new(), Vec::new()));
+        assert_eq!(joined(&[], McpAgent::Gemini), (String::new(), Vec::new()));
     }
 
     #[test]
     fn folder_with_delimiter_is_skipped_only_for_gemini() {
-        let (text, problems) = joined(&["/a:b", "/c"], AgentKind::Qwen);
+        let (text, problems) = joined(&["/a:b", "/c"], McpAgent::Qwen);
         assert_eq!(text, r#"["/a:b","/c"]"#);
         assert!(problems.is_empty());
-        let (text, problems) = joined(&["/a:b", "/c"], AgentKind::Gemini);
+        let (text, problems) = joined(&["/a:b", "/c"], McpAgent::Gemini);
         assert_eq!(text, "/c");
         assert!(problems[0].contains("/a:b"), "{problems:?}");
     }
@@ -249,7 +309,7 @@ pub(crate) mod tests {
         use std::os::unix::ffi::OsStrExt;
 
         let root = PathBuf::from(OsStr::from_bytes(b"/a\xff"));
-        let (text, problems) = workspace_path(&[root], AgentKind::Qwen, Platform::Unix);
+        let (text, problems) = workspace_path(&[root], McpAgent::Qwen, Platform::Unix);
         assert_eq!(text, "");
         assert!(matches!(problems[..], [DiscoveryError::RootNotUnicode { .. }]));
     }

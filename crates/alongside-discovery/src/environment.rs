@@ -139,6 +139,12 @@ impl Environment {
         self.agent_home("CLAUDE_CONFIG_DIR", ".claude")
     }
 
+    /// `~/.claude`, where opencode looks, whatever is configured.
+    pub fn default_claude_home(&self) -> PathBuf {
+        let home = self.home.clone();
+        home.unwrap_or_else(|| self.node_temporary_directory()).join(".claude")
+    }
+
     /// Copilot CLI's own directory: `COPILOT_HOME`, else `~/.copilot`.
     pub fn copilot_home(&self) -> PathBuf {
         self.agent_home("COPILOT_HOME", ".copilot")
@@ -199,6 +205,17 @@ impl Environment {
         let for_user = temporary.join(format!("ipc-{uid}.sock"));
         let in_home = self.codex_home().join("ipc").join("ipc.sock");
         [in_home].into_iter().chain(for_root).chain([for_user]).collect()
+    }
+
+    /// An absolute path with its links, as a shell shows it: `PWD` is the working directory as the user got there.
+    pub fn logical_path(&self, path: &Path) -> PathBuf {
+        let here = self.variable("PWD").map(Path::new);
+        let is_here = |here: &&Path| {
+            let real = here.canonicalize().ok();
+            here.is_absolute() && real.is_some() && real == self.working_directory.canonicalize().ok()
+        };
+        let here = here.filter(is_here).unwrap_or(&self.working_directory);
+        node_path::resolve(here, path)
     }
 
     /// Expands a directory setting: `~` is the home; relative paths are relative to the working directory.

@@ -53,6 +53,10 @@ impl DiscoveryFiles {
         self.problems.clear();
         for (agent, rule) in place::rules() {
             let path = place::directory(&self.environment, rule).join(self.file_name(rule, announcement));
+            let is_written = self.paths().any(|written| written == path);
+            if is_written || rule.is_exclusive && !announcement.is_first {
+                continue;
+            }
             match self.write_one(announcement, agent, rule, &path) {
                 Ok(()) => self.written.push((agent, path)),
                 Err(error) => self.problems.push(AnnounceError { agent, path, error }),
@@ -113,7 +117,7 @@ impl DiscoveryFiles {
     ) -> Result<(), DiscoveryError> {
         let base = place::base(&self.environment, rule);
         let directory = PrivateDirectory::open(&base, rule.directories, self.environment.uid)?;
-        let (contents, untold) = announcement.contents(&self.environment, agent, rule);
+        let (contents, untold) = announcement.contents(&self.environment, rule);
         let name = self.file_name(rule, announcement);
         let temporary = format!("{TEMPORARY_PREFIX}{}-{name}{TEMPORARY_SUFFIX}", self.environment.pid);
         directory.replace(&name, &temporary, &contents, announcement.last_use.as_file_time())?;
@@ -182,6 +186,10 @@ mod tests {
             Environment::new(self.home.path(), "/").with("TMPDIR", self.temporary.path().to_str().unwrap())
         }
 
+        fn claude_lock(&self) -> PathBuf {
+            self.home.path().join(".claude/ide/4321.lock")
+        }
+
         fn lock(&self) -> PathBuf {
             self.home.path().join(".qwen/ide/4321.lock")
         }
@@ -204,10 +212,10 @@ mod tests {
                 .temporary
                 .path()
                 .join(format!("qwen/ide/qwen-code-ide-server-{pid}-4321.json")),
+            scene.claude_lock(),
         ];
         assert_eq!(files.paths().collect::<Vec<_>>(), expected);
-        assert_eq!(files.paths().count(), place::rules().count());
-        assert_eq!(files.directories().len(), 3);
+        assert_eq!(files.directories().len(), 4);
         assert!(files.problems().is_empty());
         assert!(files.missing().is_empty());
     }
@@ -290,7 +298,61 @@ mod tests {
         files.rewrite(&announcement).unwrap();
         assert!(!scene.lock().exists());
         assert!(files.missing().is_empty());
-        assert_eq!(files.paths().count(), 3);
+        assert_eq!(files.paths().count(), 4);
+    }
+
+    /// C3: Claude Code connects to none of two companions for one directory, so only one of ours has a lock.
+    #[test]
+    fn only_the_first_companion_has_a_lock_for_claude() {
+        let scene = Fixture::new();
+        let mut announcement = announcement(&[Path::new("/a")]);
+        announcement.is_first = false;
+        let mut files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
+        assert!(!scene.claude_lock().exists());
+        assert_eq!(files.paths().count(), 3, "the others are written");
+        announcement.is_first = true;
+        files.rewrite(&announcement).unwrap();
+        assert!(scene.claude_lock().exists());
+        // Another companion is used.
+        announcement.is_first = false;
+        files.rewrite(&announcement).unwrap();
+        assert!(!scene.claude_lock().exists());
+    }
+
+    #[test]
+    fn lock_of_another_program_is_left_alone() {
+        let scene = Fixture::new();
+        let foreign = scene.home.path().join(".claude/ide/9.lock");
+        fs::create_dir_all(foreign.parent().unwrap()).unwrap();
+        let contents =
+            r#"{"pid":1,"workspaceFolders":["/a"],"ideName":"VS Code","transport":"ws","authToken":"theirs"}"#;
+        fs::write(&foreign, contents).unwrap();
+        let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
+        crate::sweep(&scene.environment(), |_| true);
+        drop(files);
+        assert_eq!(fs::read_to_string(foreign).unwrap(), contents);
+    }
+
+    /// C1: Claude Code reads `CLAUDE_CONFIG_DIR`; opencode does not.
+    #[test]
+    fn configured_directory_of_claude_gets_a_second_lock() {
+        let scene = Fixture::new();
+        let configured = scene.home.path().join("configured");
+        let environment = scene
+            .environment()
+            .with("CLAUDE_CONFIG_DIR", configured.to_str().unwrap());
+        let files = DiscoveryFiles::write(&environment, &announcement(&[Path::new("/a")])).unwrap();
+        let lock = configured.join("ide/4321.lock");
+        assert!(lock.exists() && scene.claude_lock().exists());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&lock), mode(lock.parent().unwrap())), (0o600, 0o700));
+        }
+        drop(files);
+        assert!(!lock.exists() && !scene.claude_lock().exists());
     }
 
     #[cfg(unix)]
@@ -299,7 +361,7 @@ mod tests {
         let scene = Fixture::new();
         std::os::unix::fs::symlink("/", scene.temporary.path().join("gemini")).unwrap();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
-        assert_eq!(files.paths().count(), 2);
+        assert_eq!(files.paths().count(), 3);
         let [problem] = files.problems() else {
             panic!("{:?}", files.problems())
         };
@@ -314,7 +376,9 @@ mod tests {
         for directory in ["gemini", "qwen"] {
             fs::create_dir(scene.temporary.path().join(directory)).unwrap();
         }
-        fs::create_dir_all(scene.home.path().join(".qwen/ide")).unwrap();
+        for directory in [".qwen/ide", ".claude/ide"] {
+            fs::create_dir_all(scene.home.path().join(directory)).unwrap();
+        }
         let environment = scene.environment();
         let stranger = Environment {
             uid: environment.uid.map(|uid| uid + 1),
@@ -328,7 +392,7 @@ mod tests {
     fn unsupported_folder_is_a_problem_of_one_agent() {
         let scene = Fixture::new();
         let files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a:b")])).unwrap();
-        assert_eq!(files.paths().count(), 3);
+        assert_eq!(files.paths().count(), 4);
         let [problem] = files.problems() else {
             panic!("{:?}", files.problems())
         };

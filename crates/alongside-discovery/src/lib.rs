@@ -36,4 +36,4 @@ pub use error::{AnnounceError, DiscoveryError};
 pub use files::DiscoveryFiles;
 pub use last_use::LastUse;
 pub use sweep::sweep;
-pub use terminal::{dials_the_containers_host, terminal_environment};
+pub use terminal::{RunEnvironment, dials_the_containers_host, run_environment, terminal_environment};

@@ -13,11 +13,6 @@ pub(crate) struct NameParts {
     pub(crate) pid: Option<u64>,
 }
 
-pub(crate) fn dialect(kind: AgentKind) -> &'static Dialect {
-    let [first, ..] = &DIALECTS;
-    DIALECTS.iter().find(|dialect| dialect.kind == kind).unwrap_or(first)
-}
-
 pub(crate) fn rules() -> impl Iterator<Item = (AgentKind, &'static FileRule)> {
     DIALECTS
         .iter()
@@ -29,6 +24,8 @@ pub(crate) fn base(environment: &Environment, rule: &FileRule) -> PathBuf {
     match rule.base {
         BaseDirectory::NodeTemporary => environment.node_temporary_directory(),
         BaseDirectory::QwenHome => environment.qwen_home(),
+        BaseDirectory::ClaudeHome => environment.claude_home(),
+        BaseDirectory::ClaudeDefault => environment.default_claude_home(),
     }
 }
 
@@ -79,9 +76,11 @@ mod tests {
 
     #[test]
     fn file_names_round_trip_through_their_own_rule_only() {
+        let environment = Environment::new("/home/ada", "/").with("CLAUDE_CONFIG_DIR", "/claude");
         for (_, rule) in rules() {
-            let name = file_name(rule, 12, 3456);
-            let readers = rules().filter(|(_, other)| parse_file_name(other, &name).is_some());
+            let (name, place) = (file_name(rule, 12, 3456), directory(&environment, rule));
+            let next_to_it = rules().filter(|(_, other)| directory(&environment, other) == place);
+            let readers = next_to_it.filter(|(_, other)| parse_file_name(other, &name).is_some());
             assert_eq!(readers.count(), 1, "{name}");
             assert!(parse_file_name(rule, &name).is_some());
         }
@@ -89,8 +88,8 @@ mod tests {
 
     #[test]
     fn similar_names_are_skipped() {
-        let gemini = &dialect(AgentKind::Gemini).files[0];
-        let qwen = &dialect(AgentKind::Qwen).files[0];
+        let gemini = &Dialect::of(AgentKind::Gemini).files[0];
+        let qwen = &Dialect::of(AgentKind::Qwen).files[0];
         for name in [
             "gemini-ide-server-1.json",
             "gemini-ide-server-a-1.json",

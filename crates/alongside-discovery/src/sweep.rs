@@ -213,7 +213,7 @@ mod tests {
     fn files_of_dead_companion_are_swept() {
         let scene = Fixture::new();
         scene.leave(dead_pid(), &announcement(&[Path::new("/a")]));
-        assert_eq!(scene.sweep(), 3);
+        assert_eq!(scene.sweep(), 4);
         assert_eq!(scene.sweep(), 0);
     }
 
@@ -243,7 +243,7 @@ mod tests {
             .unwrap()
             .replace("\"alongside\"", "\"another\"");
         fs::write(scene.lock(), unmarked).unwrap();
-        assert_eq!(scene.sweep(), 2);
+        assert_eq!(scene.sweep(), 3);
         assert!(scene.lock().exists());
     }
 
@@ -269,7 +269,7 @@ mod tests {
         }
         assert_eq!(scene.sweep(), 0);
         drop(listener);
-        assert_eq!(scene.sweep(), 3);
+        assert_eq!(scene.sweep(), 4);
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         scene.leave(std::process::id(), &announcement);
         assert_eq!(scene.sweep(), 0);
         drop(listener);
-        assert_eq!(scene.sweep(), 3);
+        assert_eq!(scene.sweep(), 4);
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         announcement.port = closed_port();
         scene.leave(77, &announcement);
         let processes = crate::process::ProcessTable::default().with_foreign(77);
-        assert_eq!(sweep_among(&scene.environment, &processes, &|_| true).len(), 3);
+        assert_eq!(sweep_among(&scene.environment, &processes, &|_| true).len(), 4);
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         let directory = scene.directory.path().join("gemini");
         fs::rename(&directory, scene.directory.path().join("moved")).unwrap();
         std::os::unix::fs::symlink("moved", &directory).unwrap();
-        assert_eq!(scene.sweep(), 2);
+        assert_eq!(scene.sweep(), 3);
     }
 
     #[test]

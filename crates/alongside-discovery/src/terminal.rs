@@ -2,6 +2,8 @@
 //!
 //! They select one of several companions, and work where no file can be written.
 
+use std::path::Path;
+
 use alongside_core::dialect::DIALECTS;
 
 use crate::announcement::workspace_path;
@@ -14,13 +16,44 @@ pub(crate) const DIALS_HERE_IN_A_CONTAINER: [&str; 3] = [
     "VSCODE_REMOTE_CONTAINERS_SESSION",
 ];
 
+/// Changes of an agent's environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunEnvironment {
+    pub set: Vec<(String, String)>,
+    pub remove: Vec<&'static str>,
+}
+
+/// The environment for one agent that `alongside run` starts: that of a terminal, and what only this agent needs. `program` is its
+/// name or path.
+pub fn run_environment(announcement: &Announcement, environment: &Environment, program: &Path) -> RunEnvironment {
+    let mut set = terminal_environment(announcement, environment);
+    let name = program.file_stem().and_then(|name| name.to_str());
+    let Some(dialect) = DIALECTS.iter().find(|dialect| Some(dialect.command) == name) else {
+        return RunEnvironment {
+            set,
+            remove: Vec::new(),
+        };
+    };
+    let port = dialect.run.port.map(|name| (name, announcement.port.to_string()));
+    let fixed = dialect.run.set.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    set.extend(
+        port.into_iter()
+            .chain(fixed)
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
+    RunEnvironment {
+        set,
+        remove: dialect.run.remove.to_vec(),
+    }
+}
+
 /// The workspace variable also lets Gemini CLI read all workspace folders. That is intended: the user has them open.
 pub fn terminal_environment(announcement: &Announcement, environment: &Environment) -> Vec<(String, String)> {
     let mut variables = Vec::new();
-    for dialect in &DIALECTS {
-        let names = &dialect.environment;
+    for agent in DIALECTS.iter().filter_map(|dialect| dialect.search) {
+        let names = agent.variables();
         // Skipped folders were reported when the files were written.
-        let (workspace, _) = workspace_path(&announcement.workspace, dialect.kind, environment.platform);
+        let (workspace, _) = workspace_path(&announcement.workspace, agent, environment.platform);
         let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
         set(names.port, announcement.port.to_string());
         set(names.workspace, workspace);
@@ -47,8 +80,6 @@ pub fn dials_the_containers_host(environment: &Environment) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::announcement::tests::announcement;
 
@@ -89,5 +120,24 @@ mod tests {
         for name in DIALS_HERE_IN_A_CONTAINER {
             assert!(!is_set(&container.clone().with(name, "x")), "{name}");
         }
+    }
+
+    /// C4: with the port in its environment, opencode connects without the token; Claude Code needs it.
+    #[test]
+    fn port_of_claude_is_set_for_claude_only() {
+        let environment = Environment::new("/home/ada", "/");
+        let announcement = announcement(&[Path::new("/a")]);
+        let port = ("CLAUDE_CODE_SSE_PORT".to_owned(), "4321".to_owned());
+        let run = |program: &str| run_environment(&announcement, &environment, Path::new(program));
+        for program in ["claude", "/usr/bin/claude", "claude.exe"] {
+            let changes = run(program);
+            assert!(changes.set.contains(&port), "{program}");
+            assert!(changes.remove.is_empty());
+        }
+        let opencode = run("opencode");
+        assert!(!opencode.set.contains(&port));
+        assert_eq!(opencode.remove, ["CLAUDE_CODE_SSE_PORT", "OPENCODE_EDITOR_SSE_PORT"]);
+        assert_eq!(run("bash").set, terminal_environment(&announcement, &environment));
+        assert!(!run("bash").set.contains(&port), "opencode may be started there");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alongside_core::Secret;
-use alongside_loopback::{ConnectionLimits, Guard, OriginPolicy, Policy, Seat, Stream};
+use alongside_loopback::{ConnectionLimits, Guard, OriginPolicy, Policy, Seat, Stream, TokenHeader};
 use futures_util::{SinkExt, StreamExt, future};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
@@ -79,7 +79,7 @@ pub(crate) fn config() -> WebSocketConfig {
 
 fn check(request: &Request, seat: &Seat, guard: &Guard) -> Result<(), (StatusCode, &'static str)> {
     guard
-        .admit(seat, request.headers(), request.uri())
+        .admit(seat, request.headers(), request.uri(), TokenHeader::Bearer)
         .map_err(|error| (error.status(), error.message()))?;
     if request.uri().path() == PATH {
         Ok(())

@@ -183,6 +183,7 @@ fn changed_setting(agent: AgentKind, plan: &Plan) -> Option<ChangedSetting> {
     })
 }
 
+/// Where the setting for editors is; `None` for an agent without one.
 fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
     match kind {
         AgentKind::Gemini => {
@@ -191,13 +192,14 @@ fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
             Some(home?.join(".gemini"))
         }
         AgentKind::Qwen => Some(environment.qwen_home()),
+        AgentKind::Claude | AgentKind::Opencode => None,
     }
 }
 
-/// Whether the agent is installed; without it, settings would be clutter.
+/// Whether the agent has a setting for editors and is installed; without it, settings would be clutter.
 fn is_there(dialect: &Dialect, context: &InstallContext<'_>) -> bool {
-    let has_run = directory(dialect.kind, context.environment).is_some_and(|directory| directory.is_dir());
-    has_run || machine(context).on_path(dialect.command).is_some()
+    directory(dialect.kind, context.environment)
+        .is_some_and(|directory| directory.is_dir() || machine(context).on_path(dialect.command).is_some())
 }
 
 /// The planned change; `None` if the user has disabled the setting.

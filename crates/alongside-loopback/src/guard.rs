@@ -28,6 +28,15 @@ pub enum OriginPolicy {
     SameOrigin,
 }
 
+/// Where a request carries the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenHeader {
+    /// `Authorization: Bearer <token>`
+    Bearer,
+    /// A header of its own, which has the token and nothing else.
+    Own(&'static str),
+}
+
 /// Checks the head of each request before anything else is read.
 #[derive(Debug)]
 pub struct Guard {
@@ -86,15 +95,39 @@ impl Guard {
     }
 
     /// For ports with a token: a client that presents it has authenticated.
-    pub fn admit(&self, seat: &Seat, headers: &HeaderMap, target: &Uri) -> Result<(), GuardError> {
-        self.check(headers, target)?;
-        if self.token.is_none() {
+    pub fn admit(
+        &self,
+        seat: &Seat,
+        headers: &HeaderMap,
+        target: &Uri,
+        token_header: TokenHeader,
+    ) -> Result<(), GuardError> {
+        self.check_head(headers, target)?;
+        let presented = match token_header {
+            TokenHeader::Bearer => bearer(headers),
+            TokenHeader::Own(name) => single_value(headers, &HeaderName::from_static(name)),
+        };
+        let is_admitted = self
+            .token
+            .as_ref()
+            .zip(presented)
+            .is_some_and(|(token, presented)| token.matches(presented));
+        if !is_admitted {
             return Err(GuardError::Token);
         }
         Ok(seat.authenticate()?)
     }
 
     pub fn check(&self, headers: &HeaderMap, target: &Uri) -> Result<(), GuardError> {
+        self.check_head(headers, target)?;
+        let bears = |token: &Secret| bearer(headers).is_some_and(|presented| token.matches(presented));
+        if !self.token.as_ref().is_none_or(bears) {
+            return Err(GuardError::Token);
+        }
+        Ok(())
+    }
+
+    fn check_head(&self, headers: &HeaderMap, target: &Uri) -> Result<(), GuardError> {
         if headers.contains_key(ORIGIN) && !self.is_same_origin(headers) {
             return Err(GuardError::Origin);
         }
@@ -104,10 +137,6 @@ impl Guard {
             .is_none_or(|authority| self.is_host(authority.as_str()));
         if !host || !authority {
             return Err(GuardError::Host);
-        }
-        let token = self.token.as_ref();
-        if token.is_some_and(|token| !bears(headers, token)) {
-            return Err(GuardError::Token);
         }
         Ok(())
     }
@@ -135,10 +164,9 @@ impl Guard {
     }
 }
 
-fn bears(headers: &HeaderMap, token: &Secret) -> bool {
-    single_value(headers, &AUTHORIZATION)
-        .and_then(|value| value.split_once(' '))
-        .is_some_and(|(scheme, presented)| scheme.eq_ignore_ascii_case("bearer") && token.matches(presented.trim()))
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, presented) = single_value(headers, &AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| presented.trim())
 }
 
 /// The value of a header that must occur exactly once.

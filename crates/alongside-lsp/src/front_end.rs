@@ -191,7 +191,13 @@ impl<B: Backend> LspFrontEnd<B> {
         }
         let path = document.path.clone();
         // A file is usually opened to be looked at; if not, the client soon reports another position.
-        self.focus(path, None, None).await;
+        let focus = Focus {
+            path,
+            cursor: None,
+            selected_text: None,
+            selection_start: None,
+        };
+        self.report::<requests::ContextFocus>(focus).await;
         self.report_buffer(&opened.uri).await;
         self.publish();
     }
@@ -266,16 +272,21 @@ impl<B: Backend> LspFrontEnd<B> {
             kept
         };
         let selected = self.selection.as_ref();
-        let selected = selected.map(|(_, selection)| document.between(*selection, encoding).to_owned());
-        let place = if is_selection { range.end } else { range.start };
-        let (line, character) = document.cursor(place, encoding);
-        let path = document.path.clone();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let cursor = Cursor {
-            line: number(line),
-            character: number(character),
+        let cursor = |place| {
+            let (line, character) = document.cursor(place, encoding);
+            Cursor {
+                line: number(line),
+                character: number(character),
+            }
         };
-        self.focus(path, Some(cursor), selected).await;
+        let focus = Focus {
+            path: document.path.clone(),
+            cursor: Some(cursor(if is_selection { range.end } else { range.start })),
+            selected_text: selected.map(|(_, selection)| document.between(*selection, encoding).to_owned()),
+            selection_start: selected.map(|(_, selection)| cursor(selection.start)),
+        };
+        self.report::<requests::ContextFocus>(focus).await;
     }
 
     /// The range that the editor has selected.
@@ -285,15 +296,6 @@ impl<B: Backend> LspFrontEnd<B> {
             selected.end = text::position_after(&document.text, range.end, self.client.encoding);
         }
         selected
-    }
-
-    async fn focus(&mut self, path: String, cursor: Option<Cursor>, selected_text: Option<String>) {
-        let focus = Focus {
-            path,
-            cursor,
-            selected_text,
-        };
-        self.report::<requests::ContextFocus>(focus).await;
     }
 
     async fn report_buffer(&mut self, address: &str) {

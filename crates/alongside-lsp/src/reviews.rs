@@ -332,6 +332,7 @@ mod tests {
         let summary = json!({
             "id": 1, "path": "/a", "agent": "\u{1b}Agent", "session": "s", "revision": 1, "version": 1, "newFile": false,
             "edited": false, "size": { "added": 0, "removed": 0 }, "conflicts": 0, "opened": 0,
+            "takesReason": false,
         });
         ReviewTexts {
             summary: serde_json::from_value(summary).unwrap(),

@@ -41,7 +41,7 @@ impl Backend for OneReview {
     async fn handle(&self, _: &FrontEnd, request: Request) -> Result<Response, RequestError> {
         let review = json!({
             "id": 1, "path": "/work/a.txt", "agent": "Agent", "session": "s", "revision": 1, "version": 1, "newFile": true,
-            "edited": false, "size": { "added": 1, "removed": 0 }, "conflicts": 0, "opened": 0,
+            "edited": false, "size": { "added": 1, "removed": 0 }, "conflicts": 0, "opened": 0, "takesReason": false,
             "proposal": "proposed\n", "draft": "proposed\n", "hunks": [], "notes": [],
         });
         let summary = || serde_json::from_value(review.clone()).unwrap();

@@ -11,24 +11,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{DeliveryId, SessionEnd, SessionId};
+use alongside_core::{DeliveryId, SessionEnd, SessionKey};
 use tokio::sync::{mpsc, watch};
 
 use crate::companion::Companion;
 
 pub(crate) enum SessionEvent {
     Started {
-        session: SessionId,
+        session: SessionKey,
         client: Option<ClientInfo>,
     },
-    StreamOpened(SessionId),
-    StreamClosed(SessionId),
+    StreamOpened(SessionKey),
+    StreamClosed(SessionKey),
     Ended {
-        session: SessionId,
+        session: SessionKey,
         end: SessionEnd,
     },
     Settled {
-        session: SessionId,
+        session: SessionKey,
         deliveries: Vec<DeliveryId>,
     },
 }
@@ -71,7 +71,7 @@ impl Callbacks {
     }
 
     /// Reports that decisions have arrived, or are no longer kept.
-    pub(crate) fn settled(&self, session: &SessionId, deliveries: Vec<DeliveryId>) {
+    pub(crate) fn settled(&self, session: &SessionKey, deliveries: Vec<DeliveryId>) {
         if !deliveries.is_empty() {
             let session = session.clone();
             self.report(SessionEvent::Settled { session, deliveries });

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId};
+use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId, SessionKey};
 use serde::Serialize;
 
 /// Ours have 32; a resumed session may have another origin.
@@ -20,37 +22,54 @@ const MAX_SESSION_ID_BYTES: usize = 128;
 pub trait Companion: Send + Sync + 'static {
     /// An agent connected; with `None`, an unknown agent resumed a session from before a restart.
     /// The agent gets the response to `initialize` when the future is ready.
-    fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) -> impl Future<Output = ()> + Send;
+    fn session_started(&self, session: &SessionKey, client: Option<&ClientInfo>) -> impl Future<Output = ()> + Send;
 
     /// The agent of a session from before a restart, which is being resumed.
-    fn known_client(&self, session: &SessionId) -> Option<ClientInfo>;
+    fn known_client(&self, session: &SessionKey) -> Option<ClientInfo>;
 
-    fn stream_opened(&self, session: &SessionId);
+    fn stream_opened(&self, session: &SessionKey);
 
     /// The agent may reconnect: decisions are queued for it until then.
-    fn stream_closed(&self, session: &SessionId);
+    fn stream_closed(&self, session: &SessionKey);
 
     /// The agent has received these decisions, or they are no longer kept.
-    fn settled(&self, session: &SessionId, deliveries: &[DeliveryId]);
+    fn settled(&self, session: &SessionKey, deliveries: &[DeliveryId]);
 
-    fn session_ended(&self, session: &SessionId, end: &SessionEnd);
+    fn session_ended(&self, session: &SessionKey, end: &SessionEnd);
 
-    /// Opens a review of a proposed text. The agent gets the response as soon as the future is ready, so it must not wait
-    /// for the decision. An error is shown to the agent. The future is dropped if the agent disconnects.
+    /// Opens a review of a proposed text. The agent gets the response as soon as the future is ready: for a session that
+    /// [waits](SessionKey::is_waiting) with the decision, for others at once. An error is shown to the agent. The future is dropped if
+    /// the agent disconnects or closes the review.
     fn open_diff(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         file_path: Arc<str>,
         new_content: Arc<str>,
-    ) -> impl Future<Output = Result<(), String>> + Send;
+    ) -> impl Future<Output = Result<DiffOutcome, String>> + Send;
+
+    /// What editors report about a file, or about all files, as far as agents may see it. Must not wait.
+    fn diagnostics(&self, path: Option<&Path>) -> Vec<FileDiagnostics>;
 
     /// Closes what [`open_diff`](Self::open_diff) opened and returns the draft; `None` if nothing is open. An error is shown to
     /// the agent.
     fn close_diff(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         file_path: &str,
     ) -> impl Future<Output = Result<Option<Arc<str>>, String>> + Send;
+}
+
+/// What became of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffOutcome {
+    /// The review is open, and the decision follows through [`AgentHub::notify`](crate::AgentHub::notify).
+    Opened,
+    Accepted {
+        content: Arc<str>,
+        /// Whether the file did not exist when it was proposed.
+        is_new_file: bool,
+    },
+    Rejected,
 }
 
 /// A decision to send.

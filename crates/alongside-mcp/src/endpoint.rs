@@ -1,18 +1,22 @@
-//! `/mcp` and its three methods: from HTTP to messages and back, with the status codes that agents expect.
+//! `/mcp` and its three methods: from HTTP to messages and back, with the status codes that agents expect. `/` is a WebSocket.
 
 use std::sync::Arc;
 
-use alongside_core::SessionId;
-use alongside_loopback::{Closing, Guard, GuardError, Seat};
+use alongside_core::SessionKey;
+use alongside_core::dialect::Transport;
+use alongside_loopback::{Closing, Guard, GuardError, Seat, TokenHeader, websocket_upgrade};
 use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
 use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
+    WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
+use hyper::upgrade::OnUpgrade;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::bodies::{Bodies, BodyError};
@@ -26,6 +30,8 @@ use crate::stream::EventStream;
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Where Claude Code and opencode send the token.
+const SOCKET_TOKEN: TokenHeader = TokenHeader::Own("x-claude-code-ide-authorization");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(crate) type ResponseBody = Either<Full<Bytes>, EventStream>;
@@ -44,9 +50,20 @@ pub(crate) struct Endpoint<C> {
 }
 
 impl<C: Companion> Endpoint<C> {
-    pub(crate) async fn respond(&self, seat: &Seat, request: Request<Incoming>) -> Reply {
+    /// `upgrade` is set if the connection becomes a WebSocket after the response.
+    pub(crate) async fn respond(
+        &self,
+        seat: &Seat,
+        request: Request<Incoming>,
+        upgrade: &Mutex<Option<OnUpgrade>>,
+    ) -> Reply {
+        if request.uri().path() == "/" && request.headers().contains_key(UPGRADE) {
+            let reply = self.open_socket(seat, request, upgrade);
+            return reply.unwrap_or_else(|failure| *failure);
+        }
         let (head, body) = request.into_parts();
-        let reply = match self.guard.admit(seat, &head.headers, &head.uri) {
+        let admitted = self.guard.admit(seat, &head.headers, &head.uri, TokenHeader::Bearer);
+        let reply = match admitted {
             Err(error) => Err(refused(error)),
             Ok(()) if head.uri.path() != "/mcp" => {
                 Err(failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))
@@ -54,6 +71,29 @@ impl<C: Companion> Endpoint<C> {
             Ok(()) => self.route(&head, body).await,
         };
         reply.unwrap_or_else(|failure| *failure)
+    }
+
+    fn open_socket(
+        &self,
+        seat: &Seat,
+        mut request: Request<Incoming>,
+        upgrade: &Mutex<Option<OnUpgrade>>,
+    ) -> Result<Reply, Box<Reply>> {
+        self.guard
+            .admit(seat, request.headers(), request.uri(), SOCKET_TOKEN)
+            .map_err(refused)?;
+        let handshake = websocket_upgrade(&mut request)
+            .ok_or_else(|| failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))?;
+        let mut reply = empty(StatusCode::SWITCHING_PROTOCOLS);
+        reply.headers_mut().extend(handshake.headers);
+        // Claude Code disconnects unless its subprotocol is there, and opencode, which offers none, if one is.
+        if offers_mcp(request.headers()) {
+            reply
+                .headers_mut()
+                .insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("mcp"));
+        }
+        *upgrade.lock() = Some(handshake.upgrading);
+        Ok(reply)
     }
 
     async fn route(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
@@ -99,7 +139,7 @@ impl<C: Companion> Endpoint<C> {
     /// Responds to a batch with an array, or with nothing if it has no requests.
     async fn batch(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         messages: Vec<Result<Message<'_>, InvalidMessage<'_>>>,
     ) -> Result<Reply, Box<Reply>> {
         if messages.len() > self.limits.batch {
@@ -135,12 +175,12 @@ impl<C: Companion> Endpoint<C> {
         let version = params.version;
         let session = self
             .registry
-            .start(params.client)
+            .start(Transport::Http, params.client)
             .map_err(|error| unavailable(&error))?;
         // Before the agent can be answered, it must be known to a companion that is restarted.
         self.registry.caught_up().await;
         tracing::debug!(%session, version, "session started");
-        let id = HeaderValue::from_str(session.as_str())
+        let id = HeaderValue::from_str(session.id().as_str())
             .map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "The session id cannot be sent."))?;
         let reply = json_reply(StatusCode::OK, protocol::initialize_reply(request, version));
         Ok(*with_header(Box::new(reply), SESSION_ID, id))
@@ -173,7 +213,7 @@ impl<C: Companion> Endpoint<C> {
 
     /// The session of a request. An unknown one is from before a restart and is resumed: refusing it would disconnect the
     /// agent.
-    fn session(&self, head: &Parts) -> Result<SessionId, Box<Reply>> {
+    fn session(&self, head: &Parts) -> Result<SessionKey, Box<Reply>> {
         let session = session_headers(&head.headers)?;
         let known = self.registry.touch(&session);
         if !known.map_err(|error| unavailable(&StartError::Session(error)))? {
@@ -188,7 +228,7 @@ impl<C: Companion> Endpoint<C> {
 }
 
 /// The session of a request after `initialize`. A version header must name a supported version.
-fn session_headers(headers: &HeaderMap) -> Result<SessionId, Box<Reply>> {
+fn session_headers(headers: &HeaderMap) -> Result<SessionKey, Box<Reply>> {
     let bad = |sentence: &str| failure(StatusCode::BAD_REQUEST, sentence);
     let session = headers
         .get(SESSION_ID)
@@ -197,6 +237,7 @@ fn session_headers(headers: &HeaderMap) -> Result<SessionId, Box<Reply>> {
         .to_str()
         .ok()
         .and_then(parse_session)
+        .map(SessionKey::Mcp)
         .ok_or_else(|| bad("The mcp-session-id header is not a session id."))?;
     let is_supported = |version: &HeaderValue| version.to_str().ok().and_then(protocol::supported_version).is_some();
     if !headers.get(PROTOCOL_VERSION).is_none_or(is_supported) {
@@ -205,6 +246,13 @@ fn session_headers(headers: &HeaderMap) -> Result<SessionId, Box<Reply>> {
         ));
     }
     Ok(session)
+}
+
+fn offers_mcp(headers: &HeaderMap) -> bool {
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    offered
+        .flat_map(|value| value.to_str().unwrap_or_default().split(','))
+        .any(|protocol| protocol.trim() == "mcp")
 }
 
 fn check_accept(headers: &HeaderMap, wanted: &str, lenient: bool) -> Result<(), Box<Reply>> {

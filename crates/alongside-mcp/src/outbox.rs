@@ -24,11 +24,16 @@ use crate::config::Limits;
 pub(crate) use event::Event;
 use event::{EventId, Payload};
 
+/// A user sends them one at a time.
+const MAX_MENTIONS: usize = 16;
+
 pub(crate) struct Outbox {
     epoch: Arc<str>,
     name: Arc<str>,
     next_number: u64,
     context: Option<Bytes>,
+    /// For the agent's prompt.
+    mentions: VecDeque<Bytes>,
     decisions: VecDeque<QueuedDecision>,
     /// The files that the agent is proposing now.
     opening: Vec<Arc<str>>,
@@ -81,6 +86,7 @@ impl Outbox {
             name: name.into(),
             next_number: 1,
             context: None,
+            mentions: VecDeque::new(),
             decisions: VecDeque::new(),
             opening: Vec::new(),
             written: None,
@@ -98,6 +104,14 @@ impl Outbox {
     /// The next stream starts with the context of its own time.
     pub(crate) fn clear_context(&mut self) {
         self.context = None;
+    }
+
+    pub(crate) fn push_mention(&mut self, message: Bytes) -> Result<(), OutboxFull> {
+        if self.mentions.len() >= MAX_MENTIONS {
+            return Err(OutboxFull);
+        }
+        self.mentions.push_back(message);
+        Ok(())
     }
 
     /// Adds a decision, even beyond the limits: then the session has to end. `Ok(Some(..))` if the agent has it already.
@@ -143,7 +157,8 @@ impl Outbox {
             forgotten = self.forget_oldest(limits);
             (number, payload)
         } else {
-            (self.next_number, Payload::Context(self.context.take()?))
+            let message = self.context.take().or_else(|| self.mentions.pop_front())?;
+            (self.next_number, Payload::Message(message))
         };
         self.next_number = self.next_number.max(number + 1);
         let id = EventId {

@@ -1,6 +1,6 @@
 //! The MCP methods that a companion needs.
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_core::dialect::ClientInfo;
 use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Request, RpcError};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::companion::Companion;
 use crate::endpoint::Endpoint;
 use crate::tools;
 
-/// The MCP versions that Gemini CLI and Qwen Code may request, newest first. Tools and notifications are the same in all.
+/// The MCP versions that agents may request, newest first. Tools and notifications are the same in all.
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 
 /// Longer names and versions are truncated.
@@ -96,13 +96,13 @@ struct Empty {}
 /// Responds to any request except `initialize`.
 pub(crate) async fn respond<C: Companion>(
     endpoint: &Endpoint<C>,
-    session: &SessionId,
+    session: &SessionKey,
     request: &Request<'_>,
 ) -> String {
     let reply = match &*request.method {
         "ping" => Ok(request.response(&Empty {})),
         "logging/setLevel" => set_level(request),
-        "tools/list" => Ok(request.response(&tools::list())),
+        "tools/list" => Ok(request.response(&tools::list(endpoint.registry.dialect(session).tools))),
         "tools/call" => tools::call(endpoint, session, request).await,
         method => Err(RpcError::new(
             METHOD_NOT_FOUND,

@@ -5,23 +5,21 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_core::context::IdeContext;
-use alongside_core::dialect::ClientInfo;
-use bytes::Bytes;
+use alongside_core::dialect::{ClientDialect, ClientInfo, Transport};
 use parking_lot::Mutex;
-use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::callbacks::Callbacks;
 use crate::companion::{Outgoing, random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
+use crate::hub::{Mention, MentionError};
 use crate::outbox::Event;
+use crate::selection::{ContextMessages, mention};
 use crate::session::{EndedBy, SessionError, SessionTable};
-
-/// Sent before the first context is published.
-const NO_CONTEXT: &[u8] = br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{}}"#;
+use crate::tabs::Tab;
 
 pub(crate) struct Registry {
     table: Mutex<SessionTable>,
@@ -59,9 +57,7 @@ impl Registry {
         timing: Timing,
         callbacks: Callbacks,
     ) -> Self {
-        let context = context
-            .and_then(context_message)
-            .unwrap_or(Bytes::from_static(NO_CONTEXT));
+        let context = context.map_or_else(ContextMessages::unpublished, ContextMessages::new);
         Self {
             table: Mutex::new(SessionTable::new(context, epoch, limits, timing, callbacks.clone())),
             callbacks,
@@ -71,38 +67,79 @@ impl Registry {
     }
 
     /// Starts a session for an agent that sent `initialize`.
-    pub(crate) fn start(&self, client: ClientInfo) -> Result<SessionId, StartError> {
+    pub(crate) fn start(&self, transport: Transport, client: ClientInfo) -> Result<SessionKey, StartError> {
         let id = random_session()?;
+        let id = match transport {
+            Transport::Http => SessionKey::Mcp(id),
+            Transport::WebSocket => SessionKey::Connection(id),
+        };
         let outbox = random_hexadecimal::<4>()?;
-        self.table.lock().add(&id, Some(client), &outbox)?;
+        let dialect = ClientDialect::on(transport, &client);
+        self.table.lock().add(&id, Some(client), dialect, &outbox)?;
         self.deadlines.notify_one();
         Ok(id)
     }
 
     /// Marks a session as used. `Ok(false)` if it is unknown.
-    pub(crate) fn touch(&self, id: &SessionId) -> Result<bool, SessionError> {
+    pub(crate) fn touch(&self, id: &SessionKey) -> Result<bool, SessionError> {
         self.table.lock().touch(id)
     }
 
     /// Resumes a session from before a restart, unless another request just did.
-    pub(crate) fn resume(&self, id: &SessionId, client: Option<ClientInfo>) -> Result<(), StartError> {
+    pub(crate) fn resume(&self, id: &SessionKey, client: Option<ClientInfo>) -> Result<(), StartError> {
         let outbox = random_hexadecimal::<4>()?;
         {
             let mut table = self.table.lock();
             if !table.touch(id)? {
-                table.add(id, client, &outbox)?;
+                let dialect = ClientDialect::of(client.as_ref());
+                table.add(id, client, dialect, &outbox)?;
             }
         }
         self.deadlines.notify_one();
         Ok(())
     }
 
-    pub(crate) fn client(&self, id: &SessionId) -> Option<ClientInfo> {
-        self.table.lock().sessions.get(id)?.client.clone()
+    /// That of any client if the session has just ended.
+    pub(crate) fn dialect(&self, id: &SessionKey) -> &'static ClientDialect {
+        let table = self.table.lock();
+        let dialect = table.sessions.get(id).map(|session| session.dialect);
+        dialect.unwrap_or_else(|| ClientDialect::of(None))
+    }
+
+    /// A call of the agent waits for the decision about this tab. `None` if the session has just ended.
+    pub(crate) fn open_tab(&self, id: &SessionKey, name: &str) -> Option<Tab> {
+        let mut table = self.table.lock();
+        table.sessions.get_mut(id).map(|session| session.tabs.open(name))
+    }
+
+    /// Ends the call that waits for this tab, if there is one.
+    pub(crate) fn close_tab(&self, id: &SessionKey, name: &str) -> bool {
+        let mut table = self.table.lock();
+        table
+            .sessions
+            .get_mut(id)
+            .is_some_and(|session| session.tabs.close(name))
+    }
+
+    /// Ends all calls of the session that wait; returns how many.
+    pub(crate) fn close_all_tabs(&self, id: &SessionKey) -> usize {
+        let mut table = self.table.lock();
+        table.sessions.get_mut(id).map_or(0, |session| session.tabs.close_all())
+    }
+
+    /// Ends a session whose connection is lost.
+    pub(crate) fn lose(&self, id: &SessionKey) {
+        self.table.lock().end(id, EndedBy::Us);
+    }
+
+    pub(crate) fn mention(&self, id: Option<&SessionKey>, what: &Mention) -> Result<SessionKey, MentionError> {
+        let (id, waker) = self.table.lock().mention(id, |form| mention(what, form))?;
+        wake(waker);
+        Ok(id)
     }
 
     /// Ends a session that its agent deleted. `false` if it is unknown.
-    pub(crate) fn delete(&self, id: &SessionId) -> bool {
+    pub(crate) fn delete(&self, id: &SessionKey) -> bool {
         let mut table = self.table.lock();
         let Some(waker) = table.end(id, EndedBy::Agent) else {
             return false;
@@ -115,7 +152,7 @@ impl Registry {
     }
 
     /// Opens a stream, replacing the session's previous one.
-    pub(crate) fn open_stream(&self, id: &SessionId, last_event_id: Option<&str>) -> Option<u64> {
+    pub(crate) fn open_stream(&self, id: &SessionKey, last_event_id: Option<&str>) -> Option<u64> {
         let (number, replaced) = self.table.lock().open_stream(id, last_event_id)?;
         self.drained.notify_one();
         wake(replaced);
@@ -123,34 +160,34 @@ impl Registry {
     }
 
     /// The next event of a stream; ready with `None` when the stream has to end.
-    pub(crate) fn poll_stream(&self, id: &SessionId, number: u64, task: &Context<'_>) -> Poll<Option<Event>> {
+    pub(crate) fn poll_stream(&self, id: &SessionKey, number: u64, task: &Context<'_>) -> Poll<Option<Event>> {
         self.table.lock().poll_stream(id, number, task)
     }
 
     /// Queues the context for a stream again, and decisions that its agent may have received.
-    pub(crate) fn repeat(&self, id: &SessionId, number: u64) {
+    pub(crate) fn repeat(&self, id: &SessionKey, number: u64) {
         self.table.lock().repeat(id, number);
     }
 
-    pub(crate) fn close_stream(&self, id: &SessionId, number: u64) {
+    pub(crate) fn close_stream(&self, id: &SessionKey, number: u64) {
         if self.table.lock().close_stream(id, number) {
             self.deadlines.notify_one();
         }
     }
 
     /// The agent asked to close a review of this path.
-    pub(crate) fn acknowledge(&self, id: &SessionId, file_path: &str) {
+    pub(crate) fn acknowledge(&self, id: &SessionKey, file_path: &str) {
         self.table.lock().acknowledge(id, file_path);
     }
 
     /// The head of a request arrived: what the agent may have is not repeated before the returned guard is dropped.
-    pub(crate) fn begin_request(&self, id: SessionId) -> ActiveRequest<'_> {
+    pub(crate) fn begin_request(&self, id: SessionKey) -> ActiveRequest<'_> {
         self.table.lock().begin_request(&id);
         ActiveRequest { registry: self, id }
     }
 
     /// The agent proposes this file: no decision about a previous proposal is written before the returned guard is dropped.
-    pub(crate) fn begin_open<'a>(&'a self, id: &'a SessionId, file_path: &'a Arc<str>) -> Opening<'a> {
+    pub(crate) fn begin_open<'a>(&'a self, id: &'a SessionKey, file_path: &'a Arc<str>) -> Opening<'a> {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
             session.outbox.begin_open(file_path);
         }
@@ -162,7 +199,7 @@ impl Registry {
     }
 
     /// The agent's proposal of this file is a review now.
-    pub(crate) fn supersede(&self, id: &SessionId, file_path: &str) {
+    pub(crate) fn supersede(&self, id: &SessionKey, file_path: &str) {
         if let Some(session) = self.table.lock().sessions.get_mut(id) {
             session.outbox.supersede(file_path);
         }
@@ -175,7 +212,7 @@ impl Registry {
     }
 
     /// Waits until every session with undelivered decisions has a stream, and each of `expected` is back. One caller at a time.
-    pub(crate) async fn drained(&self, expected: &[SessionId]) {
+    pub(crate) async fn drained(&self, expected: &[SessionKey]) {
         loop {
             // A resumed session may have decisions that the companion is about to send.
             self.caught_up().await;
@@ -191,17 +228,15 @@ impl Registry {
         self.callbacks.ready().await;
     }
 
-    /// Serializes a context and queues it for every open stream.
-    pub(crate) fn publish(&self, context: &impl Serialize) {
-        let Some(message) = context_message(context) else {
-            return;
-        };
-        let wakers = self.table.lock().publish(&message);
+    /// Serializes a context, once for each form, and queues it for every open stream.
+    pub(crate) fn publish(&self, context: &IdeContext) {
+        let messages = ContextMessages::new(context);
+        let wakers = self.table.lock().publish(messages);
         wake(wakers);
     }
 
     /// Queues a decision for one session. `false` if it is unknown.
-    pub(crate) fn notify(&self, id: &SessionId, decision: Outgoing) -> bool {
+    pub(crate) fn notify(&self, id: &SessionKey, decision: Outgoing) -> bool {
         let Some(waker) = self.table.lock().notify(id, decision) else {
             return false;
         };
@@ -235,7 +270,7 @@ impl Registry {
 /// A request that is being read or carried out.
 pub(crate) struct ActiveRequest<'a> {
     registry: &'a Registry,
-    id: SessionId,
+    id: SessionKey,
 }
 
 impl Drop for ActiveRequest<'_> {
@@ -248,7 +283,7 @@ impl Drop for ActiveRequest<'_> {
 /// A proposal that is being answered.
 pub(crate) struct Opening<'a> {
     registry: &'a Registry,
-    id: &'a SessionId,
+    id: &'a SessionKey,
     file_path: &'a Arc<str>,
 }
 
@@ -265,44 +300,18 @@ fn wake(wakers: impl IntoIterator<Item = Waker>) {
     wakers.into_iter().for_each(Waker::wake);
 }
 
-/// The JSON-RPC message for a context. Compact JSON has no line breaks, which would end the event.
-fn context_message(context: &impl Serialize) -> Option<Bytes> {
-    #[derive(Serialize)]
-    struct Message<'a, C> {
-        jsonrpc: &'static str,
-        method: &'static str,
-        params: &'a C,
-    }
-
-    let message = Message {
-        jsonrpc: "2.0",
-        method: "ide/contextUpdate",
-        params: context,
-    };
-    match serde_json::to_vec(&message) {
-        Ok(bytes) => Some(Bytes::from(bytes)),
-        Err(error) => {
-            tracing::error!(%error, "cannot serialize a context");
-            None
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::task::Waker;
+    use alongside_core::context::{File, WorkspaceState};
+    use bytes::Bytes;
 
     use super::*;
     use crate::callbacks;
 
-    /// Counts how often it is serialized.
-    struct Counting(Cell<usize>);
-
-    impl Serialize for Counting {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.0.set(self.0.get() + 1);
-            serializer.collect_map([("selectedText", "one\ntwo")])
+    fn client(name: &str) -> ClientInfo {
+        ClientInfo {
+            name: name.to_owned(),
+            version: "1".to_owned(),
         }
     }
 
@@ -310,34 +319,40 @@ mod tests {
     fn context_is_serialized_once_for_all_streams() {
         let (callbacks, _queue) = callbacks::channel(100);
         let registry = Registry::new(None, "epoch".into(), Limits::default(), Timing::default(), callbacks);
-        let client = || ClientInfo {
-            name: "test".to_owned(),
-            version: "1".to_owned(),
-        };
-        let streams: Vec<_> = (0..3)
-            .map(|_| {
-                let session = registry.start(client()).unwrap();
+        let streams = |transport, name| {
+            [(); 3].map(|()| {
+                let session = registry.start(transport, client(name)).unwrap();
                 let stream = registry.open_stream(&session, None).unwrap();
                 (session, stream)
             })
-            .collect();
-        let context = Counting(Cell::new(0));
-        registry.publish(&context);
+        };
+        let dialects = [
+            streams(Transport::Http, "test"),
+            streams(Transport::WebSocket, "claude-code"),
+            streams(Transport::WebSocket, "opencode"),
+        ];
+        let file = File {
+            path: "/a".to_owned(),
+            timestamp: 1,
+            is_active: Some(true),
+            cursor: None,
+            selected_text: None,
+            selection_start: None,
+        };
+        registry.publish(&IdeContext {
+            workspace_state: WorkspaceState {
+                open_files: vec![file],
+                is_trusted: None,
+            },
+        });
         let task = Context::from_waker(Waker::noop());
-        let messages: Vec<Bytes> = streams
-            .iter()
-            .map(
-                |(session, stream)| match registry.poll_stream(session, *stream, &task) {
-                    Poll::Ready(Some(event)) => event.context().unwrap().clone(),
-                    _ => panic!("the context is not queued"),
-                },
-            )
-            .collect();
-        assert_eq!(context.0.get(), 1);
-        assert!(messages.iter().all(|message| message.as_ptr() == messages[0].as_ptr()));
-        assert_eq!(
-            messages[0],
-            &br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{"selectedText":"one\ntwo"}}"#[..]
-        );
+        let message = |(session, stream): &(SessionKey, u64)| match registry.poll_stream(session, *stream, &task) {
+            Poll::Ready(Some(event)) => event.context().unwrap().clone(),
+            _ => panic!("the context is not queued"),
+        };
+        for streams in &dialects {
+            let messages: Vec<Bytes> = streams.iter().map(message).collect();
+            assert!(messages.iter().all(|message| message.as_ptr() == messages[0].as_ptr()));
+        }
     }
 }

@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use alongside_loopback::{
     ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, serve_http,
 };
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::bodies::Bodies;
@@ -18,6 +19,7 @@ use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::hub::AgentHub;
 use crate::registry::Registry;
+use crate::socket;
 
 /// `host.docker.internal` is this machine as seen from a container.
 const HOSTS: &[&str] = &["127.0.0.1", "localhost", "[::1]", "host.docker.internal"];
@@ -104,7 +106,7 @@ impl Server {
 
     /// Gives agents between two streams time to come back for their decisions, and the same for the sessions in `expected`, which
     /// a previous companion had. Call it after the last decision and before [`shutdown`](Self::shutdown).
-    pub async fn drain(&self, expected: &[SessionId]) {
+    pub async fn drain(&self, expected: &[SessionKey]) {
         let drained = self.registry.drained(expected);
         if tokio::time::timeout(self.reconnect_timeout, drained).await.is_err() {
             tracing::debug!("some agents did not reconnect before shutdown");
@@ -125,13 +127,18 @@ impl Server {
     }
 }
 
+/// Serves HTTP until the connection ends or becomes a WebSocket, then the WebSocket.
 async fn serve<C: Companion>(stream: Stream, seat: Seat, endpoint: Arc<Endpoint<C>>) {
     let limits = HttpLimits {
         header_bytes: endpoint.limits.header_bytes,
         header_timeout: endpoint.timing.header_read,
     };
+    let upgrade = Mutex::new(None);
     serve_http(stream, limits, &endpoint.closing, |request| {
-        endpoint.respond(&seat, request)
+        endpoint.respond(&seat, request, &upgrade)
     })
     .await;
+    if let Some(upgrade) = upgrade.into_inner() {
+        socket::run(upgrade, &endpoint).await;
+    }
 }

@@ -7,22 +7,27 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionEnd, SessionId};
+use alongside_core::dialect::{ClientDialect, ClientInfo, ContextForm};
+use alongside_core::{SessionEnd, SessionKey};
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::callbacks::{Callbacks, SessionEvent};
 use crate::companion::Outgoing;
 use crate::config::{Limits, Timing};
+use crate::hub::MentionError;
 use crate::outbox::{Event, Outbox};
+use crate::selection::ContextMessages;
+use crate::tabs::Tabs;
 
 /// Ids of deleted sessions are kept, so that a late request does not resume one.
 const MAX_DELETED_SESSIONS: usize = 64;
 
 pub(crate) struct Session {
-    pub(crate) client: Option<ClientInfo>,
+    pub(crate) dialect: &'static ClientDialect,
     pub(crate) outbox: Outbox,
+    /// The calls that wait for a decision.
+    pub(crate) tabs: Tabs,
     stream: Stream,
     last_used: Instant,
 }
@@ -38,15 +43,15 @@ enum Stream {
 }
 
 pub(crate) struct SessionTable {
-    pub(crate) sessions: HashMap<SessionId, Session>,
+    pub(crate) sessions: HashMap<SessionKey, Session>,
     /// How many requests of a session are being read or carried out. One of them may be the first since a restart, so the session
     /// need not be in the table yet.
-    requests: HashMap<SessionId, usize>,
-    /// The latest context, as a JSON-RPC message.
-    context: Bytes,
+    requests: HashMap<SessionKey, usize>,
+    /// The latest context, as JSON-RPC messages.
+    context: ContextMessages,
     /// Names the journal in event ids.
     epoch: Arc<str>,
-    deleted: VecDeque<SessionId>,
+    deleted: VecDeque<SessionKey>,
     streams_opened: u64,
     closing: bool,
     limits: Limits,
@@ -70,10 +75,11 @@ pub(crate) enum EndedBy {
 }
 
 impl Session {
-    fn new(client: Option<ClientInfo>, outbox: Outbox) -> Self {
+    fn new(dialect: &'static ClientDialect, outbox: Outbox) -> Self {
         Self {
-            client,
+            dialect,
             outbox,
+            tabs: Tabs::default(),
             stream: Stream::Never,
             last_used: Instant::now(),
         }
@@ -105,7 +111,13 @@ impl Session {
 }
 
 impl SessionTable {
-    pub(crate) fn new(context: Bytes, epoch: Arc<str>, limits: Limits, timing: Timing, callbacks: Callbacks) -> Self {
+    pub(crate) fn new(
+        context: ContextMessages,
+        epoch: Arc<str>,
+        limits: Limits,
+        timing: Timing,
+        callbacks: Callbacks,
+    ) -> Self {
         Self {
             sessions: HashMap::new(),
             requests: HashMap::new(),
@@ -122,7 +134,13 @@ impl SessionTable {
 
     /// Adds a session. At the limit, the session without a stream that was idle longest is dropped, and one that never had a stream
     /// before one that is between two.
-    pub(crate) fn add(&mut self, id: &SessionId, client: Option<ClientInfo>, outbox: &str) -> Result<(), SessionError> {
+    pub(crate) fn add(
+        &mut self,
+        id: &SessionKey,
+        client: Option<ClientInfo>,
+        dialect: &'static ClientDialect,
+        outbox: &str,
+    ) -> Result<(), SessionError> {
         if self.sessions.len() >= self.limits.sessions {
             let idle = self.sessions.iter().filter(|(_, session)| !session.is_listening());
             let (longest, _) = idle
@@ -134,16 +152,16 @@ impl SessionTable {
         }
         self.callbacks.report(SessionEvent::Started {
             session: id.clone(),
-            client: client.clone(),
+            client,
         });
         let mut outbox = Outbox::new(self.epoch.clone(), outbox);
         outbox.set_requesting(self.requests.contains_key(id));
-        self.sessions.insert(id.clone(), Session::new(client, outbox));
+        self.sessions.insert(id.clone(), Session::new(dialect, outbox));
         Ok(())
     }
 
     /// Marks a session as used. `Ok(false)` if it is unknown.
-    pub(crate) fn touch(&mut self, id: &SessionId) -> Result<bool, SessionError> {
+    pub(crate) fn touch(&mut self, id: &SessionKey) -> Result<bool, SessionError> {
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_used = Instant::now();
             return Ok(true);
@@ -155,7 +173,7 @@ impl SessionTable {
     }
 
     /// Opens a stream, replacing the session's previous one; returns its number and the waker of the replaced stream.
-    pub(crate) fn open_stream(&mut self, id: &SessionId, last_event_id: Option<&str>) -> Option<(u64, Option<Waker>)> {
+    pub(crate) fn open_stream(&mut self, id: &SessionKey, last_event_id: Option<&str>) -> Option<(u64, Option<Waker>)> {
         let session = self.sessions.get_mut(id)?;
         let replaced = session.take_waker();
         if session.is_listening() {
@@ -168,13 +186,15 @@ impl SessionTable {
         };
         let arrived = session.outbox.reopen(last_event_id);
         self.callbacks.settled(id, arrived);
-        session.outbox.set_context(self.context.clone());
+        if let Some(context) = self.context.initial(session.dialect.context) {
+            session.outbox.set_context(context.clone());
+        }
         self.callbacks.report(SessionEvent::StreamOpened(id.clone()));
         Some((self.streams_opened, replaced))
     }
 
     /// The next event of a stream; ready with `None` when the stream has to end.
-    pub(crate) fn poll_stream(&mut self, id: &SessionId, number: u64, task: &Context<'_>) -> Poll<Option<Event>> {
+    pub(crate) fn poll_stream(&mut self, id: &SessionKey, number: u64, task: &Context<'_>) -> Poll<Option<Event>> {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) else {
             return Poll::Ready(None);
         };
@@ -192,15 +212,17 @@ impl SessionTable {
     }
 
     /// Queues the context for a stream again, and decisions that its agent may have received.
-    pub(crate) fn repeat(&mut self, id: &SessionId, number: u64) {
+    pub(crate) fn repeat(&mut self, id: &SessionKey, number: u64) {
         if let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) {
-            session.outbox.set_context(self.context.clone());
+            if let Some(context) = self.context.initial(session.dialect.context) {
+                session.outbox.set_context(context.clone());
+            }
             session.outbox.end_hold();
         }
     }
 
     /// The head of a request arrived.
-    pub(crate) fn begin_request(&mut self, id: &SessionId) {
+    pub(crate) fn begin_request(&mut self, id: &SessionKey) {
         *self.requests.entry(id.clone()).or_default() += 1;
         if let Some(session) = self.sessions.get_mut(id) {
             session.outbox.set_requesting(true);
@@ -208,7 +230,7 @@ impl SessionTable {
     }
 
     /// A request is carried out; returns the stream to wake, if any.
-    pub(crate) fn end_request(&mut self, id: &SessionId) -> Option<Waker> {
+    pub(crate) fn end_request(&mut self, id: &SessionKey) -> Option<Waker> {
         let count = self.requests.get_mut(id)?;
         *count -= 1;
         if *count > 0 {
@@ -221,7 +243,7 @@ impl SessionTable {
     }
 
     /// The agent closed a review of this path.
-    pub(crate) fn acknowledge(&mut self, id: &SessionId, file_path: &str) {
+    pub(crate) fn acknowledge(&mut self, id: &SessionKey, file_path: &str) {
         if let Some(session) = self.sessions.get_mut(id) {
             let settled = session.outbox.acknowledge(file_path);
             self.callbacks.settled(id, settled);
@@ -229,7 +251,7 @@ impl SessionTable {
     }
 
     /// `false` if the stream was replaced, or its session ended, before.
-    pub(crate) fn close_stream(&mut self, id: &SessionId, number: u64) -> bool {
+    pub(crate) fn close_stream(&mut self, id: &SessionKey, number: u64) -> bool {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.is_stream(number)) else {
             return false;
         };
@@ -241,7 +263,7 @@ impl SessionTable {
     }
 
     /// Ends a session; returns the stream to wake, if any. `None` if the session is unknown.
-    pub(crate) fn end(&mut self, id: &SessionId, by: EndedBy) -> Option<Vec<Waker>> {
+    pub(crate) fn end(&mut self, id: &SessionKey, by: EndedBy) -> Option<Vec<Waker>> {
         let mut session = self.sessions.remove(id)?;
         if session.is_listening() {
             self.callbacks.report(SessionEvent::StreamClosed(id.clone()));
@@ -261,7 +283,7 @@ impl SessionTable {
     }
 
     /// Keeps the id of a session that its agent deleted.
-    pub(crate) fn remember_deletion(&mut self, id: SessionId) {
+    pub(crate) fn remember_deletion(&mut self, id: SessionKey) {
         if self.deleted.len() == MAX_DELETED_SESSIONS {
             self.deleted.pop_front();
         }
@@ -271,7 +293,7 @@ impl SessionTable {
     /// Ends expired sessions; returns when the next one expires.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Instant> {
         let timing = self.timing;
-        let overdue: Vec<SessionId> = self
+        let overdue: Vec<SessionKey> = self
             .sessions
             .iter()
             .filter(|(_, session)| session.deadline(&timing).is_some_and(|deadline| deadline <= now))
@@ -288,21 +310,47 @@ impl SessionTable {
             .min()
     }
 
-    /// Queues a new context for every open stream; returns the streams to wake.
-    pub(crate) fn publish(&mut self, context: &Bytes) -> Vec<Waker> {
-        self.context = context.clone();
-        self.sessions
-            .values_mut()
-            .filter(|session| session.is_listening())
-            .filter_map(|session| {
-                session.outbox.set_context(context.clone());
-                session.take_waker()
-            })
-            .collect()
+    /// Queues a new context for every open stream, unless its agent has it already; returns the streams to wake.
+    pub(crate) fn publish(&mut self, context: ContextMessages) -> Vec<Waker> {
+        let previous = std::mem::replace(&mut self.context, context);
+        let mut wakers = Vec::new();
+        for session in self.sessions.values_mut().filter(|session| session.is_listening()) {
+            if let Some(message) = self.context.update(&previous, session.dialect.context) {
+                session.outbox.set_context(message.clone());
+                wakers.extend(session.take_waker());
+            }
+        }
+        wakers
+    }
+
+    /// Queues a mention for a session, or for the one used last; returns it, and the stream to wake, if any.
+    pub(crate) fn mention(
+        &mut self,
+        wanted: Option<&SessionKey>,
+        message: impl FnOnce(ContextForm) -> Option<Bytes>,
+    ) -> Result<(SessionKey, Option<Waker>), MentionError> {
+        let can_take = |session: &Session| session.is_listening() && session.dialect.context.has_mentions();
+        let found = match wanted {
+            Some(wanted) => self
+                .sessions
+                .get_key_value(wanted)
+                .filter(|(_, session)| can_take(session)),
+            None => {
+                let sessions = self.sessions.iter().filter(|(_, session)| can_take(session));
+                sessions.max_by_key(|(_, session)| session.last_used)
+            }
+        };
+        let error = wanted.map_or(MentionError::NoAgent, |_| MentionError::NotThisAgent);
+        let id = found.map(|(id, _)| id.clone()).ok_or(error)?;
+        let session = self.sessions.get_mut(&id).ok_or(error)?;
+        let message = message(session.dialect.context).ok_or(error)?;
+        session.outbox.push_mention(message).map_err(|_| MentionError::Full)?;
+        let waker = session.take_waker();
+        Ok((id, waker))
     }
 
     /// Queues a decision; returns the stream to wake, if any. `None` if the session is unknown.
-    pub(crate) fn notify(&mut self, id: &SessionId, decision: Outgoing) -> Option<Vec<Waker>> {
+    pub(crate) fn notify(&mut self, id: &SessionKey, decision: Outgoing) -> Option<Vec<Waker>> {
         let session = self.sessions.get_mut(id)?;
         let Ok(settled) = session.outbox.push(decision, &self.limits) else {
             tracing::warn!(session = %id, "session dropped: too many undelivered decisions");
@@ -313,7 +361,7 @@ impl SessionTable {
     }
 
     /// Whether every session with undelivered decisions has a stream to receive them, and each of `expected` is back.
-    pub(crate) fn is_drained(&self, expected: &[SessionId]) -> bool {
+    pub(crate) fn is_drained(&self, expected: &[SessionKey]) -> bool {
         let is_back = |id| self.sessions.get(id).is_some_and(Session::is_listening);
         expected.iter().all(is_back)
             && self

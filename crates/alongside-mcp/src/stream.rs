@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use alongside_core::SessionId;
+use alongside_core::SessionKey;
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::time::{Instant, Sleep, sleep};
@@ -21,7 +21,7 @@ const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 /// Ends cleanly when the session ends, another stream replaces it or the port closes.
 pub(crate) struct EventStream {
     registry: Arc<Registry>,
-    session: SessionId,
+    session: SessionKey,
     number: u64,
     keep_alive_interval: Duration,
     keep_alive: Pin<Box<Sleep>>,
@@ -32,7 +32,7 @@ impl EventStream {
     /// `None` if the session has just ended.
     pub(crate) fn open(
         registry: Arc<Registry>,
-        session: SessionId,
+        session: SessionKey,
         last_event_id: Option<&str>,
         timing: &Timing,
     ) -> Option<Self> {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{SessionEnd, SessionId};
+use alongside_core::{SessionEnd, SessionKey};
 use alongside_mcp::client::{Client, ClientError, stdio};
 use common::{Received, Setup, gemini, initialize, rejected, request, soon, token, trusted};
 use serde_json::{Value, json};
@@ -253,7 +253,7 @@ async fn relay_carries_requests_and_events() {
     let Received::Started(session, _) = setup.next_call().await else {
         panic!("a session starts first");
     };
-    let session = SessionId::new(session);
+    let session = SessionKey::from(session.as_str());
     setup.server.agents().notify(&session, rejected("/a"));
     assert_eq!(relay.receive().await["params"], json!({"filePath": "/a"}));
     relay.close().await;

@@ -103,6 +103,7 @@ fn context(path: &str) -> IdeContext {
         is_active: Some(true),
         cursor: None,
         selected_text: None,
+        selection_start: None,
     };
     let workspace_state = WorkspaceState {
         open_files: vec![file],

@@ -8,14 +8,16 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use alongside_core::context::IdeContext;
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{DeliveryId, SessionEnd, SessionId};
+use alongside_core::{DeliveryId, SessionEnd, SessionKey};
 use alongside_mcp::client::Client;
-use alongside_mcp::{AgentHub, Companion, Config, Server};
+use alongside_mcp::{AgentHub, Companion, Config, DiffOutcome, Server};
 use common::{Call, Received, Setup, gemini, read_response, rejected, soon, start_session, token};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -28,7 +30,7 @@ struct Locked {
 }
 
 impl Locked {
-    fn send_locked(&self, session: &SessionId) {
+    fn send_locked(&self, session: &SessionKey) {
         let mut state = self.state.lock();
         *state += 1;
         if let Some(agents) = self.agents.get() {
@@ -39,37 +41,41 @@ impl Locked {
 }
 
 impl Companion for Locked {
-    async fn session_started(&self, session: &SessionId, _: Option<&ClientInfo>) {
+    async fn session_started(&self, session: &SessionKey, _: Option<&ClientInfo>) {
         self.send_locked(session);
     }
 
-    fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
+    fn known_client(&self, session: &SessionKey) -> Option<ClientInfo> {
         self.send_locked(session);
         None
     }
 
-    fn stream_opened(&self, session: &SessionId) {
+    fn stream_opened(&self, session: &SessionKey) {
         self.send_locked(session);
     }
 
-    fn stream_closed(&self, session: &SessionId) {
+    fn stream_closed(&self, session: &SessionKey) {
         self.send_locked(session);
     }
 
-    fn settled(&self, session: &SessionId, _: &[DeliveryId]) {
+    fn settled(&self, session: &SessionKey, _: &[DeliveryId]) {
         self.send_locked(session);
     }
 
-    fn session_ended(&self, session: &SessionId, _: &SessionEnd) {
+    fn session_ended(&self, session: &SessionKey, _: &SessionEnd) {
         self.send_locked(session);
     }
 
-    async fn open_diff(&self, session: &SessionId, _: Arc<str>, _: Arc<str>) -> Result<(), String> {
+    async fn open_diff(&self, session: &SessionKey, _: Arc<str>, _: Arc<str>) -> Result<DiffOutcome, String> {
         self.send_locked(session);
-        Ok(())
+        Ok(DiffOutcome::Opened)
     }
 
-    async fn close_diff(&self, session: &SessionId, _: &str) -> Result<Option<Arc<str>>, String> {
+    fn diagnostics(&self, _: Option<&Path>) -> Vec<FileDiagnostics> {
+        Vec::new()
+    }
+
+    async fn close_diff(&self, session: &SessionKey, _: &str) -> Result<Option<Arc<str>>, String> {
         self.send_locked(session);
         Ok(None)
     }

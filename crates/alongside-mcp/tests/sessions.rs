@@ -10,7 +10,7 @@ mod common;
 
 use std::time::Duration;
 
-use alongside_core::{DeliveryId, SessionEnd, SessionId};
+use alongside_core::{DeliveryId, SessionEnd, SessionKey};
 use alongside_mcp::client::ClientError;
 use common::{Call, Received, Setup, gemini, initialize, numbered, rejected, request, soon, start_session};
 use serde_json::{Value, json};
@@ -125,7 +125,12 @@ async fn excess_session_replaces_the_one_idle_longest() {
         .await;
     assert_eq!(ended, Received::Ended(idle, SessionEnd::Lost));
     for kept in [oldest, listening.session_id().unwrap(), newest] {
-        assert!(setup.server.agents().notify(&SessionId::new(kept), rejected("/a")));
+        assert!(
+            setup
+                .server
+                .agents()
+                .notify(&SessionKey::from(kept.as_str()), rejected("/a"))
+        );
     }
 }
 

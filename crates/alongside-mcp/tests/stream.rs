@@ -11,7 +11,7 @@ mod common;
 use std::time::Duration;
 
 use alongside_core::context::IdeContext;
-use alongside_core::{SessionEnd, SessionId};
+use alongside_core::{SessionEnd, SessionKey};
 use alongside_mcp::client::{Client, Events};
 use alongside_mcp::{Config, Outgoing};
 use common::{
@@ -107,7 +107,7 @@ async fn every_event_has_data() {
     .await;
     let client = setup.client().await;
     let session = Setup::session(&client);
-    let mut stream = Call::get(setup.port(), session.as_str()).open(setup.port()).await;
+    let mut stream = Call::get(setup.port(), session.id().as_str()).open(setup.port()).await;
     setup.server.agents().notify(&session, accepted("/a", ""));
     setup.server.agents().publish_context(&context("/a\n\r\nb"));
     let mut seen = soon(read_until(&mut stream, "keep-alive")).await;
@@ -253,7 +253,7 @@ async fn decision_is_not_repeated_while_the_next_proposal_is_being_read() {
 
     let proposal = json!({"name": "openDiff", "arguments": {"filePath": "/a", "newContent": "new"}});
     let bytes = Call::post(setup.port(), request("tools/call", &proposal))
-        .header("mcp-session-id", session.as_str())
+        .header("mcp-session-id", session.id().as_str())
         .bytes();
     let (head, rest) = bytes.split_at(bytes.len() - 5);
     let mut connection = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
@@ -406,6 +406,6 @@ async fn stream_that_is_never_read_is_closed() {
     setup
         .server
         .agents()
-        .notify(&SessionId::new(session.as_str()), numbered(1, decision));
+        .notify(&SessionKey::from(session.as_str()), numbered(1, decision));
     setup.call_eventually(|call| matches!(call, Received::Closed(_))).await;
 }

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use alongside_loopback::{Closing, Guard, GuardError, random_secret, single_value};
+use alongside_loopback::{Closing, Guard, GuardError, random_secret, single_value, websocket_upgrade};
 use hyper::body::Incoming as Body;
 use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HOST,
-    HeaderValue, IF_NONE_MATCH, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HOST, HeaderValue,
+    IF_NONE_MATCH, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::assets::{self, Asset, NONCE_PLACEHOLDER};
 use crate::config::Config;
@@ -91,28 +90,20 @@ impl Endpoint {
 }
 
 fn open_socket(mut request: Request<Body>, upgrade: &mut Option<Upgrade>) -> PageResponse {
-    let headers = request.headers();
-    let is_upgrade = single_value(headers, &UPGRADE).is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
-    let version = single_value(headers, &SEC_WEBSOCKET_VERSION) == Some("13");
-    let key = single_value(headers, &SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
-    let key = key.and_then(|key| HeaderValue::from_str(&key).ok());
-    let (Some(key), true, true, &Method::GET) = (key, is_upgrade, version, request.method()) else {
+    let Some(handshake) = websocket_upgrade(&mut request) else {
         let mut response = text(StatusCode::UPGRADE_REQUIRED, pages::NO_UPGRADE);
         let headers = response.headers_mut();
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         return response;
     };
-    let host = single_value(headers, &HOST).unwrap_or_default().to_owned();
+    let host = single_value(request.headers(), &HOST).unwrap_or_default().to_owned();
     *upgrade = Some(Upgrade {
-        upgrading: hyper::upgrade::on(&mut request),
+        upgrading: handshake.upgrading,
         host,
     });
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
-    let headers = response.headers_mut();
-    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(SEC_WEBSOCKET_ACCEPT, key);
+    response.headers_mut().extend(handshake.headers);
     response
 }
 

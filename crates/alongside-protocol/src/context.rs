@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alongside_core::context::{Cursor, Hidden, HiddenReason, IdeContext};
 use alongside_core::privacy::Rule;
+use alongside_core::{AgentIdentity, SessionKey};
 use serde::{Deserialize, Serialize};
 
 use crate::long_text;
@@ -27,6 +28,31 @@ pub struct Focus {
     /// Absent means no selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_text: Option<String>,
+    /// Where the selected text begins. Absent if the front end knows only the cursor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection_start: Option<Cursor>,
+}
+
+/// Who is sent the selection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MentionTarget {
+    /// Absent: the most recently used agent that has a prompt to send to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKey>,
+}
+
+/// What was sent, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mentioned {
+    pub session: SessionKey,
+    pub agent: AgentIdentity,
+    pub path: String,
+    /// The first and the last line, 1-based; both are absent for a whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_line: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<u32>,
 }
 
 /// A file with unsaved changes.

@@ -30,7 +30,9 @@ pub use companion::{
     AgentSummary, AgentsChanged, Hello, PageFile, PageLink, PageTarget, PageView, ProblemsChanged, Status, VERSION,
     Variables, Welcome,
 };
-pub use context::{Buffer, DiagnosticsQuery, FilePath, FileTarget, Focus, Folders, HiddenFile, ShownContext};
+pub use context::{
+    Buffer, DiagnosticsQuery, FilePath, FileTarget, Focus, Folders, HiddenFile, MentionTarget, Mentioned, ShownContext,
+};
 pub use error::{ErrorKind, RequestError};
 pub use hook::{HookFile, HookFollower, HookOutcome, HookReview, HookReviewed, HookSession};
 pub use notification::{NOTIFICATION_TYPES, NOTIFICATIONS, Notification};

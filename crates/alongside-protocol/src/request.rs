@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::chat::{AgentReply, ChatCommand, ChatConnect, ChatState, ChatWritesChoice};
 use crate::{
     Accept, Buffer, BulkDecision, Change, DecideHunkParams, DiagnosticsQuery, Edit, FilePath, FileTarget, Focus,
-    Folders, Hello, HookReview, HookReviewed, HookSession, Hunks, PageFile, PageLink, PageTarget, Reject,
-    ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts, Variables, Version,
-    Welcome,
+    Folders, Hello, HookReview, HookReviewed, HookSession, Hunks, MentionTarget, Mentioned, PageFile, PageLink,
+    PageTarget, Reject, ReviewDecided, ReviewRef, ReviewSummary, ReviewTexts, SessionRef, ShownContext, Status, Texts,
+    Variables, Version, Welcome,
 };
 
 /// A method of the protocol; the types in [`requests`] implement it.
@@ -82,6 +82,8 @@ requests! {
     ContextClose = "context/close", FilePath => Empty;
     /// What agents see now.
     ContextShow = "context/show", Empty => ShownContext;
+    /// Puts the selection, or the active file, into an agent's prompt.
+    AgentMention = "agent/mention", MentionTarget => Mentioned;
     /// The pending reviews.
     ReviewList = "review/list", Empty => Vec<ReviewSummary>;
     /// One review with its texts.

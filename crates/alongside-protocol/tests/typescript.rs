@@ -87,6 +87,7 @@ struct Serde {
     flatten: bool,
     default: bool,
     skipped_if_none: bool,
+    skip: bool,
 }
 
 impl Serde {
@@ -107,6 +108,7 @@ impl Serde {
                     "transparent" => serde.transparent = true,
                     "flatten" => serde.flatten = true,
                     "default" => serde.default = true,
+                    "skip" => serde.skip = true,
                     other => panic!("the generator does not know serde's `{other}`"),
                 }
                 Ok(())
@@ -203,7 +205,7 @@ impl Generator {
         }
         let mut bases = Vec::new();
         let mut lines = String::new();
-        for field in &item.fields {
+        for field in item.fields.iter().filter(|field| !Serde::read(&field.attrs).skip) {
             if Serde::read(&field.attrs).flatten {
                 bases.push(typescript(&field.ty));
             } else {

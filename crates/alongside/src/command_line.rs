@@ -91,12 +91,25 @@ Examples:
   alongside demo        then, in another terminal: alongside diff accept 1
   alongside demo --agent claude")]
     Demo(Demo),
+    /// Put the editor's selection into an agent's prompt
+    #[command(after_help = "\
+Without a selection, names the active file. Nothing is submitted: you still press Enter in the agent. Works with Claude Code and opencode. Without --session, goes to the agent that you used last.
+
+Examples:
+  alongside send-selection
+  alongside send-selection --session \"$(alongside status --json | jq -r '.agents[0].session')\"")]
+    SendSelection {
+        /// Session of the agent, as `alongside status --json` shows it
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
     /// Start an agent here, connected to this directory's companion
     #[command(after_help = "\
-Sets the environment variables that point the agent at the right companion. If none is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
+Sets the environment variables that point the agent at the right companion, and removes those that keep it from connecting. If no companion is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
 
 Examples:
   alongside run gemini
+  alongside run claude --permission-mode default
   alongside run qwen --approval-mode default")]
     Run(Run),
     /// Show which editor this terminal belongs to, and which editor each agent detects
@@ -246,7 +259,7 @@ Example:
     Focus {
         /// File to focus
         file: PathBuf,
-        /// Cursor line
+        /// Cursor line; with `--select`, where the selected text begins
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         line: Option<u32>,
         /// Cursor character within the line

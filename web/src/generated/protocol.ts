@@ -243,6 +243,7 @@ export interface Focus {
   readonly path: string;
   readonly cursor?: Cursor;
   readonly selectedText?: string;
+  readonly selectionStart?: Cursor;
 }
 
 export interface Folders {
@@ -339,6 +340,18 @@ export type Locality =
 export interface Location {
   readonly path: string;
   readonly line: number | null;
+}
+
+export interface MentionTarget {
+  readonly session?: SessionKey;
+}
+
+export interface Mentioned {
+  readonly session: SessionKey;
+  readonly agent: AgentIdentity;
+  readonly path: string;
+  readonly firstLine?: number;
+  readonly lastLine?: number;
 }
 
 export interface ModeInfo {
@@ -615,6 +628,7 @@ export interface Requests {
   "window/focus": { readonly params: Empty; readonly response: Empty };
   "context/close": { readonly params: FilePath; readonly response: Empty };
   "context/show": { readonly params: Empty; readonly response: ShownContext };
+  "agent/mention": { readonly params: MentionTarget; readonly response: Mentioned };
   "review/list": { readonly params: Empty; readonly response: readonly ReviewSummary[] };
   "review/get": { readonly params: ReviewRef; readonly response: ReviewTexts };
   "review/edit": { readonly params: Edit; readonly response: ReviewSummary };

@@ -15,6 +15,7 @@ mod file_io;
 mod files;
 mod known;
 mod messages;
+mod paragraphs;
 mod permission_review;
 mod session;
 mod session_state;

@@ -8,6 +8,7 @@ use alongside_protocol::chat::{AgentEvent, DisconnectKind, NoticeLevel, ToolCont
 use alongside_wire::rpc::RequestId;
 use serde_json::Value;
 
+use super::paragraphs::Paragraphs;
 use crate::conversation::{ContentBlock, SessionUpdate, Source, Translator, TurnEnd, read_models, read_modes};
 use crate::events::{EventSender, json_len};
 
@@ -52,6 +53,8 @@ pub(super) struct SessionState {
     allowed: Vec<AllowedWrite>,
     /// What the agent should know, for the next prompt.
     notes: Vec<String>,
+    /// Of the turn's answer.
+    pub(super) paragraphs: Paragraphs,
     last_id: u64,
     /// Distinguishes our ids from those of a previous process, whose conversation may be shown together with this one.
     id_prefix: String,
@@ -143,6 +146,7 @@ impl SessionState {
             refused: Vec::new(),
             allowed: Vec::new(),
             notes: Vec::new(),
+            paragraphs: Paragraphs::default(),
             last_id: 0,
             id_prefix: random_prefix(),
         }
@@ -212,6 +216,7 @@ impl SessionState {
             truncated: false,
         });
         self.translator.forget();
+        self.paragraphs = Paragraphs::default();
     }
 
     /// Drops what is held if it was about another session than the one that was opened.
@@ -280,6 +285,11 @@ impl SessionState {
             return;
         }
         let prompt_id = self.prompt_id();
+        let separator = self.paragraphs.separator(&update);
+        self.send(separator.map(|separator| AgentEvent::AssistantChunk {
+            prompt_id: prompt_id.clone(),
+            content: separator.into(),
+        }));
         let mut events = self.translator.translate_update(update, prompt_id, source);
         for event in &mut events {
             self.explain_refusal(event);
@@ -354,6 +364,7 @@ impl SessionState {
     pub(super) fn end_turn(&mut self, end: TurnEnd) {
         self.refused.clear();
         self.allowed.clear();
+        self.paragraphs = Paragraphs::default();
         if let Some(turn) = self.turn.take() {
             let prompt_id = Some(turn.prompt_id);
             self.send([AgentEvent::TurnEnded { prompt_id, end }]);

@@ -48,8 +48,6 @@ pub struct Translator {
     pub(crate) queued: Vec<String>,
     /// The prompts that were removed from the queue, until the daemon reports their end.
     pub(crate) removed: Vec<String>,
-    /// The turn and the id of the latest message of the agent.
-    message: Option<(Option<String>, String)>,
     pub(crate) events: Vec<AgentEvent>,
 }
 
@@ -63,7 +61,6 @@ impl Translator {
         self.queued.clear();
         self.running = None;
         self.cancelling = None;
-        self.message = None;
     }
 
     /// Translates an ACP agent's update. Unlike the daemon, it does not echo our prompts.
@@ -98,7 +95,6 @@ impl Translator {
     pub(crate) fn update(&mut self, update: SessionUpdate, prompt_id: Option<String>, is_own: bool, source: Source) {
         match update {
             SessionUpdate::UserMessage(content) => {
-                self.message = None;
                 // The text of our prompt is shown already; what is attached to it is not.
                 let echoed = prompt_id.as_deref().filter(|_| source == Source::Stream && is_own);
                 if let (Some(prompt_id), Some(text)) = (echoed, content.as_text()) {
@@ -116,19 +112,9 @@ impl Translator {
                     self.start(&prompt_id);
                 }
             }
-            SessionUpdate::AgentMessage {
-                content,
-                message_id,
-                usage,
-            } => {
+            SessionUpdate::AgentMessage { content, usage, .. } => {
                 // The last chunk is often empty and only carries the usage.
                 if content.as_text() != Some("") {
-                    if self.is_next_message(prompt_id.as_deref(), message_id) {
-                        self.events.push(AgentEvent::AssistantChunk {
-                            prompt_id: prompt_id.clone(),
-                            content: "\n\n".into(),
-                        });
-                    }
                     self.events.push(AgentEvent::AssistantChunk { prompt_id, content });
                 }
                 self.events.extend(usage.map(AgentEvent::TokenUsage));
@@ -150,14 +136,6 @@ impl Translator {
             SessionUpdate::ConfigOptions(_) => {}
             SessionUpdate::Unknown { name, data } => self.unknown_update(&name, &data),
         }
-    }
-
-    /// Whether a chunk begins another message of the same answer, which is another paragraph.
-    fn is_next_message(&mut self, prompt_id: Option<&str>, message_id: Option<String>) -> bool {
-        let Some(message_id) = message_id else { return false };
-        let message = (prompt_id.map(str::to_owned), message_id);
-        let previous = self.message.replace(message.clone());
-        previous.is_some_and(|previous| previous.0 == message.0 && previous.1 != message.1)
     }
 
     fn unknown_update(&mut self, name: &str, data: &Value) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alongside_core::Secret;
-use alongside_core::dialect::{AgentKind, ClientInfo, DIALECTS, Dialect};
+use alongside_core::dialect::{ClientInfo, DIALECTS, Dialect};
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::{self, Dial, Lookup, LookupFailure, LookupResult, Target};
 use alongside_discovery::process::SystemProcesses;
@@ -83,14 +83,11 @@ pub fn look_up(directory: &Path) -> Result<Vec<(&'static str, Lookup, Option<Con
     let terminal = companion_record::ports_of_terminal(&environment);
     let processes = SystemProcesses::default();
     let look = |dialect: &'static Dialect| {
-        let lookup = match dialect.kind {
-            AgentKind::Gemini => lookup::gemini(&environment, &processes, directory),
-            AgentKind::Qwen => lookup::qwen(&environment, &processes, directory),
-        };
+        let lookup = lookup::of(dialect.search?, &environment, &processes, directory);
         let target = ConnectTarget::from_lookup(&lookup, &records, &terminal);
-        (dialect.display_name, lookup, target)
+        Some((dialect.display_name, lookup, target))
     };
-    Ok(DIALECTS.iter().map(look).collect())
+    Ok(DIALECTS.iter().filter_map(look).collect())
 }
 
 impl Diagnosis {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{DeliveryId, ReviewId, SessionEnd, SessionId};
+use alongside_core::{DeliveryId, ReviewId, SessionEnd, SessionKey};
 use alongside_journal::{Directory, Fault, SimDisk};
 use alongside_mcp::Companion as _;
 use alongside_protocol::{Backend, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response};
@@ -19,8 +19,8 @@ fn companion(scratch: &TempDir, disk: &SimDisk) -> Shared {
     test_companion::start(scratch, &Slot { directory }, Host::default())
 }
 
-fn session() -> SessionId {
-    SessionId::new("one")
+fn session() -> SessionKey {
+    SessionKey::from("one")
 }
 
 /// Waits until everything so far is written.
@@ -31,7 +31,10 @@ async fn written(companion: &Shared) {
 }
 
 async fn propose(companion: &Shared, path: &str, text: &str) -> Result<(), String> {
-    companion.open_diff(&session(), path.into(), text.into()).await
+    companion
+        .open_diff(&session(), path.into(), text.into())
+        .await
+        .map(drop)
 }
 
 async fn ask(companion: &Shared, method: &str, params: serde_json::Value) -> Result<Response, RequestError> {

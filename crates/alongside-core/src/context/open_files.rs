@@ -38,6 +38,7 @@ struct OpenFile {
     focused: bool,
     cursor: Option<Cursor>,
     selected_text: Option<String>,
+    selection_start: Option<Cursor>,
     /// As last looked up. Hidden until then.
     real: RealFile,
     lookup: LookupId,
@@ -127,11 +128,7 @@ impl OpenFiles {
         selected_text: Option<String>,
     ) -> Result<(), ContextError> {
         check_path(path)?;
-        if let Some(Cursor { line, character }) = cursor
-            && (line == 0 || character == 0)
-        {
-            return Err(ContextError::BadPosition { line, character });
-        }
+        cursor.map_or(Ok(()), check_position)?;
         let known = self
             .files
             .iter()
@@ -151,8 +148,18 @@ impl OpenFiles {
         file.focused = true;
         file.cursor = cursor.or(file.cursor);
         file.selected_text = selected_text.filter(|text| !text.is_empty()).map(cut_selection);
+        file.selection_start = None;
         self.files.insert(0, file);
         self.files.truncate(MAX_REMEMBERED);
+        Ok(())
+    }
+
+    /// Where the selected text of the focused file begins.
+    pub fn set_selection_start(&mut self, start: Cursor) -> Result<(), ContextError> {
+        check_position(start)?;
+        if let Some(file) = self.files.first_mut().filter(|file| file.focused) {
+            file.selection_start = file.selected_text.is_some().then_some(start);
+        }
         Ok(())
     }
 
@@ -310,6 +317,7 @@ impl OpenFiles {
                 is_active: is_first.then_some(true),
                 cursor: file.cursor.filter(|_| is_first),
                 selected_text: file.selected_text.clone().filter(|_| is_first),
+                selection_start: file.selection_start.filter(|_| is_first),
             });
         }
         IdeContext {
@@ -329,6 +337,7 @@ impl OpenFile {
             focused: false,
             cursor: None,
             selected_text: None,
+            selection_start: None,
             real: RealFile::NotLookedUp,
             lookup: LookupId::default(),
         }
@@ -344,6 +353,13 @@ impl OpenFile {
             }
         }
     }
+}
+
+fn check_position(Cursor { line, character }: Cursor) -> Result<(), ContextError> {
+    if line == 0 || character == 0 {
+        return Err(ContextError::BadPosition { line, character });
+    }
+    Ok(())
 }
 
 fn check_path(path: &str) -> Result<(), ContextError> {

@@ -42,6 +42,11 @@ impl Core {
         Ok(())
     }
 
+    /// Where the selected text of the focused file begins; to be called right after [`focus_file`](Self::focus_file).
+    pub fn set_selection_start(&mut self, start: Cursor) -> Result<(), ContextError> {
+        self.open_files.set_selection_start(start)
+    }
+
     pub fn close_file(&mut self, now: Now, path: &str) -> Result<(), ContextError> {
         self.open_files.close(path)?;
         self.files_changed(now);

@@ -5,12 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::{Dialect, McpAgent};
 use serde::Serialize;
 use thiserror::Error;
 
 use super::candidate::CandidateStatus;
-use crate::place;
 use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
 
 /// Why an agent does not connect.
@@ -19,67 +18,67 @@ use crate::terminal::DIALS_HERE_IN_A_CONTAINER;
 #[non_exhaustive]
 pub enum LookupFailure {
     #[error("{} found no discovery file in {}", name(*agent), directory.display())]
-    NoDiscoveryFile { agent: AgentKind, directory: PathBuf },
+    NoDiscoveryFile { agent: McpAgent, directory: PathBuf },
     #[error("{} ignores {} because another user owns it", name(*agent), path.display())]
-    ForeignFile { agent: AgentKind, path: PathBuf },
+    ForeignFile { agent: McpAgent, path: PathBuf },
     #[error("{} ignores {} because it is unreadable or not a JSON object", name(*agent), path.display())]
-    UnreadableFile { agent: AgentKind, path: PathBuf },
+    UnreadableFile { agent: McpAgent, path: PathBuf },
     #[error(
         "{} does not recognize this terminal, and {} has no `ideInfo` to identify the editor",
         name(*agent), path.display()
     )]
-    NoIdentity { agent: AgentKind, path: PathBuf },
+    NoIdentity { agent: McpAgent, path: PathBuf },
     #[error(
         "the search by {} aborts at {}: its `workspacePath` is not a string or cannot be resolved",
         name(*agent), path.display()
     )]
-    SearchFails { agent: AgentKind, path: PathBuf },
+    SearchFails { agent: McpAgent, path: PathBuf },
     /// Every file is for another directory, so none identifies the editor.
     #[error(
         "{} was started outside the workspace of {}: {}",
         name(*agent), path.display(), folders(roots)
     )]
     WorkspaceElsewhere {
-        agent: AgentKind,
+        agent: McpAgent,
         path: PathBuf,
         roots: Vec<PathBuf>,
     },
     #[error("{} skips {} because that editor has no folder open", name(*agent), path.display())]
-    FileWithoutFolder { agent: AgentKind, path: PathBuf },
+    FileWithoutFolder { agent: McpAgent, path: PathBuf },
     #[error("{} skips {} because it has no workspace", name(*agent), path.display())]
-    FileWithoutWorkspace { agent: AgentKind, path: PathBuf },
+    FileWithoutWorkspace { agent: McpAgent, path: PathBuf },
     #[error("{} deletes {}: {}", name(*agent), path.display(), verdict.deletion_reason().unwrap_or_default())]
     FileDeleted {
-        agent: AgentKind,
+        agent: McpAgent,
         path: PathBuf,
         verdict: CandidateStatus,
     },
     #[error("{} found no workspace: no usable discovery file has one, and {variable} is not set", name(*agent))]
     NoWorkspace {
-        agent: AgentKind,
+        agent: McpAgent,
         /// The variable that could have set a workspace.
         variable: &'static str,
     },
     #[error("{} found a companion, but its editor has no folder open", name(*agent))]
-    EmptyWorkspace { agent: AgentKind },
+    EmptyWorkspace { agent: McpAgent },
     #[error(
         "{} was started in {}, which is outside the workspace: {}",
         name(*agent), working_directory.display(), folders(roots)
     )]
     DirectoryMismatch {
-        agent: AgentKind,
+        agent: McpAgent,
         working_directory: PathBuf,
         roots: Vec<PathBuf>,
     },
     /// All companions' workspaces are elsewhere, and no variable leads to another companion.
     #[error("{} found companions, but none whose workspace contains {}", name(*agent), working_directory.display())]
     EveryWorkspaceElsewhere {
-        agent: AgentKind,
+        agent: McpAgent,
         working_directory: PathBuf,
     },
     #[error("{} has no port to connect to: neither the discovery file nor {variable} has a valid one", name(*agent))]
     NothingToDial {
-        agent: AgentKind,
+        agent: McpAgent,
         /// The editor the agent detected.
         display_name: String,
         /// The variable that could have set a port.
@@ -91,7 +90,7 @@ pub enum LookupFailure {
         name(*agent)
     )]
     ContainersHost {
-        agent: AgentKind,
+        agent: McpAgent,
         port: u16,
         /// The editor the agent detected.
         display_name: String,
@@ -99,7 +98,7 @@ pub enum LookupFailure {
     /// No companion responds on the ports that the agent tries.
     #[error("{}", no_response(*agent, display_name, *port, path.as_deref(), hidden))]
     NobodyListens {
-        agent: AgentKind,
+        agent: McpAgent,
         /// The first port the agent tries.
         port: Option<u16>,
         /// The editor the agent detected.
@@ -114,7 +113,7 @@ pub enum LookupFailure {
         if *was_sent { "the token" } else { "a request without a token" }, name(*agent)
     )]
     TokenRefused {
-        agent: AgentKind,
+        agent: McpAgent,
         port: u16,
         /// The editor the agent detected.
         display_name: String,
@@ -129,8 +128,8 @@ impl LookupFailure {
         match self {
             Self::NoDiscoveryFile { agent, .. } => {
                 let place = match agent {
-                    AgentKind::Gemini => "TMPDIR",
-                    AgentKind::Qwen => "HOME and QWEN_HOME",
+                    McpAgent::Gemini => "TMPDIR",
+                    McpAgent::Qwen => "HOME and QWEN_HOME",
                 };
                 format!(
                     "Start the companion before {}, with the same {place} for both.",
@@ -238,8 +237,8 @@ impl LookupFailure {
     }
 }
 
-fn name(agent: AgentKind) -> &'static str {
-    place::dialect(agent).display_name
+fn name(agent: McpAgent) -> &'static str {
+    Dialect::of(agent.into()).display_name
 }
 
 fn list(roots: &[PathBuf]) -> String {
@@ -257,7 +256,7 @@ fn folders(roots: &[PathBuf]) -> String {
 }
 
 fn no_response(
-    agent: AgentKind,
+    agent: McpAgent,
     display_name: &str,
     port: Option<u16>,
     path: Option<&Path>,
@@ -278,10 +277,10 @@ fn no_response(
     }
 }
 
-fn not_supported(agent: AgentKind) -> String {
+fn not_supported(agent: McpAgent) -> String {
     let editors = match agent {
-        AgentKind::Gemini => "Antigravity, VS Code, or VS Code forks",
-        AgentKind::Qwen => "VS Code or VS Code forks",
+        McpAgent::Gemini => "Antigravity, VS Code, or VS Code forks",
+        McpAgent::Qwen => "VS Code or VS Code forks",
     };
     format!(
         "IDE integration is not supported in your current environment. To use this feature, run {} in one of these \
@@ -298,10 +297,10 @@ fn failed_to_connect(display_name: &str) -> String {
 }
 
 /// Gemini CLI always prints the same message; Qwen Code prints its transport's first error.
-fn after_dialling(agent: AgentKind, display_name: &str, detail: &str) -> String {
+fn after_dialling(agent: McpAgent, display_name: &str, detail: &str) -> String {
     match agent {
-        AgentKind::Gemini => failed_to_connect(display_name),
-        AgentKind::Qwen => format!(
+        McpAgent::Gemini => failed_to_connect(display_name),
+        McpAgent::Qwen => format!(
             "IDE connection error. The connection was lost unexpectedly. Please try reconnecting by running /ide enable\n\
              {detail}"
         ),

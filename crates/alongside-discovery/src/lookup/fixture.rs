@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -16,7 +16,7 @@ use crate::{Environment, Platform};
 pub(super) const ALIVE: [u32; 3] = [500, 600, 700];
 pub(super) const FOREIGN: u32 = 800;
 pub(super) const DEAD: u32 = 424_242;
-pub(super) const BOTH: [AgentKind; 2] = [AgentKind::Gemini, AgentKind::Qwen];
+pub(super) const BOTH: [McpAgent; 2] = [McpAgent::Gemini, McpAgent::Qwen];
 
 /// A fake machine: a home, a temporary directory, a project, some processes.
 pub(super) struct Fixture {
@@ -73,24 +73,24 @@ impl Fixture {
     }
 
     /// Writes a file where an agent looks.
-    pub(super) fn put(&self, agent: AgentKind, port: u16, pid: u32, contents: &Value) -> PathBuf {
+    pub(super) fn put(&self, agent: McpAgent, port: u16, pid: u32, contents: &Value) -> PathBuf {
         let path = match agent {
-            AgentKind::Gemini => self.path(&format!("tmp/gemini/ide/gemini-ide-server-{pid}-{port}.json")),
-            AgentKind::Qwen => self.path(&format!("home/.qwen/ide/{port}.lock")),
+            McpAgent::Gemini => self.path(&format!("tmp/gemini/ide/gemini-ide-server-{pid}-{port}.json")),
+            McpAgent::Qwen => self.path(&format!("home/.qwen/ide/{port}.lock")),
         };
         put_at(&path, contents);
         path
     }
 
-    pub(super) fn lookup(&self, agent: AgentKind) -> Lookup {
+    pub(super) fn lookup(&self, agent: McpAgent) -> Lookup {
         self.look_from(agent, "project")
     }
 
-    pub(super) fn look_from(&self, agent: AgentKind, below: &str) -> Lookup {
+    pub(super) fn look_from(&self, agent: McpAgent, below: &str) -> Lookup {
         let here = self.path(below);
         match agent {
-            AgentKind::Gemini => gemini(&self.environment, &self.processes, &here),
-            AgentKind::Qwen => qwen(&self.environment, &self.processes, &here),
+            McpAgent::Gemini => gemini(&self.environment, &self.processes, &here),
+            McpAgent::Qwen => qwen(&self.environment, &self.processes, &here),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use alongside_core::Secret;
-use alongside_core::dialect::{AgentKind, Dialect};
+use alongside_core::dialect::{Dialect, McpAgent};
 use serde_json::Value;
 
 use super::candidate::{Candidate, CandidateStatus, Source};
@@ -20,12 +20,12 @@ use crate::process::{Alive, Processes, ide_process};
 use crate::terminal::dials_the_containers_host;
 use crate::{Environment, Platform, place};
 
-const AGENT: AgentKind = AgentKind::Gemini;
+const AGENT: McpAgent = McpAgent::Gemini;
 
 /// What Gemini CLI would do if started in `working_directory`.
 pub fn gemini(environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
-    let dialect = place::dialect(AGENT);
-    let ide_process = ide_process(environment, processes, dialect.environment.pid);
+    let dialect = Dialect::of(AGENT.into());
+    let ide_process = ide_process(environment, processes, AGENT.variables().pid);
     let validator = Validator {
         agent: AGENT,
         environment,
@@ -34,7 +34,7 @@ pub fn gemini(environment: &Environment, processes: &dyn Processes, working_dire
     let directory = place::directory(environment, &dialect.files[0]);
 
     let mut candidates = candidates(dialect, &directory, ide_process.pid, &validator, processes);
-    let choice = choose(&mut candidates, environment.variable(dialect.environment.port));
+    let choice = choose(&mut candidates, environment.variable(AGENT.variables().port));
     let (chosen, failing) = match choice {
         Selection::One(index) => (Some(index), None),
         Selection::Nothing => (None, None),
@@ -48,7 +48,7 @@ pub fn gemini(environment: &Environment, processes: &dyn Processes, working_dire
             path: candidates[index].path.clone(),
         }),
         (None, None) => LookupResult::Fails(unsupported(&candidates, chosen, &directory)),
-        (None, Some(identity)) => connect(dialect, &validator, chosen.map(|index| &candidates[index]), identity),
+        (None, Some(identity)) => connect(&validator, chosen.map(|index| &candidates[index]), identity),
     };
     Lookup {
         agent: AGENT,
@@ -160,14 +160,9 @@ fn choose(candidates: &mut [Candidate], port_variable: Option<&str>) -> Selectio
 }
 
 /// The steps after the editor is known: the workspace, then the ports.
-fn connect(
-    dialect: &Dialect,
-    validator: &Validator<'_>,
-    chosen: Option<&Candidate>,
-    identity: &Identity,
-) -> LookupResult {
+fn connect(validator: &Validator<'_>, chosen: Option<&Candidate>, identity: &Identity) -> LookupResult {
     let environment = validator.environment;
-    let names = &dialect.environment;
+    let names = AGENT.variables();
     let workspace = match chosen.and_then(|candidate| candidate.workspace.clone()) {
         None | Some(WorkspaceMatch::Missing) => {
             // Empty is different from unset: it means that no folder is open.
@@ -223,7 +218,7 @@ fn connect(
 
 /// The workspace rule that stops an agent, if any.
 pub(super) fn refuse_workspace(
-    agent: AgentKind,
+    agent: McpAgent,
     variable: &'static str,
     working_directory: &Path,
     workspace: WorkspaceMatch,

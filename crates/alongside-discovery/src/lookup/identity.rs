@@ -3,7 +3,7 @@
 //! A file with both names in `ideInfo` decides it, whatever the editor. Without one, only a few terminals are
 //! recognized by their variables; in any other the agent considers itself unsupported until it is restarted.
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde::Serialize;
 
 use crate::Environment;
@@ -95,7 +95,7 @@ const JETBRAINS: [(&str, &str, &str); 9] = [
 
 /// The editor that an agent detects.
 pub(super) fn detect(
-    agent: AgentKind,
+    agent: McpAgent,
     environment: &Environment,
     process: &IdeProcess,
     document: Option<&Document>,
@@ -109,8 +109,8 @@ pub(super) fn detect(
         });
     }
     let is_accepted = match agent {
-        AgentKind::Gemini => gemini_accepts(environment),
-        AgentKind::Qwen => environment.variable("TERM_PROGRAM") == Some("vscode"),
+        McpAgent::Gemini => gemini_accepts(environment),
+        McpAgent::Qwen => environment.variable("TERM_PROGRAM") == Some("vscode"),
     };
     is_accepted.then(|| {
         let (name, display_name) = from_variables(agent, environment, process);
@@ -130,12 +130,12 @@ fn gemini_accepts(environment: &Environment) -> bool {
         || is_jetbrains(environment)
 }
 
-fn from_variables(agent: AgentKind, environment: &Environment, process: &IdeProcess) -> (&'static str, &'static str) {
+fn from_variables(agent: McpAgent, environment: &Environment, process: &IdeProcess) -> (&'static str, &'static str) {
     let shows = |sign: &&TerminalRule| {
         let mut values = sign.variables.iter().filter_map(|name| environment.variable(name));
         values.any(|value| sign.value.is_none_or(|wanted| wanted == value))
     };
-    let is_gemini = agent == AgentKind::Gemini;
+    let is_gemini = agent == McpAgent::Gemini;
     if let Some(sign) = TERMINAL_RULES
         .iter()
         .filter(|sign| is_gemini || sign.in_qwen)
@@ -167,7 +167,7 @@ fn is_jetbrains(environment: &Environment) -> bool {
 mod tests {
     use super::*;
 
-    fn named(agent: AgentKind, variables: &[(&str, &str)], command: &str) -> Option<String> {
+    fn named(agent: McpAgent, variables: &[(&str, &str)], command: &str) -> Option<String> {
         let environment = Environment::new("/home/ada", "/");
         let environment = variables.iter().fold(environment, |environment, (name, value)| {
             environment.with(*name, *value)
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn gemini_recognizes_six_kinds_of_terminals() {
-        let gemini = |variables: &[(&str, &str)], command| named(AgentKind::Gemini, variables, command);
+        let gemini = |variables: &[(&str, &str)], command| named(McpAgent::Gemini, variables, command);
         assert_eq!(
             gemini(&[("TERM_PROGRAM", "vscode")], "/usr/bin/code").as_deref(),
             Some("VS Code")
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn qwen_recognizes_one_kind_of_terminal() {
-        let qwen = |variables: &[(&str, &str)], command| named(AgentKind::Qwen, variables, command);
+        let qwen = |variables: &[(&str, &str)], command| named(McpAgent::Qwen, variables, command);
         let vscode = ("TERM_PROGRAM", "vscode");
         assert_eq!(qwen(&[vscode], "code").as_deref(), Some("VS Code"));
         assert_eq!(qwen(&[vscode], "").as_deref(), Some("IDE"));

@@ -1,6 +1,6 @@
 //! The discovery matrix: observed behavior of the real agents, case by case.
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde_json::json;
 
 use super::fixture::{
@@ -32,11 +32,13 @@ fn both_agents_find_our_files() {
         port: 4321,
         token: alongside_core::Secret::from_bytes([7; 32]),
         workspace: vec![scene.path("other"), scene.path("project")],
+        aliases: Vec::new(),
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
         pid: 500,
         last_use: LastUse::default(),
         sorts_by_pid: true,
+        is_first: true,
     };
     let files = DiscoveryFiles::write(&scene.environment, &announcement).unwrap();
     assert!(files.problems().is_empty());
@@ -55,11 +57,11 @@ fn multi_root_lock_survives_qwen_cleanup() {
     let scene = Fixture::new();
     let roots = format!("{}:{}", scene.path("project").display(), scene.path("other").display());
     let file = with(scene.file(4321, 500), "workspacePath", roots);
-    scene.put(AgentKind::Qwen, 4321, 500, &file);
-    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [4321]);
+    scene.put(McpAgent::Qwen, 4321, 500, &file);
+    assert_eq!(ports(&scene.lookup(McpAgent::Qwen)), [4321]);
     // Without `ppid`, which the specification does not require, it is deleted.
-    let path = scene.put(AgentKind::Qwen, 4321, 500, &without(file, "ppid"));
-    let lookup = scene.lookup(AgentKind::Qwen);
+    let path = scene.put(McpAgent::Qwen, 4321, 500, &without(file, "ppid"));
+    let lookup = scene.lookup(McpAgent::Qwen);
     assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedWorkspaceGone);
     assert!(is_not_supported(&lookup));
     assert!(path.exists());
@@ -108,8 +110,8 @@ fn file_without_ide_info_connects_only_gemini_in_zed_terminal() {
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "ideInfo"));
         let lookup = scene.lookup(agent);
         match agent {
-            AgentKind::Gemini => assert_eq!(display_name(&lookup), Some("Zed")),
-            AgentKind::Qwen => assert!(is_not_supported(&lookup)),
+            McpAgent::Gemini => assert_eq!(display_name(&lookup), Some("Zed")),
+            McpAgent::Qwen => assert!(is_not_supported(&lookup)),
         }
     }
 }
@@ -121,8 +123,8 @@ fn dead_pid_sorts_for_gemini_and_deletes_for_qwen() {
     for agent in BOTH {
         scene.put(agent, 4321, DEAD, &scene.file(4321, DEAD));
     }
-    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [4321]);
-    let lookup = scene.lookup(AgentKind::Qwen);
+    assert_eq!(ports(&scene.lookup(McpAgent::Gemini)), [4321]);
+    let lookup = scene.lookup(McpAgent::Qwen);
     assert_eq!(lookup.candidates[0].verdict, CandidateStatus::DeletedParentGone);
     assert!(matches!(failure(&lookup), LookupFailure::FileDeleted { .. }));
     assert!(is_not_supported(&lookup));
@@ -133,14 +135,14 @@ fn dead_pid_sorts_for_gemini_and_deletes_for_qwen() {
 #[test]
 fn qwen_deletes_lock_with_foreign_ppid() {
     let scene = Fixture::new();
-    scene.put(AgentKind::Qwen, 4321, FOREIGN, &scene.file(4321, FOREIGN));
+    scene.put(McpAgent::Qwen, 4321, FOREIGN, &scene.file(4321, FOREIGN));
     assert_eq!(
-        scene.lookup(AgentKind::Qwen).candidates[0].verdict,
+        scene.lookup(McpAgent::Qwen).candidates[0].verdict,
         CandidateStatus::DeletedParentForeign
     );
-    scene.put(AgentKind::Gemini, 4321, DEAD, &with(scene.file(4321, 0), "port", 1));
-    scene.put(AgentKind::Gemini, 4321, FOREIGN, &scene.file(4321, 0));
-    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [4321]);
+    scene.put(McpAgent::Gemini, 4321, DEAD, &with(scene.file(4321, 0), "port", 1));
+    scene.put(McpAgent::Gemini, 4321, FOREIGN, &scene.file(4321, 0));
+    assert_eq!(ports(&scene.lookup(McpAgent::Gemini)), [4321]);
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn variables_alone_fail_in_plain_terminal() {
         .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
         .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert!(matches!(failure(&lookup), LookupFailure::NoDiscoveryFile { .. }));
     assert!(is_not_supported(&lookup));
 }
@@ -162,7 +164,7 @@ fn variables_alone_connect_gemini_in_known_terminal() {
         .with("GEMINI_CLI_IDE_SERVER_PORT", "4321")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
         .with("GEMINI_CLI_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![Some("secret")]));
 }
 
@@ -173,7 +175,7 @@ fn variables_alone_leave_qwen_without_token() {
         .with("TERM_PROGRAM", "vscode")
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
         .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.lookup(AgentKind::Qwen);
+    let lookup = scene.lookup(McpAgent::Qwen);
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
     let refused = lookup.token_refused(lookup.targets().next().unwrap());
     assert!(refused.to_string().contains("without a token"), "{refused}");
@@ -184,15 +186,15 @@ fn variables_alone_leave_qwen_without_token() {
 #[test]
 fn qwen_port_variable_selects_file_without_cleanup() {
     let scene = Fixture::new().with("QWEN_CODE_IDE_SERVER_PORT", "4321");
-    scene.put(AgentKind::Qwen, 4321, DEAD, &scene.file(4321, DEAD));
-    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)).first(), Some(&4321));
+    scene.put(McpAgent::Qwen, 4321, DEAD, &scene.file(4321, DEAD));
+    assert_eq!(ports(&scene.lookup(McpAgent::Qwen)).first(), Some(&4321));
 }
 
 #[test]
 fn pid_variable_does_not_replace_ide_info() {
     let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "424242");
-    scene.put(AgentKind::Gemini, 4321, DEAD, &without(scene.file(4321, 0), "ideInfo"));
-    assert!(is_not_supported(&scene.lookup(AgentKind::Gemini)));
+    scene.put(McpAgent::Gemini, 4321, DEAD, &without(scene.file(4321, 0), "ideInfo"));
+    assert!(is_not_supported(&scene.lookup(McpAgent::Gemini)));
 }
 
 #[test]
@@ -202,10 +204,10 @@ fn gemini_prefers_larger_pid_and_qwen_newer_file() {
         scene.put(agent, 1111, 700, &scene.file(1111, 700));
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
     }
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert_eq!(ports(&lookup), [1111]);
     assert_eq!(lookup.candidates[1].verdict, CandidateStatus::LostTie);
-    let lookup = scene.lookup(AgentKind::Qwen);
+    let lookup = scene.lookup(McpAgent::Qwen);
     assert_eq!(ports(&lookup), [2222, 1111]);
     assert_eq!(tokens(&lookup), [Some("token-2222"), Some("token-1111")]);
     assert_eq!(lookup.candidates[1].verdict, CandidateStatus::TriedLater);
@@ -220,17 +222,17 @@ fn port_variable_selects_one_of_two_companions() {
         scene.put(agent, 1111, 700, &scene.file(1111, 700));
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
     }
-    assert_eq!(ports(&scene.lookup(AgentKind::Gemini))[0], 2222);
-    let lookup = scene.lookup(AgentKind::Qwen);
+    assert_eq!(ports(&scene.lookup(McpAgent::Gemini))[0], 2222);
+    let lookup = scene.lookup(McpAgent::Qwen);
     assert_eq!(ports(&lookup), [1111, 2222, 1111]);
 }
 
 #[test]
 fn gemini_pid_variable_breaks_the_tie() {
     let scene = Fixture::new().with("GEMINI_CLI_IDE_PID", "500");
-    scene.put(AgentKind::Gemini, 1111, 700, &scene.file(1111, 700));
-    scene.put(AgentKind::Gemini, 2222, 500, &scene.file(2222, 500));
-    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [2222]);
+    scene.put(McpAgent::Gemini, 1111, 700, &scene.file(1111, 700));
+    scene.put(McpAgent::Gemini, 2222, 500, &scene.file(2222, 500));
+    assert_eq!(ports(&scene.lookup(McpAgent::Gemini)), [2222]);
 }
 
 #[test]
@@ -245,7 +247,7 @@ fn stale_file_with_live_pid_hides_companion_from_gemini_only() {
         scene.put(agent, 2222, 500, &scene.file(2222, 500));
         scene.put(agent, 1111, 700, &stale);
     }
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert_eq!(ports(&lookup), [1111]);
     let stopped = lookup.nobody_answered();
     let path = lookup.chosen().unwrap().path.display().to_string();
@@ -260,7 +262,7 @@ fn stale_file_with_live_pid_hides_companion_from_gemini_only() {
             .unwrap()
             .starts_with("Failed to connect to IDE companion extension in Stale.")
     );
-    let lookup = scene.lookup(AgentKind::Qwen);
+    let lookup = scene.lookup(McpAgent::Qwen);
     assert_eq!(ports(&lookup), [1111, 2222]);
     assert_eq!(lookup.targets().last().unwrap().display_name, "Stale");
 }
@@ -282,7 +284,7 @@ fn gemini_reports_other_workspace_and_qwen_does_not() {
         scene.put(agent, 4321, 500, &scene.file(4321, 500));
     }
     let project = scene.path("project");
-    let lookup = scene.look_from(AgentKind::Gemini, "other");
+    let lookup = scene.look_from(McpAgent::Gemini, "other");
     assert_eq!(lookup.candidates[0].verdict, CandidateStatus::ChosenDespiteMismatch);
     assert_eq!(
         shown(&lookup),
@@ -292,7 +294,7 @@ fn gemini_reports_other_workspace_and_qwen_does_not() {
             project.display()
         )
     );
-    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    let lookup = scene.look_from(McpAgent::Qwen, "other");
     assert!(matches!(failure(&lookup), LookupFailure::WorkspaceElsewhere { roots, .. } if *roots == [project]));
     assert!(is_not_supported(&lookup));
 }

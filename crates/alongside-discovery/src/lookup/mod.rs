@@ -24,9 +24,9 @@ mod qwen;
 mod target;
 mod workspace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde::Serialize;
 
 pub use candidate::{Candidate, CandidateStatus, Fields, Source};
@@ -37,13 +37,22 @@ pub use qwen::qwen;
 pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Target};
 pub use workspace::WorkspaceMatch;
 
-use crate::process::IdeProcess;
+use crate::Environment;
+use crate::process::{IdeProcess, Processes};
+
+/// What an agent would do if started in `working_directory`.
+pub fn of(agent: McpAgent, environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
+    match agent {
+        McpAgent::Gemini => gemini(environment, processes, working_directory),
+        McpAgent::Qwen => qwen(environment, processes, working_directory),
+    }
+}
 
 /// Every step of an agent's lookup.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lookup {
-    pub agent: AgentKind,
+    pub agent: McpAgent,
     pub working_directory: PathBuf,
     /// The directory it searches for files.
     pub directory: PathBuf,

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use alongside_core::Secret;
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::{Dialect, McpAgent};
 
 use super::fixture::{ALIVE, BOTH, Fixture, ports};
 use crate::process::ProcessTable;
-use crate::{Announcement, Contender, DiscoveryFiles, LastUse, Platform, place};
+use crate::{Announcement, Contender, DiscoveryFiles, LastUse, Platform};
 
 /// Of the oldest, the latest and the one in between.
 const PID_ORDERS: [[u32; 3]; 6] = [
@@ -37,11 +37,13 @@ fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastU
         port,
         token: Secret::from_bytes([7; 32]),
         workspace: vec![scene.path(folder)],
+        aliases: Vec::new(),
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
         pid,
         last_use,
         sorts_by_pid: false,
+        is_first: false,
     }
 }
 
@@ -147,7 +149,7 @@ fn most_recently_used_has_largest_number_on_windows() {
     let scene = Fixture::new();
     let mut companions = three(&scene, [500, 600, 700]);
     number(&mut companions);
-    let rule = &place::dialect(AgentKind::Gemini).files[0];
+    let rule = &Dialect::of(McpAgent::Gemini.into()).files[0];
     let number = |companion: &Announcement| companion.number(rule, Platform::Windows);
     assert_eq!(companions.iter().map(number).collect::<Vec<_>>(), [1, 600, 1]);
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde_json::{Value, json};
 
 use super::fixture::{BOTH, DEAD, FOREIGN, Fixture, failure, ports, put_at, shown, tokens, with, without};
@@ -12,14 +12,14 @@ use crate::Environment;
 #[test]
 fn qwen_in_known_terminal_reports_companions_elsewhere() {
     let scene = Fixture::new().with("TERM_PROGRAM", "vscode");
-    scene.put(AgentKind::Qwen, 4321, 500, &scene.file(4321, 500));
-    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    scene.put(McpAgent::Qwen, 4321, 500, &scene.file(4321, 500));
+    let lookup = scene.look_from(McpAgent::Qwen, "other");
     assert!(matches!(failure(&lookup), LookupFailure::NoWorkspace { .. }));
     let scene = scene.with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
-    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    let lookup = scene.look_from(McpAgent::Qwen, "other");
     assert!(shown(&lookup).starts_with("Found IDE companion extension, but its workspace does not match"));
     let scene = scene.with("QWEN_CODE_IDE_WORKSPACE_PATH", "/elsewhere");
-    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    let lookup = scene.look_from(McpAgent::Qwen, "other");
     assert!(shown(&lookup).starts_with("Directory mismatch. Qwen Code is running"));
 }
 
@@ -31,10 +31,10 @@ fn qwen_tries_rejected_port_given_as_number() {
         .with("TERM_PROGRAM", "vscode")
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
         .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
-    scene.put(AgentKind::Qwen, 4321, 500, &scene.file(4321, 500));
-    assert_eq!(ports(&scene.look_from(AgentKind::Qwen, "other")), [4321]);
-    scene.put(AgentKind::Qwen, 4321, 500, &with(scene.file(4321, 500), "port", "4321"));
-    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    scene.put(McpAgent::Qwen, 4321, 500, &scene.file(4321, 500));
+    assert_eq!(ports(&scene.look_from(McpAgent::Qwen, "other")), [4321]);
+    scene.put(McpAgent::Qwen, 4321, 500, &with(scene.file(4321, 500), "port", "4321"));
+    let lookup = scene.look_from(McpAgent::Qwen, "other");
     assert!(matches!(
         failure(&lookup),
         LookupFailure::EveryWorkspaceElsewhere { .. }
@@ -47,13 +47,13 @@ fn gemini_reports_missing_folder_and_qwen_does_not() {
     for agent in BOTH {
         scene.put(agent, 4321, 500, &with(scene.file(4321, 500), "workspacePath", ""));
     }
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert_eq!(
         shown(&lookup),
         "To use this feature, please open a workspace folder in your IDE and try again."
     );
     assert!(matches!(
-        failure(&scene.lookup(AgentKind::Qwen)),
+        failure(&scene.lookup(McpAgent::Qwen)),
         LookupFailure::FileWithoutFolder { .. }
     ));
 }
@@ -64,15 +64,15 @@ fn file_without_workspace_stops_gemini_and_is_skipped_by_qwen() {
     for agent in BOTH {
         scene.put(agent, 4321, 500, &without(scene.file(4321, 500), "workspacePath"));
     }
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert!(shown(&lookup).starts_with("Failed to connect to IDE companion extension. Please ensure"));
     assert!(matches!(
-        failure(&scene.lookup(AgentKind::Qwen)),
+        failure(&scene.lookup(McpAgent::Qwen)),
         LookupFailure::FileWithoutWorkspace { .. }
     ));
     // As a last resort Qwen Code tries it after another one has failed.
-    scene.put(AgentKind::Qwen, 1111, 500, &scene.file(1111, 500));
-    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [1111, 4321]);
+    scene.put(McpAgent::Qwen, 1111, 500, &scene.file(1111, 500));
+    assert_eq!(ports(&scene.lookup(McpAgent::Qwen)), [1111, 4321]);
 }
 
 /// Difference 23: Gemini CLI ignores another user's file; Qwen Code does not check.
@@ -89,24 +89,24 @@ fn gemini_ignores_another_users_file() {
     };
     let scene = Fixture { environment, ..scene };
     assert!(matches!(
-        failure(&scene.lookup(AgentKind::Gemini)),
+        failure(&scene.lookup(McpAgent::Gemini)),
         LookupFailure::ForeignFile { .. }
     ));
-    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [4321]);
+    assert_eq!(ports(&scene.lookup(McpAgent::Qwen)), [4321]);
 }
 
 #[test]
 fn legacy_file_always_wins() {
     let scene = Fixture::new();
-    scene.put(AgentKind::Gemini, 2222, 500, &scene.file(2222, 500));
+    scene.put(McpAgent::Gemini, 2222, 500, &scene.file(2222, 500));
     put_at(
         &scene.path("tmp/gemini/ide/gemini-ide-server-30.json"),
         &scene.file(1111, 30),
     );
-    assert_eq!(ports(&scene.lookup(AgentKind::Gemini)), [1111]);
-    scene.put(AgentKind::Qwen, 2222, 500, &scene.file(2222, 500));
+    assert_eq!(ports(&scene.lookup(McpAgent::Gemini)), [1111]);
+    scene.put(McpAgent::Qwen, 2222, 500, &scene.file(2222, 500));
     put_at(&scene.path("tmp/qwen-code-ide-server-30.json"), &scene.file(1111, 30));
-    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [1111, 2222]);
+    assert_eq!(ports(&scene.lookup(McpAgent::Qwen)), [1111, 2222]);
 }
 
 /// Difference 1: Qwen Code never reads the location in the specification.
@@ -117,7 +117,7 @@ fn qwen_ignores_location_in_specification() {
     let path = scene.path("tmp/qwen/ide/qwen-code-ide-server-500-4321.json");
     put_at(&path, &scene.file(4321, 500));
     assert!(matches!(
-        failure(&scene.lookup(AgentKind::Qwen)),
+        failure(&scene.lookup(McpAgent::Qwen)),
         LookupFailure::NoDiscoveryFile { .. }
     ));
 }
@@ -145,9 +145,9 @@ fn container_host_is_geminis_only_and_qwens_last_target() {
         } else {
             CONTAINER_HOST
         };
-        assert_eq!(hosts(AgentKind::Gemini), [local]);
-        assert_eq!(hosts(AgentKind::Qwen), ["127.0.0.1", CONTAINER_HOST]);
-        let stopped = scene.lookup(AgentKind::Gemini).nobody_answered();
+        assert_eq!(hosts(McpAgent::Gemini), [local]);
+        assert_eq!(hosts(McpAgent::Qwen), ["127.0.0.1", CONTAINER_HOST]);
+        let stopped = scene.lookup(McpAgent::Gemini).nobody_answered();
         assert_eq!(
             matches!(stopped, LookupFailure::ContainersHost { .. }),
             variable.is_none()
@@ -161,8 +161,8 @@ fn gemini_uses_token_of_stale_file() {
     let scene = Fixture::new()
         .with("GEMINI_CLI_IDE_SERVER_PORT", "2222")
         .with("GEMINI_CLI_IDE_AUTH_TOKEN", "right");
-    let path = scene.put(AgentKind::Gemini, 1111, DEAD, &scene.file(1111, DEAD));
-    let lookup = scene.lookup(AgentKind::Gemini);
+    let path = scene.put(McpAgent::Gemini, 1111, DEAD, &scene.file(1111, DEAD));
+    let lookup = scene.lookup(McpAgent::Gemini);
     assert_eq!(ports(&lookup), [1111, 2222]);
     assert_eq!(tokens(&lookup), [Some("token-1111"); 2]);
     let refused = lookup.token_refused(lookup.targets().last().unwrap());
@@ -203,12 +203,12 @@ fn non_string_workspace_aborts_lookup() {
 #[test]
 fn broken_file_stops_qwen_fallbacks() {
     let scene = Fixture::new();
-    let path = scene.put(AgentKind::Qwen, 1111, 500, &Value::Null);
-    scene.put(AgentKind::Qwen, 2222, 500, &scene.file(2222, 500));
-    scene.put(AgentKind::Qwen, 3333, 500, &scene.file(3333, 500));
-    assert_eq!(ports(&scene.lookup(AgentKind::Qwen)), [3333]);
-    scene.put(AgentKind::Qwen, 3333, 500, &with(scene.file(3333, 500), "port", "odd"));
-    let agent = AgentKind::Qwen;
+    let path = scene.put(McpAgent::Qwen, 1111, 500, &Value::Null);
+    scene.put(McpAgent::Qwen, 2222, 500, &scene.file(2222, 500));
+    scene.put(McpAgent::Qwen, 3333, 500, &scene.file(3333, 500));
+    assert_eq!(ports(&scene.lookup(McpAgent::Qwen)), [3333]);
+    scene.put(McpAgent::Qwen, 3333, 500, &with(scene.file(3333, 500), "port", "odd"));
+    let agent = McpAgent::Qwen;
     assert_eq!(
         *failure(&scene.lookup(agent)),
         LookupFailure::SearchFails { agent, path }
@@ -223,16 +223,16 @@ fn file_deleted_by_qwen_rejects_no_port() {
         .with("QWEN_CODE_IDE_SERVER_PORT", "4321")
         .with("QWEN_CODE_IDE_WORKSPACE_PATH", "/");
     let file = with(scene.file(4321, DEAD), "port", "4321");
-    scene.put(AgentKind::Qwen, 4321, DEAD, &file);
-    let lookup = scene.look_from(AgentKind::Qwen, "other");
+    scene.put(McpAgent::Qwen, 4321, DEAD, &file);
+    let lookup = scene.look_from(McpAgent::Qwen, "other");
     assert_eq!((ports(&lookup), tokens(&lookup)), (vec![4321], vec![None]));
     scene.put(
-        AgentKind::Qwen,
+        McpAgent::Qwen,
         4321,
         0,
         &with(without(file, "ppid"), "workspacePath", 5),
     );
-    assert_eq!(ports(&scene.look_from(AgentKind::Qwen, "other")), [4321]);
+    assert_eq!(ports(&scene.look_from(McpAgent::Qwen, "other")), [4321]);
 }
 
 #[test]
@@ -309,8 +309,8 @@ fn serialized_lookup_has_no_token() {
 #[test]
 fn lookup_changes_no_files() {
     let scene = Fixture::new();
-    let dead = scene.put(AgentKind::Qwen, 1111, DEAD, &scene.file(1111, DEAD));
-    let foreign = scene.put(AgentKind::Qwen, 2222, FOREIGN, &scene.file(2222, FOREIGN));
-    scene.lookup(AgentKind::Qwen);
+    let dead = scene.put(McpAgent::Qwen, 1111, DEAD, &scene.file(1111, DEAD));
+    let foreign = scene.put(McpAgent::Qwen, 2222, FOREIGN, &scene.file(2222, FOREIGN));
+    scene.lookup(McpAgent::Qwen);
     assert!(dead.exists() && foreign.exists());
 }

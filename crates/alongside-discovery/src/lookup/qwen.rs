@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alongside_core::Secret;
-use alongside_core::dialect::{AgentKind, Dialect};
+use alongside_core::dialect::{Dialect, McpAgent};
 use serde_json::Value;
 
 use super::candidate::{Candidate, CandidateStatus, Source};
@@ -25,12 +25,12 @@ use crate::document::Document;
 use crate::process::{Processes, ide_process};
 use crate::{Environment, place};
 
-const AGENT: AgentKind = AgentKind::Qwen;
+const AGENT: McpAgent = McpAgent::Qwen;
 
 /// What Qwen Code would do if started in `working_directory`.
 pub fn qwen(environment: &Environment, processes: &dyn Processes, working_directory: &Path) -> Lookup {
-    let dialect = place::dialect(AGENT);
-    let ide_process = ide_process(environment, processes, dialect.environment.pid);
+    let dialect = Dialect::of(AGENT.into());
+    let ide_process = ide_process(environment, processes, AGENT.variables().pid);
     let directory = place::directory(environment, &dialect.files[0]);
     let mut search = Search {
         dialect,
@@ -41,7 +41,7 @@ pub fn qwen(environment: &Environment, processes: &dyn Processes, working_direct
             working_directory,
         },
         processes,
-        port_variable: port_variable(dialect, environment),
+        port_variable: port_variable(environment),
         candidates: Vec::new(),
         rejected_ports: Vec::new(),
     };
@@ -224,7 +224,7 @@ impl Search<'_> {
 
     fn connect(&mut self, chosen: Option<usize>, identity: &Identity) -> LookupResult {
         let environment = self.validator.environment;
-        let names = &self.dialect.environment;
+        let names = AGENT.variables();
         let workspace = match chosen.and_then(|index| self.candidates[index].workspace.clone()) {
             None | Some(WorkspaceMatch::Missing) => {
                 let text = environment.raw_variable(names.workspace);
@@ -388,8 +388,8 @@ impl Attempts<'_> {
 }
 
 /// The port variable, if it contains only digits and a valid port.
-fn port_variable<'a>(dialect: &Dialect, environment: &'a Environment) -> Option<&'a str> {
-    let port = environment.variable(dialect.environment.port)?;
+fn port_variable(environment: &Environment) -> Option<&str> {
+    let port = environment.variable(AGENT.variables().port)?;
     let is_port = place::number(port).is_some_and(|port| (1..=65535).contains(&port));
     is_port.then_some(port)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use alongside_core::dialect::AgentKind;
+use alongside_core::dialect::McpAgent;
 use serde::Serialize;
 
 use crate::document::WorkspacePath;
@@ -27,7 +27,7 @@ pub enum WorkspaceMatch {
 
 /// An agent's working directory and its matching rules.
 pub(super) struct Validator<'a> {
-    pub(super) agent: AgentKind,
+    pub(super) agent: McpAgent,
     pub(super) environment: &'a Environment,
     pub(super) working_directory: &'a Path,
 }
@@ -48,8 +48,8 @@ impl Validator<'_> {
             return WorkspaceMatch::Empty;
         }
         match self.agent {
-            AgentKind::Gemini => self.compare_as_gemini(text).unwrap_or(WorkspaceMatch::Fails),
-            AgentKind::Qwen => self.compare_as_qwen(text),
+            McpAgent::Gemini => self.compare_as_gemini(text).unwrap_or(WorkspaceMatch::Fails),
+            McpAgent::Qwen => self.compare_as_qwen(text),
         }
     }
 
@@ -164,11 +164,11 @@ mod tests {
             real.join(below).to_str().unwrap().to_owned()
         }
 
-        fn ask(&self, agent: AgentKind, workspace: &str, here: &str) -> WorkspaceMatch {
+        fn ask(&self, agent: McpAgent, workspace: &str, here: &str) -> WorkspaceMatch {
             self.ask_on(Platform::Unix, agent, workspace, here)
         }
 
-        fn ask_on(&self, platform: Platform, agent: AgentKind, workspace: &str, here: &str) -> WorkspaceMatch {
+        fn ask_on(&self, platform: Platform, agent: McpAgent, workspace: &str, here: &str) -> WorkspaceMatch {
             let environment = Environment {
                 platform,
                 ..Environment::new("/home/ada", "/")
@@ -184,7 +184,7 @@ mod tests {
 
         fn both_contain(&self, workspace: &str, here: &str) -> [bool; 2] {
             let contains = |agent| self.ask(agent, workspace, here) == WorkspaceMatch::Contains;
-            [contains(AgentKind::Gemini), contains(AgentKind::Qwen)]
+            [contains(McpAgent::Gemini), contains(McpAgent::Qwen)]
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn missing_empty_and_non_string_workspaces_differ() {
         let scene = Fixture::new();
         let environment = Environment::new("/home/ada", "/");
-        for agent in [AgentKind::Gemini, AgentKind::Qwen] {
+        for agent in [McpAgent::Gemini, McpAgent::Qwen] {
             assert_eq!(scene.ask(agent, "", "project"), WorkspaceMatch::Empty);
             let validator = Validator {
                 agent,
@@ -272,15 +272,15 @@ mod tests {
         let upper = scene.path("PROJECT");
         assert_eq!(scene.both_contain(&upper, "project"), [false, false]);
         let on_macos = |agent| scene.ask_on(Platform::MacOs, agent, &upper, "project");
-        assert_eq!(on_macos(AgentKind::Gemini), WorkspaceMatch::Contains);
-        assert!(matches!(on_macos(AgentKind::Qwen), WorkspaceMatch::Outside(_)));
+        assert_eq!(on_macos(McpAgent::Gemini), WorkspaceMatch::Contains);
+        assert!(matches!(on_macos(McpAgent::Qwen), WorkspaceMatch::Outside(_)));
     }
 
     #[test]
     fn parent_of_folder_is_outside() {
         let scene = Fixture::new();
         let roots = vec![PathBuf::from(scene.path("project/src"))];
-        for agent in [AgentKind::Gemini, AgentKind::Qwen] {
+        for agent in [McpAgent::Gemini, McpAgent::Qwen] {
             let found = scene.ask(agent, &scene.path("project/src"), "project");
             assert_eq!(found, WorkspaceMatch::Outside(roots.clone()));
         }

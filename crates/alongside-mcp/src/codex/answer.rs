@@ -102,6 +102,7 @@ mod tests {
             is_active: None,
             cursor: None,
             selected_text: None,
+            selection_start: None,
         }
     }
 

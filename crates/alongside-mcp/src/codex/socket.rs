@@ -1,7 +1,7 @@
 //! Finds the router's socket, or takes its place.
 //!
-//! Codex uses a socket only if its directory belongs to its user and nobody else can write there, so another user can neither plant
-//! a socket nor replace ours. We apply the same rule before we connect, listen or remove anything.
+//! Codex uses a socket only if its directory belongs to its user and no other user can write there, so none can plant
+//! a socket or replace ours. We apply the same rule before we connect, listen or remove anything.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;

@@ -26,7 +26,8 @@ pub(super) struct EventId {
 }
 
 pub(super) enum Payload {
-    Context(Bytes),
+    /// A context or a mention, serialized.
+    Message(Bytes),
     Decision(Decision),
 }
 
@@ -59,25 +60,26 @@ impl Event {
     #[cfg(test)]
     pub(crate) fn context(&self) -> Option<&Bytes> {
         match &self.payload {
-            Payload::Context(message) => Some(message),
+            Payload::Message(message) => Some(message),
             Payload::Decision(_) => None,
         }
     }
 
-    /// The event in wire format. The data is one line and never empty: Gemini CLI disconnects on empty data.
+    /// The JSON-RPC message.
+    pub(crate) fn data(&self) -> Result<Bytes, serde_json::Error> {
+        match &self.payload {
+            Payload::Message(message) => Ok(message.clone()),
+            Payload::Decision(decision) => companion::to_json(decision).map(Bytes::from),
+        }
+    }
+
+    /// The event as a server-sent event. The data is one line and never empty: Gemini CLI disconnects on empty data.
     pub(crate) fn encode(&self) -> Result<Bytes, serde_json::Error> {
-        let message;
-        let data: &[u8] = match &self.payload {
-            Payload::Context(context) => context,
-            Payload::Decision(decision) => {
-                message = companion::to_json(decision)?;
-                &message
-            }
-        };
+        let data = self.data()?;
         let head = format!("id: {}\ndata: ", self.id);
         let mut bytes = BytesMut::with_capacity(head.len() + data.len() + 2);
         bytes.put_slice(head.as_bytes());
-        bytes.put_slice(data);
+        bytes.put_slice(&data);
         bytes.put_slice(b"\n\n");
         Ok(bytes.freeze())
     }

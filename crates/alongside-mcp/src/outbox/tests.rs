@@ -43,7 +43,7 @@ fn written(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
 fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
     let path = |(event, _): (Event, _)| match event.payload {
         Payload::Decision(decision) => decision.path().to_string(),
-        Payload::Context(_) => "context".to_owned(),
+        Payload::Message(_) => "context".to_owned(),
     };
     std::iter::from_fn(|| outbox.next_event(limits)).map(path).collect()
 }
@@ -341,7 +341,7 @@ proptest! {
                 Step::ChangeContext => outbox.set_context(Bytes::from_static(b"{}")),
                 Step::Write => arrived.extend(outbox.next_event(&limits).map(|(event, _)| match event.payload {
                     Payload::Decision(decision) => (event.id.number, Some(decision.path().to_string())),
-                    Payload::Context(_) => (event.id.number, None),
+                    Payload::Message(_) => (event.id.number, None),
                 })),
                 Step::Break(lost) => {
                     // Events of an earlier stream can no longer be lost.
@@ -358,4 +358,15 @@ proptest! {
         let expected: Vec<String> = (0..decided).map(|number: i32| number.to_string()).collect();
         prop_assert_eq!(paths, expected);
     }
+}
+
+#[test]
+fn excess_mention_is_refused() {
+    let mut outbox = Outbox::new("epoch".into(), "1");
+    for _ in 0..MAX_MENTIONS {
+        outbox.push_mention(Bytes::from_static(b"{}")).unwrap();
+    }
+    assert_eq!(outbox.push_mention(Bytes::new()), Err(OutboxFull));
+    outbox.next_event(&Limits::default()).unwrap();
+    outbox.push_mention(Bytes::new()).unwrap();
 }

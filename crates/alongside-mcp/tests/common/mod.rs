@@ -4,20 +4,22 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{Decision, DeliveryId, SessionEnd, SessionId};
+use alongside_core::{Decision, DeliveryId, SessionEnd, SessionKey};
 use alongside_mcp::client::Client;
-use alongside_mcp::{AgentHub, Companion, Config, Outgoing, Server};
+use alongside_mcp::{AgentHub, Companion, Config, DiffOutcome, Outgoing, Server};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// Waits for something that should happen immediately.
 pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
@@ -36,6 +38,8 @@ pub(crate) enum Received {
     Ended(String, SessionEnd),
     OpenDiff(String, String, String),
     CloseDiff(String, String),
+    /// The agent no longer waits for the decision about this file.
+    Withdrawn(String),
 }
 
 /// A companion that records its calls and responds as the test requires.
@@ -45,6 +49,9 @@ pub(crate) struct TestCompanion {
     pub(crate) final_texts: Mutex<HashMap<String, String>>,
     pub(crate) refusal: Mutex<Option<String>>,
     pub(crate) hangs: Mutex<bool>,
+    pub(crate) diagnostics: Mutex<Vec<FileDiagnostics>>,
+    /// By file.
+    undecided: Mutex<HashMap<String, oneshot::Sender<DiffOutcome>>>,
     /// Sessions start while this has a permit.
     pub(crate) gate: Arc<Semaphore>,
     agents: OnceLock<AgentHub>,
@@ -56,34 +63,66 @@ impl TestCompanion {
     }
 }
 
+impl TestCompanion {
+    pub(crate) fn decide(&self, file_path: &str, outcome: DiffOutcome) {
+        let undecided = self.undecided.lock().remove(file_path);
+        let _ = undecided.expect("no call waits").send(outcome);
+    }
+
+    /// Waits until the test decides.
+    async fn decision(&self, file_path: &str) -> DiffOutcome {
+        struct Withdrawal<'a>(&'a TestCompanion, Option<String>);
+
+        impl Drop for Withdrawal<'_> {
+            fn drop(&mut self) {
+                if let Some(path) = self.1.take() {
+                    self.0.record(Received::Withdrawn(path));
+                }
+            }
+        }
+
+        let (sender, receiver) = oneshot::channel();
+        self.undecided.lock().insert(file_path.to_owned(), sender);
+        let mut withdrawal = Withdrawal(self, Some(file_path.to_owned()));
+        let outcome = receiver.await.unwrap();
+        withdrawal.1 = None;
+        outcome
+    }
+}
+
 impl Companion for TestCompanion {
-    async fn session_started(&self, session: &SessionId, client: Option<&ClientInfo>) {
+    async fn session_started(&self, session: &SessionKey, client: Option<&ClientInfo>) {
         self.record(Received::Started(session.to_string(), client.cloned()));
         let _open = self.gate.acquire().await;
     }
 
-    fn known_client(&self, session: &SessionId) -> Option<ClientInfo> {
-        self.known.lock().get(session.as_str()).cloned()
+    fn known_client(&self, session: &SessionKey) -> Option<ClientInfo> {
+        self.known.lock().get(session.id().as_str()).cloned()
     }
 
-    fn stream_opened(&self, session: &SessionId) {
+    fn stream_opened(&self, session: &SessionKey) {
         self.record(Received::Opened(session.to_string()));
     }
 
-    fn stream_closed(&self, session: &SessionId) {
+    fn stream_closed(&self, session: &SessionKey) {
         self.record(Received::Closed(session.to_string()));
     }
 
-    fn settled(&self, session: &SessionId, deliveries: &[DeliveryId]) {
+    fn settled(&self, session: &SessionKey, deliveries: &[DeliveryId]) {
         let numbers = deliveries.iter().map(|delivery| delivery.0).collect();
         self.record(Received::Settled(session.to_string(), numbers));
     }
 
-    fn session_ended(&self, session: &SessionId, end: &SessionEnd) {
+    fn session_ended(&self, session: &SessionKey, end: &SessionEnd) {
         self.record(Received::Ended(session.to_string(), end.clone()));
     }
 
-    async fn open_diff(&self, session: &SessionId, file_path: Arc<str>, new_content: Arc<str>) -> Result<(), String> {
+    async fn open_diff(
+        &self,
+        session: &SessionKey,
+        file_path: Arc<str>,
+        new_content: Arc<str>,
+    ) -> Result<DiffOutcome, String> {
         self.record(Received::OpenDiff(
             session.to_string(),
             file_path.to_string(),
@@ -95,13 +134,20 @@ impl Companion for TestCompanion {
         if let Some(refusal) = self.refusal.lock().clone() {
             return Err(refusal);
         }
+        if session.is_waiting() {
+            return Ok(self.decision(&file_path).await);
+        }
         if let Some(agents) = self.agents.get() {
             agents.supersede(session, &file_path);
         }
-        Ok(())
+        Ok(DiffOutcome::Opened)
     }
 
-    async fn close_diff(&self, session: &SessionId, file_path: &str) -> Result<Option<Arc<str>>, String> {
+    fn diagnostics(&self, _: Option<&Path>) -> Vec<FileDiagnostics> {
+        self.diagnostics.lock().clone()
+    }
+
+    async fn close_diff(&self, session: &SessionKey, file_path: &str) -> Result<Option<Arc<str>>, String> {
         self.record(Received::CloseDiff(session.to_string(), file_path.to_owned()));
         Ok(self.final_texts.lock().remove(file_path).map(Arc::from))
     }
@@ -171,6 +217,8 @@ impl Setup {
             final_texts: Mutex::default(),
             refusal: Mutex::default(),
             hangs: Mutex::default(),
+            diagnostics: Mutex::default(),
+            undecided: Mutex::default(),
             gate: Arc::new(Semaphore::new(1)),
             agents: OnceLock::new(),
         });
@@ -225,8 +273,8 @@ impl Setup {
         client
     }
 
-    pub(crate) fn session(client: &Client) -> SessionId {
-        SessionId::new(client.session_id().unwrap())
+    pub(crate) fn session(client: &Client) -> SessionKey {
+        SessionKey::from(client.session_id().unwrap().as_str())
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) async fn run(common: &Common, command: Context) -> Result<ExitCode> {
             let focus = Focus {
                 path: absolute(&file)?,
                 cursor,
+                selection_start: cursor.filter(|_| select.is_some()),
                 selected_text: select,
             };
             companion.call::<requests::ContextFocus>(focus).await?;

@@ -25,16 +25,13 @@ pub(crate) fn run(common: &Common) -> ExitCode {
     let detection = detect(&environment, &processes);
     let agents: Vec<AgentDetection> = DIALECTS
         .iter()
-        .map(|dialect| {
-            let lookup = match dialect.kind {
-                AgentKind::Gemini => lookup::gemini(&environment, &processes, &directory),
-                AgentKind::Qwen => lookup::qwen(&environment, &processes, &directory),
-            };
-            AgentDetection {
+        .filter_map(|dialect| {
+            let lookup = lookup::of(dialect.search?, &environment, &processes, &directory);
+            Some(AgentDetection {
                 agent: dialect.kind,
                 display_name: dialect.display_name,
                 identity: lookup.identity,
-            }
+            })
         })
         .collect();
     let locks = doctor::locks::look_up(&directory);

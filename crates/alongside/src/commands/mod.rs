@@ -14,6 +14,7 @@ mod lsp;
 mod mcp_stdio;
 mod page;
 mod run;
+mod send_selection;
 mod serve;
 mod status;
 mod stop;
@@ -39,6 +40,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
         Some(Command::Doctor) => doctor::run(&common).await,
+        Some(Command::SendSelection { session }) => send_selection::run(&common, session).await,
         Some(Command::Demo(demo)) => demo::run(&common, demo).await,
         Some(Command::Run(run)) => run::run(&common, run).await,
         Some(Command::Detect) => Ok(detect::run(&common)),

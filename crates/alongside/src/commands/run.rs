@@ -1,8 +1,9 @@
 //! `alongside run`: an agent in this terminal, connected to the right companion.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use alongside_discovery::{Environment, terminal_environment};
+use alongside_discovery::{Announcement, Environment, RunEnvironment, run_environment};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
@@ -17,37 +18,45 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let serving =
         companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
     if let Some(announcement) = serving {
-        return become_agent(&run, terminal_environment(&announcement, &environment)).await;
+        return become_agent(&run, changes(&run, &announcement, &environment)).await;
     }
     let mut signals = ForwardedSignals::register().context("cannot install signal handlers")?;
     let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
-    let variables = terminal_environment(running.announcement(), &environment);
-    let ended = accompany_agent(&run, variables, &mut signals).await;
+    let changes = changes(&run, running.announcement(), &environment);
+    let ended = accompany_agent(&run, changes, &mut signals).await;
     running.stop().await;
     ended
+}
+
+fn changes(run: &Run, announcement: &Announcement, environment: &Environment) -> RunEnvironment {
+    let program = run.command.first().map(Path::new).unwrap_or_else(|| Path::new(""));
+    run_environment(announcement, environment, program)
 }
 
 /// A companion is already running, so this process has nothing left to do: on Unix it becomes the agent, which then owns
 /// signals, terminal and exit code.
 #[cfg(unix)]
 #[expect(clippy::unused_async, reason = "other systems wait for the agent here")]
-async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
+async fn become_agent(run: &Run, changes: RunEnvironment) -> Result<ExitCode> {
     use std::os::unix::process::CommandExt;
 
-    let error = command(run, variables).as_std_mut().exec();
+    let error = command(run, changes).as_std_mut().exec();
     Err(error).with_context(|| cannot_start(run))
 }
 
 #[cfg(not(unix))]
-async fn become_agent(run: &Run, variables: Vec<(String, String)>) -> Result<ExitCode> {
-    accompany_agent(run, variables, &mut ForwardedSignals::register()?).await
+async fn become_agent(run: &Run, changes: RunEnvironment) -> Result<ExitCode> {
+    accompany_agent(run, changes, &mut ForwardedSignals::register()?).await
 }
 
-fn command(run: &Run, variables: Vec<(String, String)>) -> Command {
+fn command(run: &Run, changes: RunEnvironment) -> Command {
     let mut parts = run.command.iter();
     // Clap requires at least one.
     let mut command = Command::new(parts.next().cloned().unwrap_or_default());
-    command.args(parts).envs(variables);
+    command.args(parts).envs(changes.set);
+    for name in changes.remove {
+        command.env_remove(name);
+    }
     command
 }
 
@@ -61,12 +70,8 @@ fn cannot_start(run: &Run) -> String {
 }
 
 /// Runs the agent next to a companion in this process, and forwards signals and the exit code.
-async fn accompany_agent(
-    run: &Run,
-    variables: Vec<(String, String)>,
-    signals: &mut ForwardedSignals,
-) -> Result<ExitCode> {
-    let mut child = command(run, variables).spawn().with_context(|| cannot_start(run))?;
+async fn accompany_agent(run: &Run, changes: RunEnvironment, signals: &mut ForwardedSignals) -> Result<ExitCode> {
+    let mut child = command(run, changes).spawn().with_context(|| cannot_start(run))?;
     let pid = child.id();
     let status = loop {
         tokio::select! {

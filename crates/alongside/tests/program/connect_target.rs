@@ -68,6 +68,38 @@ fn most_recently_used_editor_is_picked() {
     assert!(words.contains(&format!("Qwen Code {sentence}")), "{words}");
 }
 
+/// C3: of two locks for a directory, Claude Code connects to none.
+#[test]
+fn only_the_most_recently_used_editor_has_a_lock_for_claude() {
+    let sandbox = Sandbox::new();
+    let locks = || {
+        let entries = fs::read_dir(sandbox.path("home/.claude/ide")).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".lock"))
+            .collect();
+        names.sort();
+        names
+    };
+    let wait_for_lock = |port: u16| {
+        wait_for("its lock to be the only one", || {
+            (locks() == [format!("{port}.lock")]).then_some(())
+        });
+    };
+    let (mut one, first) = editor(&sandbox, &[]);
+    wait_for_lock(first);
+    let (mut other, second) = editor(&sandbox, &[]);
+    wait_for_lock(second);
+    one.ask("window/focus", &json!({}));
+    wait_for_lock(first);
+    // A killed editor leaves the place to the other.
+    one.editor.kill().unwrap();
+    one.editor.wait().unwrap();
+    wait_for_lock(second);
+    other.ask("window/focus", &json!({}));
+    wait_for_lock(second);
+}
+
 /// Difference 25.
 #[test]
 fn names_of_discovery_files_have_the_editors_pid_wherever_sorting_allows() {

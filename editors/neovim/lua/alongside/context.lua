@@ -21,6 +21,7 @@ local FOCUS_DELAY_MS, DELAY_MS, LARGE_DELAY_MS = 20, 50, 1000
 ---@field path string
 ---@field cursor alongside.Position
 ---@field selectedText? string
+---@field selectionStart? alongside.Position
 
 ---@type integer?
 local group
@@ -55,11 +56,12 @@ local function path_of(buffer)
   return vim.fn.fnamemodify(name, ':p')
 end
 
----@return string?
+--- The selected text and where it begins.
+---@return string?, alongside.Position?
 local function selection()
   local mode = vim.fn.mode()
   if not mode:match('^[vV\22]') then
-    return nil
+    return nil, nil
   end
   local from, to = vim.fn.getpos('v'), vim.fn.getpos('.')
   local first, last = vim.fn.line('v'), vim.fn.line('.')
@@ -73,7 +75,9 @@ local function selection()
     has_warned_of_selection = true
     require('alongside').notify('the selection is longer than 16 KiB; agents see its first 16 KiB', vim.log.levels.WARN)
   end
-  return text.truncate(selected, MAX_SELECTION_BYTES)
+  local column = mode == 'V' and 1 or first == last and math.min(from[3], to[3]) or from[3]
+  local before = vim.fn.getline(first):sub(1, column - 1)
+  return text.truncate(selected, MAX_SELECTION_BYTES), { line = first, character = vim.fn.strutf16len(before) + 1 }
 end
 
 --- The focused file, or nil in a terminal, on the command line and in other buffers without a file.
@@ -84,11 +88,13 @@ local function current_focus()
     return nil
   end
   local before = vim.api.nvim_get_current_line():sub(1, vim.fn.col('.') - 1)
+  local selected, start = selection()
   ---@type alongside.Focus
   local focus = {
     path = path,
     cursor = { line = vim.fn.line('.'), character = vim.fn.strutf16len(before) + 1 },
-    selectedText = selection(),
+    selectedText = selected,
+    selectionStart = start,
   }
   return focus
 end

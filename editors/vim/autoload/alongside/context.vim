@@ -92,6 +92,7 @@ def Focus()
   var params: dict<any> = {path: path, cursor: {line: line('.'), character: text.Utf16Length(before) + 1}}
   if mode() =~ "^[vV\<C-V>]"
     params.selectedText = Selection()
+    params.selectionStart = SelectionStart()
   endif
   bridge.Notify('context/focus', params)
 enddef
@@ -103,6 +104,15 @@ def OnModeChanged()
   else
     Focus()
   endif
+enddef
+
+def SelectionStart(): dict<number>
+  var [from, to] = [getpos('v')[1 : 2], getpos('.')[1 : 2]]
+  if from[0] > to[0] || from[0] == to[0] && from[1] > to[1]
+    from = to
+  endif
+  const before = mode() == 'v' ? strpart(getline(from[0]), 0, from[1] - 1) : ''
+  return {line: from[0], character: text.Utf16Length(before) + 1}
 enddef
 
 def Selection(): string

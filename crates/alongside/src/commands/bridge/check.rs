@@ -440,7 +440,12 @@ impl CheckBackend {
                 Response::ContextOpen(Empty {})
             }
             Request::ContextFocus(focus) => {
-                self.attempt(|core| core.focus_file(now, &focus.path, focus.cursor, focus.selected_text))?;
+                self.attempt(|core| {
+                    core.focus_file(now, &focus.path, focus.cursor, focus.selected_text)?;
+                    focus
+                        .selection_start
+                        .map_or(Ok(()), |start| core.set_selection_start(start))
+                })?;
                 Response::ContextFocus(Empty {})
             }
             Request::ContextClose(file) => {

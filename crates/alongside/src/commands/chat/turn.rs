@@ -92,6 +92,10 @@ impl Turn {
                     let added = self.answer.add(&event.event).to_owned();
                     self.print(&added);
                 }
+                // Only new ones: the log has those of earlier turns too.
+                if let AgentEvent::Notice { message, .. } = &*event.event {
+                    say(message);
+                }
                 self.event(client, &event.event).await?;
             }
             Notification::ChatEvent(_) | Notification::Resync(_) => self.refetch(client).await?,

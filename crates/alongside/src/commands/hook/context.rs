@@ -43,6 +43,7 @@ mod tests {
             is_active: Some(true),
             cursor: Some(Cursor { line: 2, character: 1 }),
             selected_text: Some("é".repeat(3000)),
+            selection_start: None,
         });
         let text = describe(&context).unwrap();
         assert!(

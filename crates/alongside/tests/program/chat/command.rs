@@ -281,6 +281,27 @@ async fn prompt_to_a_stopped_daemon_is_sent_when_it_is_back() {
     assert_eq!(daemon.requests("/prompt").len(), 2);
 }
 
+#[test]
+fn edited_change_is_reported_when_it_is_written() {
+    let sandbox = sandbox();
+    let file = sandbox.write("a.txt", "one\n");
+    let _serving = serve(&sandbox);
+    std::fs::write(sandbox.path("edited"), "mine\n").unwrap();
+    let change = serde_json::json!({"path": file, "old": "one", "new": "two"});
+    let prompt = format!("edit-as claude {change}");
+    let child = chat(&sandbox, &[&prompt, "--agent", "scripted"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("the review", || sandbox.json(&["diff", "list"]).get(0).cloned());
+    let edited = sandbox.path("edited");
+    sandbox.words(&["diff", "accept", "1", "--content-file", edited.to_str().unwrap()]);
+    let stderr = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(stderr.contains("Your edited version of"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n");
+}
+
 /// A sandbox with a second agent.
 fn two_agents() -> Sandbox {
     sandbox_with(&format!("[agents.second]\ncommand = {}\n", scripted_command()))
