@@ -503,5 +503,6 @@ fn installed_hook_reviews_and_denies_when_it_is_killed() {
     reviews(&sandbox, 0);
 
     sandbox.words(&["uninstall", "claude"]);
-    assert!(!sandbox.path("home/.claude").exists());
+    // The companion's own lock file is in that directory.
+    assert!(!sandbox.path("home/.claude/settings.json").exists());
 }

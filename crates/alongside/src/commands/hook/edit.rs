@@ -137,6 +137,9 @@ mod tests {
         let edit = Replacement::between("a\r\nb\r\n", "a\r\nB\r\n").unwrap();
         assert_eq!(edit, replacement("b\n", "B\n", false), "agents write line feeds");
         assert_eq!(Replacement::between("a\n", "a\n"), None);
+        let (before, after) = ("a\na\na\n", "a\na\nb\na\n");
+        let edit = Replacement::between(before, after).unwrap();
+        assert_eq!(edit.apply(Some(before)).unwrap(), after, "occurrences overlap");
     }
 
     proptest! {
