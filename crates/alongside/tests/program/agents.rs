@@ -47,7 +47,7 @@ fn run_serves_while_the_agent_runs_and_forwards_signals() {
     let script = "trap 'exit 9' TERM; echo '{\"port\":1,\"files\":[]}'; while :; do sleep 0.05; done";
     // The agent's first line stands for the companion's.
     let running = Serving::start(sandbox.command(&["run", "sh", "-c", script]));
-    assert_eq!(sandbox.discovery_files().len(), 3);
+    assert_eq!(sandbox.discovery_files().len(), 4);
     running.signal("TERM");
     assert_eq!(running.wait().0, Some(9));
     assert!(sandbox.discovery_files().is_empty());

@@ -171,7 +171,7 @@ fn killed_editor_and_companion_are_swept_and_the_other_is_picked() {
     wait_for("its own name", || {
         let own = format!("gemini-ide-server-{}-{first}.json", one.editor.id());
         let files = sandbox.discovery_files();
-        (files.len() == 3 && files.iter().any(|file| file.ends_with(&own))).then_some(())
+        (files.len() == 4 && files.iter().any(|file| file.ends_with(&own))).then_some(())
     });
 }
 
