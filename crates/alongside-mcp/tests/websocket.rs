@@ -1,5 +1,12 @@
 //! Claude Code and opencode: what each really sends and expects, on a WebSocket.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on should panic"
+)]
+
 mod common;
 
 use alongside_core::SessionEnd;
@@ -146,9 +153,10 @@ impl Agent {
     }
 
     async fn notification(&mut self, method: &str) -> Value {
-        let message = match self.notifications.is_empty() {
-            true => self.receive().await,
-            false => self.notifications.remove(0),
+        let message = if self.notifications.is_empty() {
+            self.receive().await
+        } else {
+            self.notifications.remove(0)
         };
         assert_eq!(message["method"], method);
         message["params"].clone()
@@ -226,10 +234,10 @@ async fn socket_without_the_token_is_refused() {
     let plain = handshake(port).header("sec-websocket-version", "8");
     assert_eq!(plain.send(port).await.status, 404);
     // Nor does its header open the other transport.
-    let post = Call::post(port, common::initialize("2025-06-18"))
+    let request = Call::post(port, common::initialize("2025-06-18"))
         .without("authorization")
         .header(TOKEN_HEADER, token().reveal());
-    assert_eq!(post.send(port).await.status, 401);
+    assert_eq!(request.send(port).await.status, 401);
 }
 
 #[tokio::test]

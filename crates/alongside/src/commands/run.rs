@@ -29,7 +29,7 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
 }
 
 fn changes(run: &Run, announcement: &Announcement, environment: &Environment) -> RunEnvironment {
-    let program = run.command.first().map(Path::new).unwrap_or_else(|| Path::new(""));
+    let program = run.command.first().map_or_else(|| Path::new(""), Path::new);
     run_environment(announcement, environment, program)
 }
 

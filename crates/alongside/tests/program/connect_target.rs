@@ -1,6 +1,7 @@
 //! Which of several companions agents find: the one whose editor was used last.
 
 use std::fs;
+use std::path::Path;
 
 use alongside_discovery::process::SystemProcesses;
 use alongside_discovery::{Environment, lookup};
@@ -76,7 +77,7 @@ fn only_the_most_recently_used_editor_has_a_lock_for_claude() {
         let entries = fs::read_dir(sandbox.path("home/.claude/ide")).unwrap();
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".lock"))
+            .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "lock"))
             .collect();
         names.sort();
         names

@@ -1,7 +1,7 @@
 //! `alongside hook`: the program that an agent's hook starts before the agent changes a file.
 //!
 //! The call is read from stdin, becomes reviews of the companion, and the decision is printed in the agent's form. What is pure
-//! is in the modules: [`call`] reads, [`plan`] turns a call into texts and back, [`answer`] writes. Nothing but the answer goes to
+//! is in the modules: [`call`] reads, [`plan`] turns a call into texts and back, [`mod@answer`] writes. Nothing but the answer goes to
 //! stdout: one stray line would make an agent ignore it, and write.
 //!
 //! Whatever goes wrong here, the change is not written without a review, unless the settings say so: exit code 2 with a sentence on stderr
