@@ -121,6 +121,7 @@ impl Announcer {
     fn update_workspace(&mut self) {
         self.announcement.workspace = self.companion.workspace();
         self.announcement.aliases = self.companion.folder_aliases();
+        self.announcement.directories = self.companion.entered_directories();
         self.record.set_workspace(&self.announcement.workspace);
         self.rewrite();
     }

@@ -108,6 +108,13 @@ impl CompanionRecord {
         Ok(Client::connect_as(self.front_port, &self.front_token, hello).await?.0)
     }
 
+    /// Where agents that need a socket connect.
+    fn socket(&self) -> Option<PathBuf> {
+        let state = self.path.parent()?.parent()?;
+        let socket = state.join("sockets").join(crate::sockets::name_of(self.pid));
+        socket.exists().then_some(socket)
+    }
+
     /// What was announced to agents.
     pub fn announcement(&self) -> Announcement {
         Announcement {
@@ -120,6 +127,8 @@ impl CompanionRecord {
             last_use: self.last_use,
             // Only the companion itself knows, and no other program writes its files.
             aliases: Vec::new(),
+            socket: self.socket(),
+            directories: Vec::new(),
             sorts_by_pid: false,
             is_first: false,
         }

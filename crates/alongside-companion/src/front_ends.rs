@@ -130,6 +130,10 @@ impl Backend for Companion {
                 self.with_core(|core, _| core.set_workspace(folders));
                 Response::WorkspaceSet(Empty {})
             }
+            Request::WorkspaceEnter(params) => {
+                self.enter(params.path).await?;
+                Response::WorkspaceEnter(Empty {})
+            }
             Request::Status(_) => Response::Status(self.status()),
             Request::Doctor(_) => Response::Doctor(self.examine().await?),
             Request::PageLink(target) => {
@@ -273,7 +277,7 @@ impl Companion {
     }
 
     /// The folders with symlinks resolved, as agents compare them. A hung file system must not block an async worker.
-    async fn check_folders(&self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
+    pub(super) async fn check_folders(&self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, RequestError> {
         let host = self.host.clone();
         let check = move |folder: PathBuf| {
             let real = folder.is_absolute().then(|| (host.resolve_folder)(&folder)).flatten();
@@ -348,6 +352,7 @@ fn request_error(error: &DecideError) -> RequestError {
         DecideError::Hunk(_) => ErrorKind::UnknownHunk,
         DecideError::InvalidEdit(_) => ErrorKind::Misplaced,
         DecideError::EmptyMeansUnedited { .. } => ErrorKind::EmptyMeansUnedited,
+        DecideError::TakesNoEdits { .. } => ErrorKind::Failed,
     };
     RequestError::new(kind, error.to_string())
 }

@@ -32,6 +32,7 @@ mod mentions;
 pub mod places;
 mod ranking;
 pub mod settings;
+pub mod sockets;
 #[cfg(test)]
 mod test_companion;
 mod unreviewed;
@@ -47,7 +48,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use alongside_core::diagnostics::FrontEndId;
 use alongside_core::dialect::DIALECTS;
 use alongside_core::draft::Deadline;
-use alongside_core::{Base, Core, ReviewId, Secret};
+use alongside_core::{Base, Core, ReviewId};
 use alongside_discovery::Environment;
 use alongside_page::LoginLinks;
 use alongside_protocol::{AgentSummary, Notification, PageTarget, PageView, ProblemsChanged, SharedNotification};
@@ -86,8 +87,8 @@ pub struct Companion {
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
     agents: OnceLock<alongside_mcp::AgentHub>,
-    /// The agents' port and token, set together with it.
-    agents_endpoint: OnceLock<(u16, Secret)>,
+    /// What agents are told, set as soon as they can connect.
+    own_announcement: OnceLock<alongside_discovery::Announcement>,
     /// The connected front ends that show files.
     openers: Mutex<BTreeSet<FrontEndId>>,
     /// Serves the context to Codex CLI.
@@ -115,6 +116,8 @@ pub struct Companion {
     environment: Environment,
     /// The workspace folders as they were named, with links.
     logical_folders: Mutex<Vec<PathBuf>>,
+    /// Directories in which agents were started that connect only in a folder itself.
+    entered: Mutex<Vec<PathBuf>>,
     announce_report: Mutex<AnnounceReport>,
     ranking: Ranking,
     wake: WakeSignals,
@@ -237,7 +240,7 @@ impl Companion {
             core: Mutex::new(Core::new(workspace)),
             clock: Clock::start(),
             agents: OnceLock::new(),
-            agents_endpoint: OnceLock::new(),
+            own_announcement: OnceLock::new(),
             demo: DemoSlot::default(),
             notifications: broadcast::channel(CHANNEL_CAPACITY).0,
             page_links: OnceLock::new(),
@@ -254,6 +257,7 @@ impl Companion {
             identity,
             environment,
             logical_folders: Mutex::default(),
+            entered: Mutex::default(),
             announce_report: Mutex::default(),
             wake: WakeSignals::default(),
             is_stopping: AtomicBool::new(false),

@@ -109,7 +109,6 @@ impl RunningCompanion {
         let (server, token) = listen(&companion, reconnect).await?;
         // No agent can have connected yet: only this process has the token.
         let _ = companion.agents.set(server.agents());
-        let _ = companion.agents_endpoint.set((server.port(), token.clone()));
         companion.remember(Role::Agents, server.port(), &token);
 
         let front_ends = websocket::Listener::bind()
@@ -123,6 +122,8 @@ impl RunningCompanion {
             token,
             workspace: companion.workspace(),
             aliases: Vec::new(),
+            socket: server.socket().map(Path::to_owned),
+            directories: Vec::new(),
             name: identity.name,
             display_name: identity.display_name,
             pid: identity.pid,
@@ -130,6 +131,7 @@ impl RunningCompanion {
             sorts_by_pid: false,
             is_first: false,
         };
+        let _ = companion.own_announcement.set(announcement.clone());
         let front_port = front_ends.port();
         let (announcer, rank, peers) = {
             let (companion, front_token) = (companion.clone(), front_token.clone());
@@ -314,9 +316,12 @@ fn announce(
 }
 
 async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alongside_mcp::Server, Secret)> {
+    let places = companion.places.clone();
+    let socket = tokio::task::spawn_blocking(move || crate::sockets::prepare(&places)).await?;
     let config = |port, token: &Secret| {
         let mut config = alongside_mcp::Config::new(token.clone());
         config.port = port;
+        config.socket.clone_from(&socket);
         config.epoch = Some(companion.journal.epoch().clone());
         config.limits.sessions = companion.settings.lock().max_sessions.0;
         config.timing.reconnect = reconnect.unwrap_or(config.timing.reconnect);

@@ -51,6 +51,11 @@ impl Places {
         self.state.join("unreviewed")
     }
 
+    /// The sockets of running companions.
+    pub fn sockets(&self) -> PathBuf {
+        self.state.join("sockets")
+    }
+
     pub fn settings(&self) -> PathBuf {
         self.configuration.join("config.toml")
     }

@@ -16,6 +16,7 @@ pub enum AgentKind {
     Qwen,
     Claude,
     Opencode,
+    Copilot,
 }
 
 /// An agent that looks for MCP over HTTP on a port. Each has a search of its own, but both follow one specification.
@@ -87,6 +88,8 @@ pub enum DocumentKind {
     },
     /// `pid`, `workspaceFolders`, `ideName`, `transport` and `authToken`.
     WebSocket,
+    /// `socketPath`, `scheme`, `headers`, `pid`, `ideName`, `timestamp`, `workspaceFolders` and `isTrusted`.
+    Socket,
 }
 
 /// Resolved in the same way as the agent does.
@@ -100,6 +103,8 @@ pub enum BaseDirectory {
     ClaudeHome,
     /// `~/.claude`, whatever is configured.
     ClaudeDefault,
+    /// `COPILOT_HOME`, else `~/.copilot`.
+    CopilotHome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +113,9 @@ pub enum FileName {
     PrefixPidPort(&'static str),
     /// `<port>.lock`
     PortLock,
+    /// `alongside-<companion's pid>-<port>.lock`. A companion that is restarted has another name: only that makes Copilot CLI connect
+    /// again.
+    ProcessLock,
 }
 
 /// Environment variables; `None` if the agent has no such variable.
@@ -174,7 +182,7 @@ const CLAUDE_LOCK: FileRule = FileRule {
     is_exclusive: true,
 };
 
-pub const DIALECTS: [Dialect; 4] = [
+pub const DIALECTS: [Dialect; 5] = [
     Dialect {
         kind: AgentKind::Gemini,
         display_name: "Gemini CLI",
@@ -254,6 +262,23 @@ pub const DIALECTS: [Dialect; 4] = [
         },
         ignore_file: None,
     },
+    Dialect {
+        kind: AgentKind::Copilot,
+        display_name: "Copilot CLI",
+        command: "copilot",
+        files: &[FileRule {
+            base: BaseDirectory::CopilotHome,
+            directories: &["ide"],
+            name: FileName::ProcessLock,
+            document: DocumentKind::Socket,
+            is_sorted_by_pid: false,
+            // Removing the file would disconnect the agent.
+            is_exclusive: false,
+        }],
+        search: None,
+        run: RunRule::NOTHING,
+        ignore_file: None,
+    },
 ];
 
 const QWEN_DOCUMENT: DocumentKind = DocumentKind::Mcp {
@@ -282,6 +307,8 @@ pub enum Transport {
     Http,
     /// A WebSocket on the agents' port.
     WebSocket,
+    /// Streamable HTTP on a socket in the file system.
+    Socket,
 }
 
 /// What a family of clients gets, and how it reads responses.
@@ -304,6 +331,9 @@ pub enum ToolSet {
     Notifying,
     /// `openDiff`, which returns with the decision, `close_tab`, `closeAllDiffTabs` and `getDiagnostics`.
     Claude,
+    /// `open_diff`, which returns with the decision but not with a text, `close_diff`, `get_selection`, `get_diagnostics` and
+    /// `update_session_name`.
+    Copilot,
 }
 
 /// The form in which a client gets the context.
@@ -321,11 +351,13 @@ pub enum SelectionForm {
     Claude,
     /// Lines are numbered from 1, and nothing clears a selection but another one.
     Opencode,
+    /// Lines are numbered from 0, and an empty path clears it.
+    Copilot,
 }
 
 impl ContextForm {
     /// How many forms there are.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 4;
 
     /// From 0, without gaps.
     pub const fn index(self) -> usize {
@@ -333,6 +365,7 @@ impl ContextForm {
             Self::OpenFiles => 0,
             Self::Selection(SelectionForm::Claude) => 1,
             Self::Selection(SelectionForm::Opencode) => 2,
+            Self::Selection(SelectionForm::Copilot) => 3,
         }
     }
 
@@ -387,11 +420,22 @@ static CLAUDE: ClientDialect = ClientDialect {
     empty_means_unedited: false,
 };
 
+static COPILOT: ClientDialect = ClientDialect {
+    transport: Transport::Socket,
+    client_names: &[],
+    tools: ToolSet::Copilot,
+    context: ContextForm::Selection(SelectionForm::Copilot),
+    close_diff: CloseDiffReply::PlainText,
+    empty_means_unedited: false,
+};
+
 /// For each transport, the row with empty names comes last.
-static CLIENTS: [&ClientDialect; 4] = [&AGENT_CLIS, &OTHER_CLIENTS, &OPENCODE, &CLAUDE];
+static CLIENTS: [&ClientDialect; 5] = [&AGENT_CLIS, &OTHER_CLIENTS, &OPENCODE, &CLAUDE, &COPILOT];
+
+const COPILOT_NAME: &str = "copilot-cli";
 
 /// What clients are called that send another name.
-const DISPLAY_NAMES: &[(&str, &str)] = &[("claude-code", "Claude Code")];
+const DISPLAY_NAMES: &[(&str, &str)] = &[("claude-code", "Claude Code"), (COPILOT_NAME, "Copilot CLI")];
 
 impl ClientDialect {
     /// A client of the agents' port. An unknown client resumed its session after a restart, so it is an agent CLI.
@@ -411,6 +455,19 @@ impl ClientDialect {
 }
 
 impl ClientInfo {
+    /// A Copilot CLI that has not sent `initialize` since a restart.
+    pub fn copilot() -> Self {
+        Self {
+            name: COPILOT_NAME.to_owned(),
+            version: String::new(),
+        }
+    }
+
+    /// Whether the client writes what the user accepted. Copilot CLI writes its own text or nothing.
+    pub fn takes_edits(&self) -> bool {
+        self.name != COPILOT_NAME
+    }
+
     /// Gemini CLI and Qwen Code send the same name, and Qwen Code always sends version 1.0.0.
     pub fn identity(&self) -> AgentIdentity {
         let is_agent_cli = AGENT_CLIS.client_names.contains(&self.name.as_str());

@@ -23,6 +23,10 @@ pub struct Announcement {
     pub workspace: Vec<PathBuf>,
     /// Other paths of these folders: as the user wrote them, with symlinks. For agents that do not resolve those.
     pub aliases: Vec<PathBuf>,
+    /// The socket of agents that connect to one; `None` if there is none.
+    pub socket: Option<PathBuf>,
+    /// Directories in the workspace in which agents were started that connect only in a folder itself.
+    pub directories: Vec<PathBuf>,
     /// The editor's short name, such as `neovim`. Not `vscode`: agents would offer to install an extension.
     pub name: String,
     /// The editor's display name, such as `Neovim`.
@@ -74,6 +78,24 @@ enum Workspace<'a> {
         /// Anything else makes Claude Code look for server-sent events, without the token.
         transport: &'static str,
     },
+    /// Copilot CLI ignores a file that lacks any of these but the last.
+    Socket {
+        socket_path: &'a Path,
+        scheme: &'static str,
+        headers: Headers,
+        pid: u32,
+        timestamp: u64,
+        workspace_folders: Vec<&'a str>,
+        /// Otherwise Copilot CLI would not ask the user whether to trust the folder.
+        is_trusted: bool,
+    },
+}
+
+/// Copilot CLI sends these as they are.
+#[derive(Serialize)]
+struct Headers {
+    #[serde(rename = "Authorization")]
+    authorization: String,
 }
 
 #[derive(Serialize)]
@@ -115,8 +137,23 @@ impl Announcement {
                 };
                 (workspace, false, problems)
             }
+            DocumentKind::Socket => {
+                let folders = self.workspace.iter().chain(&self.aliases).chain(&self.directories);
+                let (workspace_folders, problems) = segments(folders);
+                let authorization = format!("Nonce {}", self.token.reveal());
+                let workspace = Workspace::Socket {
+                    socket_path: self.socket.as_deref().unwrap_or(Path::new("")),
+                    scheme: "unix",
+                    headers: Headers { authorization },
+                    pid: environment.pid,
+                    timestamp: unix_milliseconds(SystemTime::now()),
+                    workspace_folders,
+                    is_trusted: false,
+                };
+                (workspace, false, problems)
+            }
         };
-        let has_name = with_parent || rule.document == DocumentKind::WebSocket;
+        let has_name = with_parent || matches!(rule.document, DocumentKind::WebSocket | DocumentKind::Socket);
         let contents = FileContents {
             workspace,
             port: self.port,
@@ -206,6 +243,8 @@ pub(crate) mod tests {
             token: Secret::from_bytes([7; 32]),
             workspace: workspace.iter().map(|root| root.to_path_buf()).collect(),
             aliases: Vec::new(),
+            socket: None,
+            directories: Vec::new(),
             name: "neovim".to_owned(),
             display_name: "Neovim".to_owned(),
             pid: std::process::id(),

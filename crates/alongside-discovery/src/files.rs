@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use alongside_core::Secret;
-use alongside_core::dialect::{AgentKind, FileRule};
+use alongside_core::dialect::{AgentKind, DocumentKind, FileName, FileRule};
 
 use crate::directory::PrivateDirectory;
 use crate::document::Document;
@@ -54,7 +54,8 @@ impl DiscoveryFiles {
         for (agent, rule) in place::rules() {
             let path = place::directory(&self.environment, rule).join(self.file_name(rule, announcement));
             let is_written = self.paths().any(|written| written == path);
-            if is_written || rule.is_exclusive && !announcement.is_first {
+            let has_no_socket = rule.document == DocumentKind::Socket && announcement.socket.is_none();
+            if is_written || has_no_socket || rule.is_exclusive && !announcement.is_first {
                 continue;
             }
             match self.write_one(announcement, agent, rule, &path) {
@@ -131,7 +132,10 @@ impl DiscoveryFiles {
     }
 
     fn file_name(&self, rule: &FileRule, announcement: &Announcement) -> String {
-        let number = announcement.number(rule, self.environment.platform);
+        let number = match rule.name {
+            FileName::ProcessLock => u64::from(self.environment.pid),
+            FileName::PrefixPidPort(_) | FileName::PortLock => announcement.number(rule, self.environment.platform),
+        };
         place::file_name(rule, number, announcement.port)
     }
 }

@@ -6,6 +6,8 @@ use alongside_core::dialect::{AgentKind, BaseDirectory, DIALECTS, Dialect, FileN
 
 use crate::Environment;
 
+const PROCESS_LOCK: &str = "alongside-";
+
 /// The parts of a discovery file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NameParts {
@@ -26,6 +28,7 @@ pub(crate) fn base(environment: &Environment, rule: &FileRule) -> PathBuf {
         BaseDirectory::QwenHome => environment.qwen_home(),
         BaseDirectory::ClaudeHome => environment.claude_home(),
         BaseDirectory::ClaudeDefault => environment.default_claude_home(),
+        BaseDirectory::CopilotHome => environment.copilot_home(),
     }
 }
 
@@ -38,6 +41,7 @@ pub(crate) fn file_name(rule: &FileRule, pid: u64, port: u16) -> String {
     match rule.name {
         FileName::PrefixPidPort(prefix) => format!("{prefix}{pid}-{port}.json"),
         FileName::PortLock => format!("{port}.lock"),
+        FileName::ProcessLock => format!("{PROCESS_LOCK}{pid}-{port}.lock"),
     }
 }
 
@@ -45,7 +49,7 @@ pub(crate) fn file_name(rule: &FileRule, pid: u64, port: u16) -> String {
 pub(crate) fn legacy_file_name(dialect: &Dialect, number: &str) -> Option<String> {
     dialect.files.iter().find_map(|rule| match rule.name {
         FileName::PrefixPidPort(prefix) => Some(format!("{prefix}{number}.json")),
-        FileName::PortLock => None,
+        FileName::PortLock | FileName::ProcessLock => None,
     })
 }
 
@@ -60,6 +64,15 @@ pub(crate) fn parse_file_name(rule: &FileRule, name: &str) -> Option<NameParts> 
         FileName::PortLock => {
             number(name.strip_suffix(".lock")?)?;
             Some(NameParts { pid: None })
+        }
+        // Copilot CLI reads any name; these are ours.
+        FileName::ProcessLock => {
+            let (pid, port) = name
+                .strip_prefix(PROCESS_LOCK)?
+                .strip_suffix(".lock")?
+                .split_once('-')?;
+            number(port)?;
+            Some(NameParts { pid: number(pid) }).filter(|parts| parts.pid.is_some())
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum OriginPolicy {
 pub enum TokenHeader {
     /// `Authorization: Bearer <token>`
     Bearer,
+    /// `Authorization: Nonce <token>`
+    Nonce,
     /// A header of its own, which has the token and nothing else.
     Own(&'static str),
 }
@@ -89,6 +91,15 @@ impl Guard {
         }
     }
 
+    /// For a socket, which has no port: clients name the machine only.
+    pub fn for_socket(policy: Policy) -> Self {
+        Self {
+            hosts: policy.hosts.iter().map(|host| (*host).to_owned()).collect(),
+            origin: policy.origin,
+            token: policy.token,
+        }
+    }
+
     /// The values of `Host` that are let in.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
@@ -104,7 +115,8 @@ impl Guard {
     ) -> Result<(), GuardError> {
         self.check_head(headers, target)?;
         let presented = match token_header {
-            TokenHeader::Bearer => bearer(headers),
+            TokenHeader::Bearer => authorization(headers, "bearer"),
+            TokenHeader::Nonce => authorization(headers, "nonce"),
             TokenHeader::Own(name) => single_value(headers, &HeaderName::from_static(name)),
         };
         let is_admitted = self
@@ -120,7 +132,7 @@ impl Guard {
 
     pub fn check(&self, headers: &HeaderMap, target: &Uri) -> Result<(), GuardError> {
         self.check_head(headers, target)?;
-        let bears = |token: &Secret| bearer(headers).is_some_and(|presented| token.matches(presented));
+        let bears = |token: &Secret| authorization(headers, "bearer").is_some_and(|presented| token.matches(presented));
         if !self.token.as_ref().is_none_or(bears) {
             return Err(GuardError::Token);
         }
@@ -164,9 +176,9 @@ impl Guard {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn authorization<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let (scheme, presented) = single_value(headers, &AUTHORIZATION)?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| presented.trim())
+    scheme.eq_ignore_ascii_case(wanted).then(|| presented.trim())
 }
 
 /// The value of a header that must occur exactly once.

@@ -5,22 +5,54 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::peer;
 use crate::seats::{ConnectionLimits, Seat, Seats};
-use crate::stream::Stream;
+use crate::stream::{Socket, Stream};
 
 /// How long to wait after a failed accept, most likely for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// A port on 127.0.0.1.
+/// A port on 127.0.0.1, or a socket in the file system.
 #[derive(Debug)]
 pub struct Listener {
-    listener: TcpListener,
+    listener: Place,
     port: u16,
+}
+
+#[derive(Debug)]
+enum Place {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
+
+impl Place {
+    /// The next connection; `None` if it is another user's.
+    async fn accept(&self) -> io::Result<Option<Socket>> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                if peer::is_of_another_user(&stream) {
+                    return Ok(None);
+                }
+                send_immediately(&stream);
+                Ok(Some(Socket::Tcp(stream)))
+            }
+            #[cfg(unix)]
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let own = rustix::process::geteuid().as_raw();
+                let owner = stream.peer_cred()?.uid();
+                Ok((owner == own || owner == 0).then_some(Socket::Unix(stream)))
+            }
+        }
+    }
 }
 
 impl Listener {
@@ -28,9 +60,31 @@ impl Listener {
     pub async fn bind(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
-        Ok(Self { listener, port })
+        Ok(Self {
+            listener: Place::Tcp(listener),
+            port,
+        })
     }
 
+    /// Listens on a socket that only our user can open. Its directory must be private: until the mode is set, only that protects
+    /// it. A socket that was there is replaced.
+    #[cfg(unix)]
+    pub fn bind_socket(path: &std::path::Path) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self {
+            listener: Place::Unix(listener),
+            port: 0,
+        })
+    }
+
+    /// 0 for a socket.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -57,14 +111,11 @@ impl Listener {
                 () = closing.as_mut() => break,
             };
             match accepted {
-                Ok((stream, _)) if peer::is_of_another_user(&stream) => {
-                    tracing::debug!("refusing a client of another user");
-                }
-                Ok((stream, _)) => {
-                    send_immediately(&stream);
+                Ok(None) => tracing::debug!("refusing a client of another user"),
+                Ok(Some(socket)) => {
                     number += 1;
                     seats.take(number, |seat| {
-                        let connection = serve(Stream::new(stream, limits.write_timeout), seat.clone());
+                        let connection = serve(Stream::new(socket, limits.write_timeout), seat.clone());
                         connections.spawn(async move {
                             tokio::select! {
                                 () = connection => {}

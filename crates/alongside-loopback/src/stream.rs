@@ -10,21 +10,41 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio::time::{Instant, Sleep};
 
 /// Writing fails if the peer reads nothing for a while; nothing else has a timeout.
 #[derive(Debug)]
 pub struct Stream {
-    tcp: TcpStream,
+    socket: Socket,
     write_timeout: Duration,
     /// Runs while a write waits for the peer.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+/// Calls a method of whichever it is.
+macro_rules! with_socket {
+    ($socket:expr, $method:ident $(, $argument:expr)*) => {
+        match $socket {
+            Socket::Tcp(stream) => Pin::new(stream).$method($($argument),*),
+            #[cfg(unix)]
+            Socket::Unix(stream) => Pin::new(stream).$method($($argument),*),
+        }
+    };
+}
+
 impl Stream {
-    pub(crate) fn new(tcp: TcpStream, write_timeout: Duration) -> Self {
+    pub(crate) fn new(socket: Socket, write_timeout: Duration) -> Self {
         Self {
-            tcp,
+            socket,
             write_timeout,
             stalled: None,
         }
@@ -32,15 +52,19 @@ impl Stream {
 
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
-        self.tcp.nodelay()
+        match &self.socket {
+            Socket::Tcp(stream) => stream.nodelay(),
+            #[cfg(unix)]
+            Socket::Unix(_) => Ok(true),
+        }
     }
 
     fn poll_in_time<T>(
         &mut self,
         context: &mut Context<'_>,
-        write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        write: impl FnOnce(&mut Socket, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if let Poll::Ready(written) = write(Pin::new(&mut self.tcp), context) {
+        if let Poll::Ready(written) = write(&mut self.socket, context) {
             self.stalled = None;
             return Poll::Ready(written);
         }
@@ -60,13 +84,15 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_read(context, buffer)
+        with_socket!(&mut self.socket, poll_read, context, buffer)
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_in_time(context, |tcp, context| tcp.poll_write(context, bytes))
+        self.poll_in_time(context, |socket, context| {
+            with_socket!(socket, poll_write, context, bytes)
+        })
     }
 
     fn poll_write_vectored(
@@ -74,18 +100,24 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_in_time(context, |tcp, context| tcp.poll_write_vectored(context, parts))
+        self.poll_in_time(context, |socket, context| {
+            with_socket!(socket, poll_write_vectored, context, parts)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        match &self.socket {
+            Socket::Tcp(stream) => stream.is_write_vectored(),
+            #[cfg(unix)]
+            Socket::Unix(stream) => stream.is_write_vectored(),
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_in_time(context, AsyncWrite::poll_flush)
+        self.poll_in_time(context, |socket, context| with_socket!(socket, poll_flush, context))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_in_time(context, AsyncWrite::poll_shutdown)
+        self.poll_in_time(context, |socket, context| with_socket!(socket, poll_shutdown, context))
     }
 }

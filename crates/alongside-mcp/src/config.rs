@@ -1,5 +1,6 @@
 //! Configuration of the agents' port.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use alongside_loopback::ConnectionLimits;
 pub struct Config {
     /// `None` lets the system choose a port.
     pub port: Option<u16>,
+    /// A socket to listen on as well, in a private directory. Unix only.
+    pub socket: Option<PathBuf>,
     /// Every request must carry this token.
     pub token: Secret,
     pub limits: Limits,
@@ -25,6 +28,7 @@ impl Config {
     pub fn new(token: Secret) -> Self {
         Self {
             port: None,
+            socket: None,
             token,
             limits: Limits::default(),
             timing: Timing::default(),

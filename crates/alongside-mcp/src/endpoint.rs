@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use alongside_core::SessionKey;
-use alongside_core::dialect::Transport;
+use alongside_core::dialect::{ClientInfo, Transport};
 use alongside_loopback::{Closing, Guard, GuardError, Seat, TokenHeader, websocket_upgrade};
-use alongside_wire::rpc::{self, INVALID_REQUEST, InvalidMessage, Message, PARSE_ERROR, Payload, RpcError};
+use alongside_wire::rpc::{
+    self, INVALID_REQUEST, InvalidMessage, METHOD_NOT_FOUND, Message, PARSE_ERROR, Payload, RpcError,
+};
 use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -28,6 +30,7 @@ use crate::session::SessionError;
 use crate::stream::EventStream;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const COPILOT_SESSION_ID: HeaderName = HeaderName::from_static("x-copilot-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Where Claude Code and opencode send the token.
@@ -42,6 +45,8 @@ type Reply = Response<ResponseBody>;
 pub(crate) struct Endpoint<C> {
     pub(crate) companion: Arc<C>,
     pub(crate) registry: Arc<Registry>,
+    /// HTTP on the port or on the socket. A WebSocket begins as HTTP on the port.
+    pub(crate) transport: Transport,
     pub(crate) guard: Guard,
     pub(crate) bodies: Bodies,
     pub(crate) limits: Limits,
@@ -57,12 +62,18 @@ impl<C: Companion> Endpoint<C> {
         request: Request<Incoming>,
         upgrade: &Mutex<Option<OnUpgrade>>,
     ) -> Reply {
-        if request.uri().path() == "/" && request.headers().contains_key(UPGRADE) {
+        let is_port = self.transport == Transport::Http;
+        if is_port && request.uri().path() == "/" && request.headers().contains_key(UPGRADE) {
             let reply = self.open_socket(seat, request, upgrade);
             return reply.unwrap_or_else(|failure| *failure);
         }
         let (head, body) = request.into_parts();
-        let admitted = self.guard.admit(seat, &head.headers, &head.uri, TokenHeader::Bearer);
+        let token_header = if is_port {
+            TokenHeader::Bearer
+        } else {
+            TokenHeader::Nonce
+        };
+        let admitted = self.guard.admit(seat, &head.headers, &head.uri, token_header);
         let reply = match admitted {
             Err(error) => Err(refused(error)),
             Ok(()) if head.uri.path() != "/mcp" => {
@@ -113,7 +124,7 @@ impl<C: Companion> Endpoint<C> {
     async fn post(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
         check_accept(&head.headers, "application/json", true)?;
         check_content_type(&head.headers)?;
-        let session = session_headers(&head.headers).ok();
+        let session = self.session_of(&head.headers).ok();
         let _active = session.map(|session| self.registry.begin_request(session));
         let body = self.bodies.read(body).await.map_err(|error| unreadable(&error))?;
         let text = std::str::from_utf8(body.bytes())
@@ -123,7 +134,14 @@ impl<C: Companion> Endpoint<C> {
         if let Payload::One(Message::Request(request)) = &payload
             && request.method == "initialize"
         {
-            return self.initialize(request).await;
+            return self.initialize(head, request).await;
+        }
+        // Copilot CLI asks this first, and goes on with `initialize` after an error.
+        if let Payload::One(Message::Request(request)) = &payload
+            && request.method == "server/discover"
+        {
+            let error = RpcError::new(METHOD_NOT_FOUND, "Unknown method server/discover.");
+            return Ok(json_reply(StatusCode::OK, request.error(&error)));
         }
         let session = self.session(head)?;
         match payload {
@@ -167,15 +185,20 @@ impl<C: Companion> Endpoint<C> {
         Ok(json_reply(StatusCode::OK, format!("[{}]", replies.join(","))))
     }
 
-    async fn initialize(&self, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
+    async fn initialize(&self, head: &Parts, request: &rpc::Request<'_>) -> Result<Reply, Box<Reply>> {
         let params = match protocol::initialize_params(request) {
             Ok(params) => params,
             Err(error) => return Ok(json_reply(StatusCode::OK, request.error(&error))),
         };
         let version = params.version;
+        let own = match self.transport {
+            Transport::Socket => Some(self.session_of(&head.headers)?),
+            Transport::Http | Transport::WebSocket => None,
+        };
+        let is_ours = own.is_none();
         let session = self
             .registry
-            .start(Transport::Http, params.client)
+            .start(self.transport, params.client, own)
             .map_err(|error| unavailable(&error))?;
         // Before the agent can be answered, it must be known to a companion that is restarted.
         self.registry.caught_up().await;
@@ -183,6 +206,9 @@ impl<C: Companion> Endpoint<C> {
         let id = HeaderValue::from_str(session.id().as_str())
             .map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "The session id cannot be sent."))?;
         let reply = json_reply(StatusCode::OK, protocol::initialize_reply(request, version));
+        if !is_ours {
+            return Ok(reply);
+        }
         Ok(*with_header(Box::new(reply), SESSION_ID, id))
     }
 
@@ -203,7 +229,11 @@ impl<C: Companion> Endpoint<C> {
     }
 
     fn delete(&self, head: &Parts) -> Result<Reply, Box<Reply>> {
-        let session = session_headers(&head.headers)?;
+        let session = self.session_of(&head.headers)?;
+        if self.transport == Transport::Socket {
+            // Copilot CLI fails if there is no content. Its other connections have the same session, which ends with the last one.
+            return Ok(json_reply(StatusCode::OK, "{}".to_owned()));
+        }
         if self.registry.delete(&session) {
             Ok(empty(StatusCode::NO_CONTENT))
         } else {
@@ -211,16 +241,35 @@ impl<C: Companion> Endpoint<C> {
         }
     }
 
+    /// The session that a request names.
+    fn session_of(&self, headers: &HeaderMap) -> Result<SessionKey, Box<Reply>> {
+        match self.transport {
+            Transport::Http | Transport::WebSocket => session_headers(headers),
+            // Copilot CLI connects up to three times when it starts, always with the same id: one session for all of them.
+            Transport::Socket => headers
+                .get(COPILOT_SESSION_ID)
+                .and_then(|id| parse_session(id.to_str().ok()?))
+                .map(SessionKey::Connection)
+                .ok_or_else(|| failure(StatusCode::BAD_REQUEST, "The x-copilot-session-id header is missing.")),
+        }
+    }
+
     /// The session of a request. An unknown one is from before a restart and is resumed: refusing it would disconnect the
     /// agent.
     fn session(&self, head: &Parts) -> Result<SessionKey, Box<Reply>> {
-        let session = session_headers(&head.headers)?;
+        let session = self.session_of(&head.headers)?;
         let known = self.registry.touch(&session);
         if !known.map_err(|error| unavailable(&StartError::Session(error)))? {
             let client = self.companion.known_client(&session);
-            self.registry
-                .resume(&session, client)
-                .map_err(|error| unavailable(&error))?;
+            let resumed = match self.transport {
+                Transport::Socket => {
+                    let client = client.unwrap_or_else(ClientInfo::copilot);
+                    let started = self.registry.start(self.transport, client, Some(session.clone()));
+                    started.map(drop)
+                }
+                Transport::Http | Transport::WebSocket => self.registry.resume(&session, client),
+            };
+            resumed.map_err(|error| unavailable(&error))?;
             tracing::debug!(%session, "session resumed");
         }
         Ok(session)

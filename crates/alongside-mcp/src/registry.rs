@@ -9,6 +9,7 @@ use alongside_core::SessionKey;
 use alongside_core::context::IdeContext;
 use alongside_core::dialect::{ClientDialect, ClientInfo, Transport};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -67,15 +68,26 @@ impl Registry {
     }
 
     /// Starts a session for an agent that sent `initialize`.
-    pub(crate) fn start(&self, transport: Transport, client: ClientInfo) -> Result<SessionKey, StartError> {
-        let id = random_session()?;
-        let id = match transport {
-            Transport::Http => SessionKey::Mcp(id),
-            Transport::WebSocket => SessionKey::Connection(id),
+    /// `own` is the id that the agent has chosen: with one that is known, that session continues.
+    pub(crate) fn start(
+        &self,
+        transport: Transport,
+        client: ClientInfo,
+        own: Option<SessionKey>,
+    ) -> Result<SessionKey, StartError> {
+        let id = match (own, transport) {
+            (Some(own), _) => own,
+            (None, Transport::Http) => SessionKey::Mcp(random_session()?),
+            (None, Transport::WebSocket | Transport::Socket) => SessionKey::Connection(random_session()?),
         };
         let outbox = random_hexadecimal::<4>()?;
         let dialect = ClientDialect::on(transport, &client);
-        self.table.lock().add(&id, Some(client), dialect, &outbox)?;
+        {
+            let mut table = self.table.lock();
+            if !table.touch(&id)? {
+                table.add(&id, Some(client), dialect, &outbox)?;
+            }
+        }
         self.deadlines.notify_one();
         Ok(id)
     }
@@ -119,6 +131,16 @@ impl Registry {
             .sessions
             .get_mut(id)
             .is_some_and(|session| session.tabs.close(name))
+    }
+
+    /// What a session was last sent about the selection; `None` if no file is open.
+    pub(crate) fn selection(&self, id: &SessionKey) -> Option<Value> {
+        let table = self.table.lock();
+        let form = table.sessions.get(id)?.dialect.context;
+        let message = table.context().initial(form)?.clone();
+        drop(table);
+        let mut message: Value = serde_json::from_slice(&message).ok()?;
+        Some(message["params"].take()).filter(|params| params["filePath"] != "")
     }
 
     /// Ends all calls of the session that wait; returns how many.
@@ -321,7 +343,7 @@ mod tests {
         let registry = Registry::new(None, "epoch".into(), Limits::default(), Timing::default(), callbacks);
         let streams = |transport, name| {
             [(); 3].map(|()| {
-                let session = registry.start(transport, client(name)).unwrap();
+                let session = registry.start(transport, client(name), None).unwrap();
                 let stream = registry.open_stream(&session, None).unwrap();
                 (session, stream)
             })

@@ -37,11 +37,17 @@ impl ContextMessages {
         let active = context.workspace_state.open_files.first();
         let mut forms = [const { None }; ContextForm::COUNT];
         forms[ContextForm::OpenFiles.index()] = notification("ide/contextUpdate", context);
-        for form in [SelectionForm::Claude, SelectionForm::Opencode] {
+        for form in [SelectionForm::Claude, SelectionForm::Opencode, SelectionForm::Copilot] {
             let params = match (active, form) {
                 (Some(file), form) => Some(selection(file, form)),
                 (None, SelectionForm::Claude) => Some(json!({"text": "", "filePath": "", "selection": null})),
                 (None, SelectionForm::Opencode) => None,
+                // A null selection would be ignored, and the previous one sent with every prompt.
+                (None, SelectionForm::Copilot) => {
+                    let top = json!({"line": 0, "character": 0});
+                    let selection = json!({"start": top, "end": top, "isEmpty": true});
+                    Some(json!({"text": "", "filePath": "", "fileUrl": "", "selection": selection}))
+                }
             };
             let message = params.and_then(|params| notification("selection_changed", &params));
             forms[ContextForm::Selection(form).index()] = message;
@@ -78,6 +84,17 @@ impl ContextMessages {
 pub(crate) fn mention(mention: &Mention, form: ContextForm) -> Option<Bytes> {
     let params = match form {
         ContextForm::OpenFiles => return None,
+        ContextForm::Selection(SelectionForm::Copilot) => {
+            let selection = mention.lines.map(|(first, last)| {
+                let position =
+                    |line: u32, character: u32| json!({"line": line.saturating_sub(1), "character": character});
+                json!({"start": position(first, 0), "end": position(last, 1)})
+            });
+            let url = file_url(&mention.path);
+            let params =
+                json!({"filePath": mention.path, "fileUrl": url, "selection": selection, "selectedText": null});
+            return notification("add_file_reference", &params);
+        }
         ContextForm::Selection(SelectionForm::Claude) => match mention.lines {
             Some((first, last)) => {
                 json!({"filePath": mention.path, "lineStart": first.saturating_sub(1), "lineEnd": last.saturating_sub(1)})
@@ -102,8 +119,22 @@ fn selection(file: &File, form: SelectionForm) -> Value {
 
 fn selection_params(path: &str, text: &str, (start, end): (Cursor, Cursor), form: SelectionForm) -> Value {
     let first_line = match form {
-        SelectionForm::Claude => 0,
+        SelectionForm::Claude | SelectionForm::Copilot => 0,
         SelectionForm::Opencode => 1,
+    };
+    // Copilot CLI counts the line of the end, although nothing of it is selected.
+    let end = match form {
+        SelectionForm::Copilot if end.character == 1 && end.line > start.line && text.ends_with('\n') => {
+            let last = text.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
+            let character = u32::try_from(last.encode_utf16().count())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1);
+            Cursor {
+                line: end.line - 1,
+                character,
+            }
+        }
+        _ => end,
     };
     let position = |place: Cursor| json!({"line": place.line - 1 + first_line, "character": place.character - 1});
     let text = match (form, text.char_indices().nth(MAX_TEXT_CHARS)) {

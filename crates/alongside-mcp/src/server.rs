@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_core::SessionKey;
+use alongside_core::dialect::Transport;
 use alongside_loopback::{
     ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, serve_http,
 };
@@ -27,11 +28,31 @@ const HOSTS: &[&str] = &["127.0.0.1", "localhost", "[::1]", "host.docker.interna
 /// The agents' port. Dropping it drops all connections; [`shutdown`](Self::shutdown) closes them cleanly.
 pub struct Server {
     listener: alongside_loopback::Server,
+    #[cfg(unix)]
+    socket: Option<SocketServer>,
     shutdown_timeout: Duration,
     reconnect_timeout: Duration,
     registry: Arc<Registry>,
     /// Session expiry and callbacks; aborted on drop.
     _tasks: JoinSet<()>,
+}
+
+/// The socket, if there is one.
+#[cfg(unix)]
+struct SocketServer {
+    listener: alongside_loopback::Server,
+    file: SocketFile,
+}
+
+/// Removed when dropped.
+#[cfg(unix)]
+struct SocketFile(std::path::PathBuf);
+
+#[cfg(unix)]
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 impl fmt::Debug for Server {
@@ -50,7 +71,7 @@ impl Server {
             origin: OriginPolicy::Refuse,
             token: Some(config.token),
         };
-        let guard = Guard::new(policy, listener.port());
+        let guard = Guard::new(policy.clone(), listener.port());
         let (limits, timing) = (config.limits, config.timing);
         let (callbacks, queue) = callbacks::channel(limits.queued_events);
         let epoch = match config.epoch {
@@ -74,20 +95,49 @@ impl Server {
             write_timeout: timing.write,
             ..ConnectionLimits::with_authenticated(limits.connections)
         };
-        let listener = alongside_loopback::Server::start(listener, connections, |closing| {
-            let endpoint = Arc::new(Endpoint {
-                companion,
-                registry: registry.clone(),
-                guard,
-                bodies: Bodies::new(&limits, &timing),
-                limits,
-                closing,
-                timing,
-            });
-            move |stream, seat| serve(stream, seat, endpoint.clone())
-        });
+        let start = |listener, guard, transport| {
+            let (companion, registry) = (companion.clone(), registry.clone());
+            alongside_loopback::Server::start(listener, connections, |closing| {
+                let endpoint = Arc::new(Endpoint {
+                    companion,
+                    registry,
+                    transport,
+                    guard,
+                    bodies: Bodies::new(&limits, &timing),
+                    limits,
+                    closing,
+                    timing,
+                });
+                move |stream, seat| serve(stream, seat, endpoint.clone())
+            })
+        };
+        #[cfg(unix)]
+        let socket = match config.socket {
+            Some(path) => {
+                let policy = Policy {
+                    hosts: &["localhost"],
+                    ..policy
+                };
+                let guard = Guard::for_socket(policy);
+                let file = SocketFile(path);
+                match Listener::bind_socket(&file.0) {
+                    Ok(listener) => Some(SocketServer {
+                        listener: start(listener, guard, Transport::Socket),
+                        file,
+                    }),
+                    Err(error) => {
+                        tracing::warn!(%error, path = %file.0.display(), "cannot listen on a socket; Copilot CLI cannot connect");
+                        None
+                    }
+                }
+            }
+            None => None,
+        };
+        let listener = start(listener, guard, Transport::Http);
         Ok(Self {
             listener,
+            #[cfg(unix)]
+            socket,
             shutdown_timeout: timing.shutdown,
             reconnect_timeout: timing.reconnect,
             registry,
@@ -97,6 +147,14 @@ impl Server {
 
     pub fn port(&self) -> u16 {
         self.listener.port()
+    }
+
+    /// The socket that agents can connect to as well.
+    pub fn socket(&self) -> Option<&std::path::Path> {
+        #[cfg(unix)]
+        return self.socket.as_ref().map(|socket| socket.file.0.as_path());
+        #[cfg(not(unix))]
+        None
     }
 
     /// The handle for sending to agents.
@@ -119,6 +177,10 @@ impl Server {
     /// companion that listens there by then resumes its session.
     pub async fn shutdown(self) {
         self.registry.close();
+        #[cfg(unix)]
+        if let Some(socket) = self.socket {
+            socket.listener.shutdown(self.shutdown_timeout).await;
+        }
         if !self.listener.shutdown(self.shutdown_timeout).await {
             tracing::debug!("some agents did not receive everything before shutdown");
         }

@@ -6,8 +6,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use alongside_core::dialect::{ClientDialect, ClientInfo, ContextForm};
+use alongside_core::dialect::{ClientDialect, ClientInfo, ContextForm, Transport};
 use alongside_core::{SessionEnd, SessionKey};
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -22,6 +23,8 @@ use crate::tabs::Tabs;
 
 /// Ids of deleted sessions are kept, so that a late request does not resume one.
 const MAX_DELETED_SESSIONS: usize = 64;
+
+const SOCKET_GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Session {
     pub(crate) dialect: &'static ClientDialect,
@@ -104,6 +107,10 @@ impl Session {
     fn deadline(&self, timing: &Timing) -> Option<Instant> {
         match self.stream {
             Stream::Open { .. } => None,
+            // Copilot CLI opens its stream again within two seconds or never, and does not say goodbye.
+            Stream::Closed if self.dialect.transport == Transport::Socket => {
+                Some(self.last_used + timing.stream_grace.min(SOCKET_GRACE))
+            }
             Stream::Closed => Some(self.last_used + timing.stream_grace),
             Stream::Never => Some(self.last_used + timing.idle),
         }
@@ -130,6 +137,10 @@ impl SessionTable {
             timing,
             callbacks,
         }
+    }
+
+    pub(crate) fn context(&self) -> &ContextMessages {
+        &self.context
     }
 
     /// Adds a session. At the limit, the session without a stream that was idle longest is dropped, and one that never had a stream

@@ -192,7 +192,7 @@ impl<C: Companion> Connection<'_, C> {
             Err(error) => return Ok(request.error(&error)),
         };
         let registry = &self.endpoint.registry;
-        let session = match registry.start(Transport::WebSocket, params.client) {
+        let session = match registry.start(Transport::WebSocket, params.client, None) {
             Ok(session) => session,
             Err(error) => {
                 tracing::debug!(?error, "an agent was not let in");

@@ -1,6 +1,7 @@
 //! The tools that agents call. A [`ToolSet`] has the names, arguments and responses of one dialect; what they do is the same for all.
 
 mod claude;
+mod copilot;
 mod notifying;
 
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ pub(crate) fn list(tools: ToolSet) -> Value {
     match tools {
         ToolSet::Notifying => notifying::list(),
         ToolSet::Claude => claude::list(),
+        ToolSet::Copilot => copilot::list(),
     }
 }
 
@@ -53,6 +55,7 @@ pub(crate) async fn call<C: Companion>(
     let result = match endpoint.registry.dialect(session).tools {
         ToolSet::Notifying => notifying::call(&call, arguments).await?,
         ToolSet::Claude => claude::call(&call, arguments).await,
+        ToolSet::Copilot => copilot::call(&call, arguments).await,
     };
     Ok(request.response(&result))
 }

@@ -115,6 +115,8 @@ requests! {
     FileOpen = "file/open", FileTarget => Empty;
     /// Replaces the workspace folders.
     WorkspaceSet = "workspace/set", Folders => Empty;
+    /// An agent is about to be started in this directory of the workspace.
+    WorkspaceEnter = "workspace/enter", FilePath => Empty;
     Status = "status", Empty => Status;
     /// What `alongside doctor --json` prints.
     Doctor = "doctor", Empty => Value;

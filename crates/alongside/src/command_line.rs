@@ -358,6 +358,7 @@ pub(crate) enum AgentWord {
     Gemini,
     Qwen,
     Claude,
+    Copilot,
     Opencode,
     Codex,
 }

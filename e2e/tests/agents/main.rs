@@ -5,6 +5,7 @@ mod acp;
 mod alone;
 mod claude;
 mod codex;
+mod copilot;
 mod hooks;
 mod opencode;
 mod proposal;

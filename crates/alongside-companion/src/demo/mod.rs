@@ -9,7 +9,7 @@ mod wire;
 
 use std::path::PathBuf;
 
-use alongside_core::Secret;
+use alongside_discovery::Announcement;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
@@ -29,6 +29,7 @@ pub enum DemoAgent {
     Gemini,
     Qwen,
     Claude,
+    Copilot,
 }
 
 /// An agent that shows no changes to editors.
@@ -57,13 +58,13 @@ pub struct DemoEnd {
 
 impl Demo {
     /// Creates the sample file, and proposes a change to it.
-    pub async fn start(agent: DemoAgent, port: u16, token: &Secret) -> Result<Self> {
+    pub async fn start(agent: DemoAgent, companion: &Announcement) -> Result<Self> {
         let (scratch, file) = tokio::task::spawn_blocking(sample).await??;
         let path = file
             .to_str()
             .context("the temporary directory's path is not valid UTF-8")?
             .to_owned();
-        let mut wire = Wire::connect(agent, port, token).await?;
+        let mut wire = Wire::connect(agent, companion).await?;
         wire.propose(&path, AFTER).await?;
         Ok(Self {
             wire,

@@ -44,12 +44,12 @@ impl Companion {
         {
             return Ok(ReviewRef { review: demo.review });
         }
-        let (port, token) = self
-            .agents_endpoint
+        let announcement = self
+            .own_announcement
             .get()
             .context("the agents' port is not open yet")
             .map_err(failed)?;
-        let mut demo = Demo::start(DemoAgent::Simple, *port, token).await.map_err(failed)?;
+        let mut demo = Demo::start(DemoAgent::Simple, announcement).await.map_err(failed)?;
         let review = self.reviews().into_iter().find(|review| *review.path == *demo.path);
         let review = review.context("the change was decided already").map_err(failed)?.id;
         let task = tokio::spawn(async move {

@@ -1,8 +1,12 @@
 //! How the simulated agents propose a change and receive the decision.
 
-use alongside_core::Secret;
 use alongside_core::dialect::ClientInfo;
+use alongside_discovery::Announcement;
+#[cfg(unix)]
+use alongside_mcp::client::UnixClient;
 use alongside_mcp::client::{Client, Events, SocketClient};
+#[cfg(unix)]
+use anyhow::Context;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
@@ -11,6 +15,9 @@ use super::DemoAgent;
 pub(super) enum Wire {
     /// The decision arrives as a notification.
     Notified { client: Client, events: Box<Events> },
+    /// The call on a socket returns with the decision, but not with a text.
+    #[cfg(unix)]
+    Unix { client: UnixClient, proposal: Value },
     /// The call returns with the decision.
     Waiting {
         socket: Option<Box<SocketClient>>,
@@ -19,8 +26,17 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    pub(super) async fn connect(agent: DemoAgent, port: u16, token: &Secret) -> Result<Self> {
+    pub(super) async fn connect(agent: DemoAgent, companion: &Announcement) -> Result<Self> {
+        let (port, token) = (companion.port, &companion.token);
         let me = client_info(agent);
+        #[cfg(unix)]
+        if agent == DemoAgent::Copilot {
+            let path = companion.socket.as_deref().context("the companion has no socket")?;
+            let client = UnixClient::new(path, token, format!("demo-{}", std::process::id()));
+            client.initialize(&me).await?;
+            let proposal = Value::Null;
+            return Ok(Self::Unix { client, proposal });
+        }
         if agent == DemoAgent::Claude {
             let mut socket = SocketClient::connect(port, Some(token), Some("mcp")).await?;
             socket.initialize(&me).await?;
@@ -46,6 +62,15 @@ impl Wire {
                     let reason = answer["content"][0]["text"].as_str().unwrap_or_default();
                     bail!("the companion refused the proposal: {reason}");
                 }
+            }
+            #[cfg(unix)]
+            Self::Unix { proposal, .. } => {
+                let arguments = json!({
+                    "original_file_path": path,
+                    "new_file_contents": text,
+                    "tab_name": "Demo",
+                });
+                *proposal = call("open_diff", &arguments);
             }
             Self::Waiting { proposal, .. } => {
                 let arguments = json!({
@@ -78,6 +103,18 @@ impl Wire {
                     _ => {}
                 }
             },
+            #[cfg(unix)]
+            Self::Unix { client, proposal } => {
+                let proposal = proposal.take();
+                let answer = client.request("tools/call", proposal.clone()).await?;
+                let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+                let decision: Value = serde_json::from_str(text).unwrap_or_default();
+                match decision["result"].as_str() {
+                    Some("SAVED") => Ok(proposal["arguments"]["new_file_contents"].as_str().map(str::to_owned)),
+                    Some(_) => Ok(None),
+                    None => bail!("the companion refused the proposal: {text}"),
+                }
+            }
             Self::Waiting { socket, proposal } => {
                 let (Some(socket), Some(proposal)) = (socket, proposal.take()) else {
                     bail!("nothing was proposed");
@@ -106,6 +143,8 @@ impl Wire {
             Self::Notified { client, .. } => {
                 let _ = client.end().await;
             }
+            #[cfg(unix)]
+            Self::Unix { .. } => {}
             Self::Waiting { socket, .. } => {
                 if let Some(socket) = socket.take() {
                     socket.end().await;
@@ -127,6 +166,7 @@ pub(super) fn client_info(agent: DemoAgent) -> ClientInfo {
         // Always this version.
         DemoAgent::Qwen => ("streamable-http-client", "1.0.0"),
         DemoAgent::Claude => ("claude-code", "demo"),
+        DemoAgent::Copilot => ("copilot-cli", "demo"),
     };
     ClientInfo {
         name: name.to_owned(),

@@ -102,6 +102,11 @@ pub enum DecideError {
         "{agent} treats an empty text as \"not edited\" and would write its own proposal to {path}; reject the change and empty the file yourself, or keep at least a newline"
     )]
     EmptyMeansUnedited { agent: AgentIdentity, path: Arc<str> },
+    /// The agent writes its own proposal or nothing.
+    #[error(
+        "{agent} cannot write an edited version of {path}: accept its own text, or reject the change; with `alongside install copilot`, edits are written too"
+    )]
+    TakesNoEdits { agent: AgentIdentity, path: Arc<str> },
 }
 
 /// How a session ended.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Change, Core, DecideError, Delivery, Effect, EmptyDraft, ProposalError};
-use crate::dialect::ClientDialect;
+use crate::dialect::{ClientDialect, ClientInfo};
 use crate::review::{Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, Update};
 use crate::session::{Agent, AgentIdentity, SessionKey};
 use crate::time::Now;
@@ -152,6 +152,14 @@ impl Core {
         let emptied = content.is_empty() && !review.draft.proposal().is_empty();
         if emptied && empty_draft == EmptyDraft::Refuse && ClientDialect::of(client).empty_means_unedited {
             return Err(DecideError::EmptyMeansUnedited {
+                agent: review.agent.clone(),
+                path: review.path.clone(),
+            });
+        }
+        let is_connected = matches!(review.session, SessionKey::Connection(_));
+        let takes_edits = !is_connected || client.is_none_or(ClientInfo::takes_edits);
+        if !takes_edits && content != *review.draft.proposal() {
+            return Err(DecideError::TakesNoEdits {
                 agent: review.agent.clone(),
                 path: review.path.clone(),
             });

@@ -33,6 +33,8 @@ fn both_agents_find_our_files() {
         token: alongside_core::Secret::from_bytes([7; 32]),
         workspace: vec![scene.path("other"), scene.path("project")],
         aliases: Vec::new(),
+        socket: None,
+        directories: Vec::new(),
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
         pid: 500,

@@ -38,6 +38,8 @@ fn companion(scene: &Fixture, port: u16, pid: u32, folder: &str, last_use: LastU
         token: Secret::from_bytes([7; 32]),
         workspace: vec![scene.path(folder)],
         aliases: Vec::new(),
+        socket: None,
+        directories: Vec::new(),
         name: "neovim".to_owned(),
         display_name: "Neovim".to_owned(),
         pid,

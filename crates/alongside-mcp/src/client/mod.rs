@@ -22,6 +22,8 @@ mod error;
 mod events;
 mod socket;
 pub mod stdio;
+#[cfg(unix)]
+mod unix;
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +43,8 @@ use endpoint::Endpoint;
 pub use error::ClientError;
 pub use events::Events;
 pub use socket::SocketClient;
+#[cfg(unix)]
+pub use unix::UnixClient;
 
 /// How long a request may take, unless changed with [`Client::timeout`].
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

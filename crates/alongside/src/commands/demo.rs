@@ -42,6 +42,7 @@ async fn play(
         Some(AgentWord::Gemini) => DemoAgent::Gemini,
         Some(AgentWord::Qwen) => DemoAgent::Qwen,
         Some(AgentWord::Claude) => DemoAgent::Claude,
+        Some(AgentWord::Copilot) => DemoAgent::Copilot,
         Some(AgentWord::Opencode) => return show_context(common, ContextAgent::Opencode, companion).await,
         Some(AgentWord::Codex) => return show_context(common, ContextAgent::Codex, companion).await,
     };
@@ -75,7 +76,7 @@ async fn review(
     mut signals: ShutdownSignals,
 ) -> Result<ExitCode> {
     let output = common.output();
-    let mut demo = Demo::start(agent, companion.port, &companion.token).await?;
+    let mut demo = Demo::start(agent, companion).await?;
     let path = demo.path();
     output.news(&format!(
         "A simulated agent proposed a change to {path}\nand is waiting for your decision. In another terminal, in this directory, run:\n\n  \

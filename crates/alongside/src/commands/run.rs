@@ -4,21 +4,23 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use alongside_discovery::{Announcement, Environment, RunEnvironment, run_environment};
+use alongside_protocol::{FilePath, requests};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use crate::command_line::{Common, Run, Serve};
 use crate::commands::serve;
 use alongside_companion::RunningCompanion;
-use alongside_companion::companion_record;
+use alongside_companion::companion_record::{self, CompanionRecord};
 use alongside_companion::places::Places;
 
 pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let environment = Environment::current();
-    let serving =
-        companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
-    if let Some(announcement) = serving {
-        return become_agent(&run, changes(&run, &announcement, &environment)).await;
+    if let Some(record) = companion_record::nearest(&Places::of_user()?, &common.directory()) {
+        if let Err(error) = enter(&record, &environment).await {
+            tracing::debug!(%error, "the companion was not told of this directory");
+        }
+        return become_agent(&run, changes(&run, &record.announcement(), &environment)).await;
     }
     let mut signals = ForwardedSignals::register().context("cannot install signal handlers")?;
     let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
@@ -26,6 +28,14 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let ended = accompany_agent(&run, changes, &mut signals).await;
     running.stop().await;
     ended
+}
+
+/// Copilot CLI connects only if this very directory is announced. For others it makes no difference.
+async fn enter(record: &CompanionRecord, environment: &Environment) -> Result<()> {
+    let path = environment.working_directory.to_string_lossy().into_owned();
+    let mut companion = record.connect(false).await?;
+    companion.call::<requests::WorkspaceEnter>(FilePath { path }).await?;
+    Ok(())
 }
 
 fn changes(run: &Run, announcement: &Announcement, environment: &Environment) -> RunEnvironment {

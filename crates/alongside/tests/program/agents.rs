@@ -229,6 +229,8 @@ fn demo_shows_the_whole_loop() {
         (Some("gemini"), "Gemini CLI"),
         (Some("qwen"), "Qwen Code"),
         (Some("claude"), "Claude Code"),
+        #[cfg(unix)]
+        (Some("copilot"), "Copilot CLI"),
     ] {
         let arguments: Vec<&str> = agent.into_iter().flat_map(|agent| ["--agent", agent]).collect();
         accept_demo(&Sandbox::new(), &arguments, name);

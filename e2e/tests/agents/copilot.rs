@@ -1,0 +1,48 @@
+//! Copilot CLI: context, and reviews that it waits for, without any setting. Edits need its hook.
+
+use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT};
+
+use crate::scene::Scene;
+
+#[test]
+fn copilot_connects_by_itself_and_every_decision_reaches_the_file() {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    let mut scene = Scene::start(&sandbox, &model, Native::Copilot);
+    scene.wait_until_connected();
+    assert_eq!(scene.companion.agents().len(), 1, "its three connections are one agent");
+
+    scene.agent.terminal.wait_for_text("a.txt:2", TIMEOUT);
+    let request = scene.ask("Describe what I see.");
+    assert!(request.contains("<ide_selection>"), "no selection in {request}");
+    assert!(request.contains("File: a.txt (line 2)"), "not line 2 in {request}");
+
+    scene
+        .propose_new("accepted.txt", "one\ntwo\n")
+        .accept()
+        .writes("one\ntwo\n");
+    scene
+        .propose_new("rejected.txt", "unwanted\n")
+        .reject(None)
+        .writes_nothing();
+    scene
+        .propose_new("enter.txt", "one\n")
+        .decide_in_terminal("Enter")
+        .writes("one\n");
+    scene
+        .propose_new("escape.txt", "one\n")
+        .decide_in_terminal("Escape")
+        .writes_nothing();
+
+    scene.companion.kill();
+    scene.companion.restart();
+    scene.wait_until_connected();
+    scene.propose_new("after.txt", "one\n").accept().writes("one\n");
+    for capability in [
+        AgentCapability::Found,
+        AgentCapability::Context,
+        AgentCapability::Review,
+    ] {
+        Native::Copilot.proves(capability);
+    }
+}
