@@ -220,12 +220,16 @@ impl Agent {
         // The previous response may still be on the screen: only text after the last echo of the command is relevant.
         let before = self.terminal.history().matches(command).count();
         self.terminal.type_line(command);
+        let mut last = String::new();
         eventually(Duration::from_secs(4), || {
             let history = self.terminal.history();
             let echoes = history.matches(command).count();
             let (_, after) = history.rsplit_once(command).filter(|_| echoes > before)?;
+            // Half of it may be on the screen: the same twice is all of it.
+            let is_whole = std::mem::replace(&mut last, after.to_owned()) == after;
             let from_model = after.contains("OK.");
-            (from_model || ANSWERS.iter().any(|answer| after.contains(answer))).then(|| after.to_owned())
+            let is_answer = from_model || ANSWERS.iter().any(|answer| after.contains(answer));
+            (is_whole && is_answer).then(|| after.to_owned())
         })
         .filter(|answer| !answer.contains("OK."))
     }

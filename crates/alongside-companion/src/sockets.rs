@@ -48,6 +48,13 @@ fn sweep(directory: &Path, processes: &impl Processes) {
     }
 }
 
+fn remember(entered: &mut Vec<PathBuf>, directory: PathBuf) {
+    if entered.len() == MAX_DIRECTORIES {
+        entered.remove(0);
+    }
+    entered.push(directory);
+}
+
 impl Companion {
     /// An agent is about to be started in this directory. It connects only if the directory itself is announced.
     pub(crate) async fn enter(&self, directory: String) -> Result<(), RequestError> {
@@ -63,10 +70,7 @@ impl Companion {
             if workspace.contains(&directory) || entered.contains(&directory) {
                 return Ok(());
             }
-            if entered.len() == MAX_DIRECTORIES {
-                entered.remove(0);
-            }
-            entered.push(directory);
+            remember(&mut entered, directory);
         }
         self.wake.workspace.notify_one();
         Ok(())
@@ -82,6 +86,16 @@ mod tests {
     use alongside_discovery::process::ProcessTable;
 
     use super::*;
+
+    #[test]
+    fn entered_directories_are_limited() {
+        let mut entered = Vec::new();
+        for number in 0..=MAX_DIRECTORIES {
+            remember(&mut entered, PathBuf::from(format!("/{number}")));
+        }
+        assert_eq!(entered.len(), MAX_DIRECTORIES);
+        assert_eq!(entered[0], Path::new("/1"));
+    }
 
     #[test]
     fn sockets_of_dead_companions_are_removed() {

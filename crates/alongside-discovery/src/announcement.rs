@@ -267,6 +267,26 @@ pub(crate) mod tests {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// P1 and P5 of its lock: Copilot CLI ignores a file that lacks a key.
+    #[test]
+    fn copilots_file_has_every_key_and_the_directories_of_agents() {
+        let mut announcement = announcement(&[Path::new("/a")]);
+        announcement.socket = Some(PathBuf::from("/s/7.sock"));
+        announcement.directories = vec![PathBuf::from("/a/b")];
+        let rule = &Dialect::of(AgentKind::Copilot).files[0];
+        let (text, _) = announcement.contents(&Environment::new("/home/ada", "/project"), rule);
+        let content: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(content["socketPath"], "/s/7.sock");
+        assert_eq!(content["scheme"], "unix");
+        let authorization = format!("Nonce {}", announcement.token.reveal());
+        assert_eq!(content["headers"], json!({ "Authorization": authorization }));
+        assert_eq!(content["pid"], std::process::id());
+        assert_eq!(content["ideName"], "Neovim");
+        assert_eq!(content["workspaceFolders"], json!(["/a", "/a/b"]));
+        assert_eq!(content["isTrusted"], false);
+        assert!(content["timestamp"].is_u64());
+    }
+
     /// Difference 2: Qwen Code's file also needs `ppid`, and the official one has `ideName`.
     #[test]
     fn only_qwens_files_have_ppid() {

@@ -253,6 +253,7 @@ mod tests {
         let mut announcement = announcement(&[Path::new("/a")]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         announcement.port = listener.local_addr().unwrap().port();
+        announcement.socket = Some(scene.environment.working_directory.join("s"));
         scene.leave(std::process::id(), &announcement);
         for (_, rule) in place::rules() {
             for entry in fs::read_dir(place::directory(&scene.environment, rule))
@@ -269,7 +270,7 @@ mod tests {
         }
         assert_eq!(scene.sweep(), 0);
         drop(listener);
-        assert_eq!(scene.sweep(), 4);
+        assert_eq!(scene.sweep(), 5);
     }
 
     #[test]

@@ -162,8 +162,11 @@ fn newest_message(request: &Value) -> Option<&Value> {
     let messages = ["contents", "messages", "input"]
         .iter()
         .find_map(|name| request.get(name)?.as_array())?;
-    // Claude Code and Codex add instructions after the user's message.
-    let is_instruction = |message: &&Value| message["role"] == "system" || message["role"] == "developer";
+    // Claude Code and Codex add instructions after the user's message, and Copilot CLI notifications.
+    let is_instruction = |message: &&Value| {
+        let text = message["content"].as_str().unwrap_or_default();
+        message["role"] == "system" || message["role"] == "developer" || text.starts_with("<system_notification>")
+    };
     messages.iter().rev().find(|message| !is_instruction(message))
 }
 

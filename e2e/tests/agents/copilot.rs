@@ -37,6 +37,10 @@ fn copilot_connects_by_itself_and_every_decision_reaches_the_file() {
     scene.companion.kill();
     scene.companion.restart();
     scene.wait_until_connected();
+    scene.select(3, "three");
+    scene.agent.terminal.wait_for_text("a.txt:3", TIMEOUT);
+    let request = scene.ask("Describe it again.");
+    assert!(request.contains("File: a.txt (line 3)"), "not line 3 in {request}");
     scene.propose_new("after.txt", "one\n").accept().writes("one\n");
     for capability in [
         AgentCapability::Found,

@@ -645,6 +645,7 @@ export interface Requests {
   "diagnostics/list": { readonly params: DiagnosticsQuery; readonly response: readonly FileDiagnostics[] };
   "file/open": { readonly params: FileTarget; readonly response: Empty };
   "workspace/set": { readonly params: Folders; readonly response: Empty };
+  "workspace/enter": { readonly params: FilePath; readonly response: Empty };
   status: { readonly params: Empty; readonly response: Status };
   doctor: { readonly params: Empty; readonly response: unknown };
   "page/link": { readonly params: PageTarget; readonly response: PageLink };

@@ -47,7 +47,7 @@ fn run_serves_while_the_agent_runs_and_forwards_signals() {
     let script = "trap 'exit 9' TERM; echo '{\"port\":1,\"files\":[]}'; while :; do sleep 0.05; done";
     // The agent's first line stands for the companion's.
     let running = Serving::start(sandbox.command(&["run", "sh", "-c", script]));
-    assert_eq!(sandbox.discovery_files().len(), 4);
+    assert_eq!(sandbox.discovery_files().len(), 5);
     running.signal("TERM");
     assert_eq!(running.wait().0, Some(9));
     assert!(sandbox.discovery_files().is_empty());
@@ -235,6 +235,30 @@ fn demo_shows_the_whole_loop() {
         let arguments: Vec<&str> = agent.into_iter().flat_map(|agent| ["--agent", agent]).collect();
         accept_demo(&Sandbox::new(), &arguments, name);
     }
+}
+
+/// P1: Copilot CLI connects only if its directory itself is announced.
+#[test]
+#[cfg(unix)]
+fn run_announces_its_directory_to_copilot() {
+    let sandbox = Sandbox::new();
+    let serving = sandbox.serve();
+    let deep = sandbox.workspace().join("deep");
+    std::fs::create_dir(&deep).unwrap();
+    let lock = serving
+        .files
+        .iter()
+        .find(|file| file.starts_with(sandbox.path("home/.copilot")))
+        .unwrap();
+    let folders = || -> Value {
+        serde_json::from_slice::<Value>(&std::fs::read(lock).unwrap()).unwrap()["workspaceFolders"].clone()
+    };
+    assert_eq!(folders(), json!([sandbox.workspace()]));
+    let ended = sandbox.command(&["run", "true"]).current_dir(&deep).status().unwrap();
+    assert!(ended.success());
+    wait_for("its directory in the lock file", || {
+        (folders() == json!([sandbox.workspace(), deep])).then_some(())
+    });
 }
 
 #[test]

@@ -112,7 +112,7 @@ async fn a_bridge_is_the_companion_of_its_editor() {
     assert_eq!(hello["result"]["workspace"], json!([sandbox.workspace()]));
     let editor = format!("-{}-", plugin.editor.id());
     let files = sandbox.discovery_files();
-    assert_eq!(files.len(), 4);
+    assert_eq!(files.len(), 5);
     let named = files.iter().filter(|file| file.to_str().unwrap().contains(&editor));
     assert_eq!(named.count(), 2, "named after the editor: {files:?}");
 

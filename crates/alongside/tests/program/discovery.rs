@@ -24,7 +24,7 @@ fn ready_line_is_printed_after_the_files_are_written() {
     let serving = sandbox.serve();
     assert_eq!(serving.ready["pid"], serving.pid());
     assert_eq!(serving.ready["workspace"], json!([sandbox.workspace()]));
-    assert_eq!(serving.files.len(), 4);
+    assert_eq!(serving.files.len(), 5);
     assert!(
         TcpStream::connect(("127.0.0.1", serving.port)).is_ok(),
         "files are written after listening"

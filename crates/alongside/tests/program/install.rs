@@ -70,7 +70,7 @@ fn detect_shows_editor_evidence_and_agents() {
         "Neovim means nothing to the agents"
     );
     let _serving = sandbox.serve_with(&["--name", "neovim", "--display-name", "Neovim"]);
-    for agent in sandbox.json(&["detect"])["agents"].as_array().unwrap().iter().take(4) {
+    for agent in sandbox.json(&["detect"])["agents"].as_array().unwrap().iter().take(5) {
         assert_eq!(
             agent["detects"]["displayName"], "Neovim",
             "from a discovery file: {agent}"

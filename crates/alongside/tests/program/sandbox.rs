@@ -101,7 +101,13 @@ impl Sandbox {
 
     /// The discovery files that exist now.
     pub(crate) fn discovery_files(&self) -> Vec<PathBuf> {
-        let directories = ["tmp/gemini/ide", "tmp/qwen/ide", "home/.qwen/ide", "home/.claude/ide"];
+        let directories = [
+            "tmp/gemini/ide",
+            "tmp/qwen/ide",
+            "home/.qwen/ide",
+            "home/.claude/ide",
+            "home/.copilot/ide",
+        ];
         let mut files: Vec<PathBuf> = directories
             .iter()
             .filter_map(|directory| fs::read_dir(self.path(directory)).ok())

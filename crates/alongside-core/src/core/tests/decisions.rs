@@ -1,6 +1,7 @@
 //! Proposals and decisions.
 
 use super::*;
+use crate::session::SessionId;
 
 #[test]
 fn decision_goes_only_to_the_asking_session() {
@@ -32,6 +33,28 @@ fn second_decision_is_refused() {
     );
     assert_eq!(decisions(&mut core).len(), 1);
     assert_eq!(core.reject(ReviewId(99), None), Err(DecideError::Unknown(ReviewId(99))));
+}
+
+#[test]
+fn edited_draft_is_refused_for_an_agent_that_writes_only_its_own_text() {
+    let mut core = core();
+    let connection = SessionKey::Connection(SessionId::new("one"));
+    core.session_started(at(0), &connection, Some(ClientInfo::copilot()));
+    let review = propose(&mut core, &connection, "/a", "text");
+    edit(&mut core, review, "other").unwrap();
+    let refused = core.accept(review, None, EmptyDraft::Refuse).unwrap_err();
+    assert!(
+        refused.to_string().contains("cannot write an edited version"),
+        "{refused}"
+    );
+    edit(&mut core, review, "text").unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
+    // Its hook can.
+    let hook = SessionKey::Hook(SessionId::new("two"));
+    core.session_started(at(0), &hook, Some(ClientInfo::copilot()));
+    let review = propose(&mut core, &hook, "/a", "text");
+    edit(&mut core, review, "other").unwrap();
+    core.accept(review, None, EmptyDraft::Refuse).unwrap();
 }
 
 #[test]
