@@ -138,7 +138,7 @@ fn names_of_discovery_files_have_the_editors_pid_wherever_sorting_allows() {
     low.editor.wait().unwrap();
     wait_for("its own name again", || {
         let names = names();
-        (names.len() == 4 && names.contains(&everywhere[1]) && names.contains(&of_qwen[1])).then_some(())
+        (names.len() == 5 && names.contains(&everywhere[1]) && names.contains(&of_qwen[1])).then_some(())
     });
 }
 
@@ -172,7 +172,7 @@ fn killed_editor_and_companion_are_swept_and_the_other_is_picked() {
     wait_for("its own name", || {
         let own = format!("gemini-ide-server-{}-{first}.json", one.editor.id());
         let files = sandbox.discovery_files();
-        (files.len() == 4 && files.iter().any(|file| file.ends_with(&own))).then_some(())
+        (files.len() == 5 && files.iter().any(|file| file.ends_with(&own))).then_some(())
     });
 }
 
