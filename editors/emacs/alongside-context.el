@@ -142,6 +142,26 @@ If IDLE is non-nil, wait until Emacs was idle for that long."
                  :selectionStart
                  (and start (alongside-context--position start)))))))))))
 
+;;;###autoload
+(defun alongside-send-selection ()
+  "Put the region, or the whole file, into an agent's prompt.
+It goes to the agent that was used last.  Claude Code, Copilot
+CLI and opencode have such a prompt."
+  (interactive)
+  (unless (alongside-context--path-of (current-buffer))
+    (user-error "This buffer has no file to send"))
+  (setq alongside-context--focused (current-buffer)
+        alongside-context--reported nil)
+  (alongside-context--report-focus)
+  (alongside-bridge-request
+   "agent/mention" nil
+   (lambda (err sent)
+     (message "Alongside: %s"
+              (if err
+                  (plist-get err :message)
+                (format "sent to %s"
+                        (plist-get (plist-get sent :agent) :name)))))))
+
 (defun alongside-context--look (&rest _)
   "Note what has the focus.
 In a buffer without a file, such as a terminal or the minibuffer,

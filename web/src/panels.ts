@@ -124,6 +124,7 @@ export class Panels {
       files.length === 0
         ? element("p", {}, "Agents see no open files.")
         : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
+      files.length > 0 && this.agents.length > 0 && this.sendButton(),
       kept ??
         (hidden.length > 0 &&
           element(
@@ -141,12 +142,27 @@ export class Panels {
     );
   }
 
+  /** Puts the selection, or the file, into the prompt of the agent that was used last. */
+  private sendButton(): HTMLElement {
+    const send = async (): Promise<void> => {
+      try {
+        const { agent } = await this.connection.request("agent/mention");
+        button.textContent = `Sent to ${plain(agentLabel(agent.name, agent.version))}`;
+      } catch (error) {
+        button.textContent = plain((error as Error).message);
+      }
+    };
+    const attributes = { type: "button", class: "quiet", "data-testid": "send-selection", onclick: () => void send() };
+    const button = element("button", attributes, "Send to the agent\u2019s prompt");
+    return button;
+  }
+
   private showAgents(): void {
     if (this.agents.length === 0) {
       replaceChildren(
         this.content,
         element("p", {}, "No agents connected."),
-        element("p", { class: "faint" }, "Start Gemini CLI or Qwen Code in a workspace folder. If it does not connect, Doctor shows why."),
+        element("p", { class: "faint" }, "Start an agent in a workspace folder. If it does not connect, Doctor shows why."),
       );
       return;
     }

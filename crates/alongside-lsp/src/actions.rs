@@ -9,7 +9,7 @@ use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
 use alongside_protocol::{
-    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, PageTarget, RequestError, ReviewTexts, requests,
+    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, MentionTarget, PageTarget, RequestError, ReviewTexts, requests,
 };
 use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::{Deserialize, Serialize};
@@ -397,10 +397,15 @@ impl<B: Backend> LspFrontEnd<B> {
         let range = self.selected(document, selection.range);
         let lines = document.between(range, self.client.encoding).lines().count();
         let plural = if lines == 1 { "" } else { "s" };
-        let message = format!(
+        let mut message = format!(
             "Agents will see {lines} line{plural} of {} with your next message.",
             display_name(&document.path)
         );
+        // Most agents have no prompt that can be written to.
+        if let Ok(sent) = self.call::<requests::AgentMention>(MentionTarget { session: None }).await {
+            let agent = printable_line(&sent.agent.to_string());
+            message.push_str(&format!(" They are in the prompt of {agent}."));
+        }
         self.show_message(MessageType::Info, &message);
     }
 

@@ -44,6 +44,25 @@
        (setq range '(2 12 block :expanded t))
        (should (equal "ne\nwo\nhr" (alongside-context--selection)))))))
 
+(ert-deftest alongside-context-region-is-reported-before-it-is-sent ()
+  (let (sent alongside-context--focused alongside-context--reported)
+    (cl-letf (((symbol-function 'alongside-bridge-notify)
+               (lambda (&rest message) (push message sent)))
+              ((symbol-function 'alongside-bridge-request)
+               (lambda (method _parameters callback)
+                 (push method sent)
+                 (funcall callback nil '(:agent (:name "Claude Code"))))))
+      (alongside-tests--in-text
+       (rename-buffer "a.txt" t)
+       (setq buffer-file-name "/tmp/a.txt")
+       (push-mark 5 t t)
+       (goto-char 8)
+       (alongside-send-selection)
+       (should (equal "agent/mention" (nth 0 sent)))
+       (should (equal "two" (plist-get (cdr (nth 1 sent)) :selectedText)))
+       (setq buffer-file-name nil)
+       (should-error (alongside-send-selection) :type 'user-error)))))
+
 (defmacro alongside-tests--with-messages (messages &rest body)
   "Run BODY with the messages to the user in MESSAGES."
   (declare (indent 1))

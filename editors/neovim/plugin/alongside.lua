@@ -28,6 +28,13 @@ end)
 command('AlongsideReject', { nargs = '*', desc = 'Reject the open change' }, function(typed)
   require('alongside.reviews').reject(nil, typed.args ~= '' and typed.args or nil)
 end)
+command('AlongsideSend', { range = true, desc = "Send lines, or the file, to the agent's prompt" }, function(typed)
+  if typed.range == 0 then
+    require('alongside.context').send()
+  else
+    require('alongside.context').send(typed.line1, typed.line2)
+  end
+end)
 
 -- Scheduled, so that a `setup` that follows in the user's configuration still applies.
 local autostart = vim.schedule_wrap(function()

@@ -38,6 +38,10 @@ export def Reject(reason: string = '')
   reviews.Reject(reason)
 enddef
 
+export def Send(range: number, first: number, last: number)
+  context.Send(range > 0, first, last)
+enddef
+
 export def Log()
   bridge.ShowLog()
 enddef

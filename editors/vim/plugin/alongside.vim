@@ -10,6 +10,7 @@ command! AlongsideStop call alongside#Stop()
 command! AlongsideReview call alongside#Review()
 command! -bang AlongsideAccept call alongside#Accept(<bang>0)
 command! -nargs=* AlongsideReject call alongside#Reject(<q-args>)
+command! -range AlongsideSend call alongside#Send(<range>, <line1>, <line2>)
 command! AlongsideLog call alongside#Log()
 
 if get(g:, 'alongside_autostart', 1)

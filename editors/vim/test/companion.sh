@@ -6,6 +6,7 @@ while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case $line in
     *review/list*) result='[]' ;;
+    *agent/mention*) result='{"agent":{"name":"Claude Code"}}' ;;
     *) result='{}' ;;
   esac
   if [ -n "$id" ]; then

@@ -54,6 +54,20 @@ def g:Test_typing_sends_the_buffer_once_after_a_pause()
   assert_equal(['text 50' .. "\n"], Params('context/buffer')->mapnew((_, params) => params.text))
 enddef
 
+def g:Test_lines_are_the_selection_when_they_are_sent()
+  Open('a.txt', ['one', 'two', 'three'])
+  const before = len(Params('context/focus'))
+  execute ':2,3AlongsideSend'
+  WaitFor(() => Messages() =~ 'sent to Claude Code', 'the answer')
+  const focus = Params('context/focus')[before]
+  assert_equal("two\nthree", focus.selectedText)
+  assert_equal({line: 2, character: 1}, focus.selectionStart)
+  assert_equal({line: 3, character: 6}, focus.cursor)
+  AlongsideSend
+  WaitFor(() => len(Params('agent/mention')) == 2, 'the whole file')
+  assert_false(has_key(Params('context/focus')[-1], 'selectedText'))
+enddef
+
 def g:Test_writing_reports_that_nothing_is_unsaved()
   Open('a.txt', ['text'])
   setline(1, 'other')

@@ -202,6 +202,33 @@ local function open(buffer)
 end
 
 --- Reports everything, then every change.
+--- Puts lines of the current file, or the whole file, into the prompt of the agent that was used last.
+---@param first? integer
+---@param last? integer
+function M.send(first, last)
+  local path = path_of(vim.api.nvim_get_current_buf())
+  if not path then
+    return require('alongside').notify('this buffer has no file to send', vim.log.levels.WARN)
+  end
+  ---@type alongside.Focus
+  local focus = { path = path, cursor = { line = vim.fn.line('.'), character = 1 } }
+  if first and last then
+    local lines = vim.api.nvim_buf_get_lines(0, first - 1, math.min(last, first + MAX_SELECTION_BYTES), false)
+    focus.cursor = { line = last, character = vim.fn.strutf16len(vim.fn.getline(last)) + 1 }
+    focus.selectedText = text.truncate(table.concat(lines, '\n'), MAX_SELECTION_BYTES)
+    focus.selectionStart = { line = first, character = 1 }
+  end
+  latest = nil
+  bridge.notify('context/focus', focus)
+  bridge.request('agent/mention', nil, function(error, sent)
+    local notify = require('alongside').notify
+    if error then
+      return notify(error.message, vim.log.levels.WARN)
+    end
+    notify('sent to ' .. bridge.agent_name(sent.agent.name, sent.agent.version))
+  end)
+end
+
 function M.start()
   unsaved, diagnosed = {}, {}
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do

@@ -97,6 +97,30 @@ def Focus()
   bridge.Notify('context/focus', params)
 enddef
 
+# Puts lines of the current file, or the whole file, into the prompt of the agent that was used last.
+export def Send(has_lines: bool, first: number, last: number)
+  const path = Path(bufnr())
+  if path == ''
+    bridge.Message('this buffer has no file to send')
+    return
+  endif
+  var params: dict<any> = {path: path, cursor: {line: line('.'), character: 1}}
+  if has_lines
+    const lines = getline(first, min([last, first + MAX_SELECTION_BYTES]))
+    params.cursor = {line: last, character: text.Utf16Length(getline(last)) + 1}
+    params.selectedText = text.Truncate(join(lines, "\n"), MAX_SELECTION_BYTES)
+    params.selectionStart = {line: first, character: 1}
+  endif
+  bridge.Notify('context/focus', params)
+  bridge.Request('agent/mention', {}, (response) => {
+    if has_key(response, 'error')
+      bridge.Message(response.error.message)
+    else
+      bridge.Message('sent to ' .. response.result.agent.name)
+    endif
+  })
+enddef
+
 def OnModeChanged()
   # `:` in Visual mode passes through Normal mode, where the selection is gone.
   if v:event.old_mode =~ "^[vV\<C-V>]" && v:event.new_mode == 'n'
