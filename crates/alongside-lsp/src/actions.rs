@@ -9,7 +9,8 @@ use alongside_core::draft::DIFF_TIMEOUT;
 use alongside_core::draft::{HunkId, HunkState};
 use alongside_core::printable::printable_line;
 use alongside_protocol::{
-    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, MentionTarget, PageTarget, RequestError, ReviewTexts, requests,
+    Accept, Backend, DecideHunkParams, ErrorKind, HunkAction, MentionTarget, PageTarget, RequestError, ReviewTexts,
+    requests,
 };
 use alongside_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::{Deserialize, Serialize};
@@ -402,7 +403,10 @@ impl<B: Backend> LspFrontEnd<B> {
             display_name(&document.path)
         );
         // Most agents have no prompt that can be written to.
-        if let Ok(sent) = self.call::<requests::AgentMention>(MentionTarget { session: None }).await {
+        if let Ok(sent) = self
+            .call::<requests::AgentMention>(MentionTarget { session: None })
+            .await
+        {
             let agent = printable_line(&sent.agent.to_string());
             message.push_str(&format!(" They are in the prompt of {agent}."));
         }
