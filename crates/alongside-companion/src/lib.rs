@@ -87,7 +87,7 @@ pub struct Companion {
     clock: Clock,
     /// Set once the agents' port listens, before anybody can connect.
     agents: OnceLock<alongside_mcp::AgentHub>,
-    /// What agents are told, set as soon as they can connect.
+    /// What is announced to agents, set as soon as they can connect.
     own_announcement: OnceLock<alongside_discovery::Announcement>,
     /// The connected front ends that show files.
     openers: Mutex<BTreeSet<FrontEndId>>,

@@ -18,7 +18,7 @@ pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
     let environment = Environment::current();
     if let Some(record) = companion_record::nearest(&Places::of_user()?, &common.directory()) {
         if let Err(error) = enter(&record, &environment).await {
-            tracing::debug!(%error, "the companion was not told of this directory");
+            tracing::debug!(%error, "cannot announce this directory");
         }
         return become_agent(&run, changes(&run, &record.announcement(), &environment)).await;
     }
