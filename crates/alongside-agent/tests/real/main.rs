@@ -115,7 +115,7 @@ fn words(count: usize) -> String {
 fn stop_reason(events: &[AgentEvent]) -> &str {
     match events.last() {
         Some(AgentEvent::TurnEnded {
-            end: TurnEnd::Completed { stop_reason },
+            end: TurnEnd::Completed { stop_reason } | TurnEnd::Cancelled { stop_reason },
             ..
         }) => stop_reason,
         other => panic!("{other:?}"),
