@@ -36,6 +36,7 @@ vim.api.nvim_create_autocmd('User', {
 vim.cmd.edit(vim.fn.fnameescape(vim.env.ALONGSIDE_CHECK .. '/open.txt'))
 vim.api.nvim_buf_set_lines(0, 0, 0, true, { 'not saved yet' })
 vim.cmd('AlongsideStart')
+vim.diagnostic.set(vim.api.nvim_create_namespace('check'), 0, { { lnum = 0, col = 0, message = 'wrong' } })
 ";
 
 /// What a user does in Vim: looks for pending changes now and then.
@@ -145,5 +146,10 @@ tmux -S "$SOCKET" -f /dev/null new-session -d -x 120 -y 40 \
         .args(["-S", &socket, "kill-server"])
         .stderr(Stdio::null())
         .status();
-    assert_eq!(missing, Vec::<String>::new());
+    // Vim itself has no diagnostics.
+    let others: Vec<&String> = missing
+        .iter()
+        .filter(|rule| !rule.contains("context/diagnostics"))
+        .collect();
+    assert_eq!(others, Vec::<&String>::new());
 }
