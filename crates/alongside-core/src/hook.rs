@@ -48,8 +48,7 @@ impl HookAgent {
 
     /// Whether a connected agent with this name is of this kind.
     pub fn is_called(self, name: &str) -> bool {
-        // Claude Code introduces itself like that.
-        name == self.display_name() || (self == Self::Claude && name == "claude-code")
+        name == self.display_name()
     }
 
     pub fn from_id(id: &str) -> Option<Self> {

@@ -323,6 +323,23 @@ mod tests {
         assert!(!scene.claude_lock().exists());
     }
 
+    /// P9: removing Copilot CLI's lock would disconnect it.
+    #[test]
+    fn every_companion_has_a_lock_for_copilot() {
+        let scene = Fixture::new();
+        let mut announcement = announcement(&[Path::new("/a")]);
+        announcement.socket = Some(PathBuf::from("/s"));
+        announcement.is_first = false;
+        let files = DiscoveryFiles::write(&scene.environment(), &announcement).unwrap();
+        let name = format!("alongside-{}-4321.lock", std::process::id());
+        assert!(
+            files
+                .paths()
+                .any(|path| path.ends_with(Path::new(".copilot/ide").join(&name))),
+            "{files:?}"
+        );
+    }
+
     #[test]
     fn lock_of_another_program_is_left_alone() {
         let scene = Fixture::new();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use alongside_core::SessionKey;
 use alongside_core::context::Cursor;
-use alongside_core::diagnostics::{Diagnostic, FileDiagnostics};
+use alongside_core::diagnostics::{Diagnostic, FileDiagnostics, Severity};
 use alongside_core::dialect::ToolSet;
 use alongside_wire::rpc::{Request, RpcError};
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,19 @@ struct Proposal {
     tab_name: Option<String>,
 }
 
+impl Proposal {
+    /// The proposal of a call that waits in a tab, and the tab's name.
+    fn in_tab(arguments: &Arguments<'_>, path: &str) -> Result<(Self, String), String> {
+        let tab_name = arguments.text("tab_name")?;
+        let proposal = Self {
+            file_path: arguments.path(path)?,
+            new_content: arguments.text("new_file_contents")?,
+            tab_name: Some(tab_name.clone()),
+        };
+        Ok((proposal, tab_name))
+    }
+}
+
 /// What `openDiff` responds with.
 enum OpenDiff {
     Outcome(DiffOutcome),
@@ -132,10 +145,32 @@ fn diagnostics<C: Companion>(call: &Call<'_, C>, arguments: &Arguments<'_>) -> R
     Ok(call.endpoint.companion.diagnostics(path.as_deref()))
 }
 
-/// Positions from 0, as in most protocols.
-fn range(found: &Diagnostic) -> Value {
+/// Diagnostics with a word for their severity, and positions from 0, as in most protocols.
+fn described(diagnostics: &[Diagnostic], word: fn(Severity) -> &'static str) -> Value {
     let position = |place: Cursor| json!({"line": place.line - 1, "character": place.character - 1});
-    json!({"start": position(found.start), "end": position(found.end)})
+    let describe = |found: &Diagnostic| {
+        let range = json!({"start": position(found.start), "end": position(found.end)});
+        let mut value = json!({"message": found.message, "severity": word(found.severity), "range": range});
+        if let Some(source) = &found.source {
+            value["source"] = json!(source);
+        }
+        if let Some(code) = &found.code {
+            value["code"] = json!(code);
+        }
+        value
+    };
+    diagnostics.iter().map(describe).collect()
+}
+
+/// A tool in the result of `tools/list`.
+fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    json!({"name": name, "description": description, "inputSchema": schema})
+}
+
+/// A string among a tool's arguments.
+fn string(description: &str) -> Value {
+    json!({"type": "string", "description": description})
 }
 
 /// The unparsed arguments of a tool. Unknown ones, such as `suppressNotification`, have no effect.

@@ -21,21 +21,8 @@ fn copilot_connects_by_itself_and_every_decision_reaches_the_file() {
         .propose_new("accepted.txt", "one\ntwo\n")
         .accept()
         .writes("one\ntwo\n");
-    scene
-        .propose_new("rejected.txt", "unwanted\n")
-        .reject(None)
-        .writes_nothing();
-    scene
-        .propose_new("enter.txt", "one\n")
-        .decide_in_terminal("Enter")
-        .writes("one\n");
-    scene
-        .propose_new("escape.txt", "one\n")
-        .decide_in_terminal("Escape")
-        .writes_nothing();
-
-    scene.companion.kill();
-    scene.companion.restart();
+    scene.decide_here_and_in_the_terminal();
+    scene.restart_companion_under_a_question("killed.txt");
     scene.wait_until_connected();
     scene.select(3, "three");
     scene.agent.terminal.wait_for_text("a.txt:3", TIMEOUT);

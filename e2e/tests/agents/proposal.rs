@@ -41,6 +41,36 @@ impl Scene<'_> {
         self.propose(&path, &Prompt::Edit(&text, NINE, &new))
     }
 
+    /// A rejection, and both answers to the agent's own question.
+    pub(crate) fn decide_here_and_in_the_terminal(&self) {
+        self.propose_new("rejected.txt", "unwanted\n")
+            .reject(None)
+            .writes_nothing();
+        self.propose_new("enter.txt", "one\n")
+            .decide_in_terminal("Enter")
+            .writes("one\n");
+        self.propose_new("escape.txt", "one\n")
+            .decide_in_terminal("Escape")
+            .writes_nothing();
+    }
+
+    /// Kills the companion while the agent waits for a decision, which is then made in the terminal, and starts another one.
+    pub(crate) fn restart_companion_under_a_question(&mut self, name: &str) {
+        let path = self.propose_new(name, "one\n").path;
+        self.companion.kill();
+        self.agent.decide("Enter");
+        let is_written = eventually(TIMEOUT, || {
+            (fs::read_to_string(&path).unwrap_or_default() == "one\n").then_some(())
+        });
+        if is_written.is_none() {
+            self.agent
+                .terminal
+                .fail("what was accepted in the terminal was not written");
+        }
+        self.companion.restart();
+        assert_eq!(self.companion.reviews(), [], "nothing waits for it any more");
+    }
+
     fn propose(&self, path: &Path, prompt: &Prompt<'_>) -> Proposal<'_> {
         self.agent.wait_until_idle();
         self.agent.prompt(&prompt.to_string());

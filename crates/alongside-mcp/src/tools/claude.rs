@@ -6,46 +6,41 @@
 use alongside_core::diagnostics::{FileDiagnostics, Severity};
 use serde_json::{Value, json};
 
-use super::{Arguments, Call, OpenDiff, Proposal, ToolResult, diagnostics, range};
+use super::{Arguments, Call, OpenDiff, Proposal, ToolResult, described, diagnostics, string, tool};
 use crate::companion::{Companion, DiffOutcome};
 use crate::file_url::file_url;
 use crate::protocol::shortened;
 
 pub(super) fn list() -> Value {
-    let string = |description: &str| json!({"type": "string", "description": description});
-    let tool = |name: &str, description: &str, properties: Value, required: Value| {
-        let schema = json!({"type": "object", "properties": properties, "required": required});
-        json!({"name": name, "description": description, "inputSchema": schema})
-    };
     json!({"tools": [
         tool(
             "openDiff",
             "Shows the user a proposed new version of a file, which they may edit. Returns with the decision.",
-            json!({
+            &json!({
                 "old_file_path": string("The absolute path of the file."),
                 "new_file_path": string("The absolute path of the file to write."),
                 "new_file_contents": string("The full proposed content of the file."),
                 "tab_name": string("Identifies the review."),
             }),
-            json!(["old_file_path", "new_file_path", "new_file_contents", "tab_name"]),
+            &["old_file_path", "new_file_path", "new_file_contents", "tab_name"],
         ),
         tool(
             "close_tab",
             "Closes an open review without a decision.",
-            json!({"tab_name": string("Identifies the review.")}),
-            json!(["tab_name"]),
+            &json!({"tab_name": string("Identifies the review.")}),
+            &["tab_name"],
         ),
         tool(
             "closeAllDiffTabs",
             "Closes all open reviews of this connection without a decision.",
-            json!({}),
-            json!([]),
+            &json!({}),
+            &[],
         ),
         tool(
             "getDiagnostics",
             "Returns errors and warnings from the editor, for one file or for all.",
-            json!({"uri": string("The file's URI. Without it, all files.")}),
-            json!([]),
+            &json!({"uri": string("The file's URI. Without it, all files.")}),
+            &[],
         ),
     ]})
 }
@@ -54,7 +49,7 @@ pub(super) async fn call<C: Companion>(call: &Call<'_, C>, arguments: Result<Arg
     let registry = &call.endpoint.registry;
     let result = match (call.tool, arguments) {
         (_, Err(sentence)) => Err(sentence),
-        ("openDiff", Ok(arguments)) => match proposal(&arguments) {
+        ("openDiff", Ok(arguments)) => match Proposal::in_tab(&arguments, "new_file_path") {
             Ok((proposal, tab_name)) => Ok(open_diff_result(call.open_diff(proposal).await, tab_name)),
             Err(sentence) => Err(sentence),
         },
@@ -74,35 +69,17 @@ pub(super) async fn call<C: Companion>(call: &Call<'_, C>, arguments: Result<Arg
     result.unwrap_or_else(ToolResult::error)
 }
 
-/// The diagnostics of a file, with severities as words.
 fn found(file: &FileDiagnostics) -> Value {
-    let diagnostics = file.diagnostics.iter().map(|found| {
-        let severity = match found.severity {
-            Severity::Error => "Error",
-            Severity::Warning => "Warning",
-            Severity::Information => "Info",
-            Severity::Hint => "Hint",
-        };
-        let mut value = json!({"message": found.message, "severity": severity, "range": range(found)});
-        if let Some(source) = &found.source {
-            value["source"] = json!(source);
-        }
-        if let Some(code) = &found.code {
-            value["code"] = json!(code);
-        }
-        value
-    });
-    json!({"uri": file_url(&file.path), "diagnostics": diagnostics.collect::<Value>()})
+    json!({"uri": file_url(&file.path), "diagnostics": described(&file.diagnostics, severity_word)})
 }
 
-fn proposal(arguments: &Arguments<'_>) -> Result<(Proposal, String), String> {
-    let tab_name = arguments.text("tab_name")?;
-    let proposal = Proposal {
-        file_path: arguments.path("new_file_path")?,
-        new_content: arguments.text("new_file_contents")?,
-        tab_name: Some(tab_name.clone()),
-    };
-    Ok((proposal, tab_name))
+fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "Error",
+        Severity::Warning => "Warning",
+        Severity::Information => "Info",
+        Severity::Hint => "Hint",
+    }
 }
 
 /// Never `TAB_CLOSED`, which would accept the proposal. After an error, the question in the terminal stays.

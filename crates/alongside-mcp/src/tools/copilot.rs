@@ -7,51 +7,46 @@
 use alongside_core::diagnostics::{FileDiagnostics, Severity};
 use serde_json::{Value, json};
 
-use super::{Arguments, Call, OpenDiff, Proposal, ToolResult, diagnostics, range};
+use super::{Arguments, Call, OpenDiff, Proposal, ToolResult, described, diagnostics, string, tool};
 use crate::companion::{Companion, DiffOutcome};
 use crate::file_url::file_url;
 use crate::protocol::shortened;
 
 pub(super) fn list() -> Value {
-    let string = |description: &str| json!({"type": "string", "description": description});
-    let tool = |name: &str, description: &str, properties: Value, required: Value| {
-        let schema = json!({"type": "object", "properties": properties, "required": required});
-        json!({"name": name, "description": description, "inputSchema": schema})
-    };
     json!({"tools": [
         tool(
             "open_diff",
             "Shows the user a proposed new version of a file. Returns with the decision.",
-            json!({
+            &json!({
                 "original_file_path": string("The absolute path of the file."),
                 "new_file_contents": string("The full proposed content of the file."),
                 "tab_name": string("Identifies the review."),
             }),
-            json!(["original_file_path", "new_file_contents", "tab_name"]),
+            &["original_file_path", "new_file_contents", "tab_name"],
         ),
         tool(
             "close_diff",
             "Closes an open review without a decision.",
-            json!({"tab_name": string("Identifies the review.")}),
-            json!(["tab_name"]),
+            &json!({"tab_name": string("Identifies the review.")}),
+            &["tab_name"],
         ),
         tool(
             "get_selection",
             "Returns the file that the user is looking at in the editor, and the selected text.",
-            json!({}),
-            json!([]),
+            &json!({}),
+            &[],
         ),
         tool(
             "get_diagnostics",
             "Returns errors and warnings from the editor, for one file or for all.",
-            json!({"uri": string("The file's URI. Without it, all files.")}),
-            json!([]),
+            &json!({"uri": string("The file's URI. Without it, all files.")}),
+            &[],
         ),
         tool(
             "update_session_name",
             "Names the conversation.",
-            json!({"name": string("The name.")}),
-            json!(["name"]),
+            &json!({"name": string("The name.")}),
+            &["name"],
         ),
     ]})
 }
@@ -60,7 +55,7 @@ pub(super) async fn call<C: Companion>(call: &Call<'_, C>, arguments: Result<Arg
     let registry = &call.endpoint.registry;
     let result = match (call.tool, arguments) {
         (_, Err(sentence)) => Err(sentence),
-        ("open_diff", Ok(arguments)) => match proposal(&arguments) {
+        ("open_diff", Ok(arguments)) => match Proposal::in_tab(&arguments, "original_file_path") {
             Ok((proposal, tab_name)) => open_diff_result(call.open_diff(proposal).await, &tab_name),
             Err(sentence) => Err(sentence),
         },
@@ -86,16 +81,6 @@ pub(super) async fn call<C: Companion>(call: &Call<'_, C>, arguments: Result<Arg
     result.map_or_else(ToolResult::error, |value| ToolResult::text(value.to_string()))
 }
 
-fn proposal(arguments: &Arguments<'_>) -> Result<(Proposal, String), String> {
-    let tab_name = arguments.text("tab_name")?;
-    let proposal = Proposal {
-        file_path: arguments.path("original_file_path")?,
-        new_content: arguments.text("new_file_contents")?,
-        tab_name: Some(tab_name.clone()),
-    };
-    Ok((proposal, tab_name))
-}
-
 /// After an error, the question in the terminal stays.
 fn open_diff_result(opened: OpenDiff, tab_name: &str) -> Result<Value, String> {
     let (result, trigger, message) = match opened {
@@ -112,17 +97,16 @@ fn open_diff_result(opened: OpenDiff, tab_name: &str) -> Result<Value, String> {
     Ok(json!({"success": true, "result": result, "trigger": trigger, "tab_name": tab_name, "message": message}))
 }
 
-/// The diagnostics of a file, with severities as words.
 fn found(file: &FileDiagnostics) -> Value {
-    let diagnostics = file.diagnostics.iter().map(|found| {
-        let severity = match found.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Information => "information",
-            Severity::Hint => "hint",
-        };
-        let (source, code) = (&found.source, &found.code);
-        json!({"message": found.message, "severity": severity, "range": range(found), "source": source, "code": code})
-    });
-    json!({"uri": file_url(&file.path), "filePath": file.path, "diagnostics": diagnostics.collect::<Value>()})
+    let diagnostics = described(&file.diagnostics, severity_word);
+    json!({"uri": file_url(&file.path), "filePath": file.path, "diagnostics": diagnostics})
+}
+
+fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Information => "information",
+        Severity::Hint => "hint",
+    }
 }
