@@ -370,8 +370,14 @@ fn view(target: PageTarget) -> alongside_page::View {
     }
 }
 
+/// A hook counts as an agent only if its agent has no connection: otherwise one agent would be two.
 fn summaries(core: &Core) -> Vec<AgentSummary> {
+    let is_connected = |name: &str| {
+        let mut agents = core.agents().filter(|agent| !agent.session.is_hook());
+        agents.any(|agent| agent.identity().name == name)
+    };
     core.agents()
+        .filter(|agent| !agent.session.is_hook() || !is_connected(&agent.identity().name))
         .map(|agent| AgentSummary {
             identity: agent.identity(),
             session: agent.session.clone(),
