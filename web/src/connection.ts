@@ -1,38 +1,16 @@
 // The WebSocket to the companion: login, requests, notifications and automatic reconnects.
 
+import { Calls, type Channel, type ConnectionState, RequestError } from "./channel";
 import { type Login, NOT_LOGGED_IN } from "./login";
 import type { Message, Notifications, Requests } from "./protocol";
-
-export type ConnectionState = "connecting" | "open" | "lost" | "loggedOut";
-
-interface PendingRequest {
-  readonly resolve: (result: never) => void;
-  readonly reject: (error: Error) => void;
-}
-
-type Handler = (params: unknown) => void;
-
-/** An error response: a message for users and a kind for programs. */
-export class RequestError extends Error {
-  constructor(
-    readonly kind: string,
-    message: string,
-    /** What the user can do about it. */
-    readonly hint: string = "",
-  ) {
-    super(message);
-  }
-}
 
 const MIN_DELAY = 300;
 const MAX_DELAY = 10_000;
 
-export class Connection {
+export class Connection implements Channel {
   state: ConnectionState = "connecting";
   private socket: WebSocket | null = null;
-  private nextId = 1;
-  private readonly pending = new Map<number, PendingRequest>();
-  private readonly handlers = new Map<string, Handler>();
+  private readonly calls = new Calls();
   private delay = MIN_DELAY;
   private timer = 0;
 
@@ -47,7 +25,7 @@ export class Connection {
   ) {}
 
   on<Name extends keyof Notifications>(name: Name, handler: (params: Notifications[Name]) => void): void {
-    this.handlers.set(name, handler as Handler);
+    this.calls.on(name, handler);
   }
 
   /** Connects now, instead of after the backoff. */
@@ -91,11 +69,10 @@ export class Connection {
       this.onClose(socket, NOT_LOGGED_IN);
       return;
     }
-    socket.onmessage = (event: MessageEvent<string>) => this.onMessage(event.data);
+    socket.onmessage = (event: MessageEvent<string>) => this.calls.receive(JSON.parse(event.data) as Message);
     void this.onOpen(socket);
   }
 
-  /** Rejects with a `RequestError`; its kind is `offline` if the connection is or gets lost. */
   request<Method extends keyof Requests>(
     method: Method,
     ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]
@@ -104,11 +81,7 @@ export class Connection {
     if (!socket || socket.readyState !== WebSocket.OPEN) {
       return Promise.reject(new RequestError("offline", "Cannot reach the companion."));
     }
-    const id = this.nextId++;
-    return new Promise((resolve, reject) => {
-      this.pending.set(id, { resolve, reject });
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} }));
-    });
+    return this.calls.request((message) => socket.send(JSON.stringify(message)), method, params ?? {});
   }
 
   private async onOpen(socket: WebSocket): Promise<void> {
@@ -125,27 +98,10 @@ export class Connection {
     this.enter("open");
   }
 
-  private onMessage(text: string): void {
-    const message = JSON.parse(text) as Message;
-    if (message.method !== undefined) {
-      this.handlers.get(message.method)?.(message.params);
-      return;
-    }
-    const pending = this.pending.get(message.id ?? -1);
-    if (!pending) return;
-    this.pending.delete(message.id ?? -1);
-    if (message.error)
-      pending.reject(new RequestError(message.error.data?.kind ?? "unknown", message.error.message, message.error.data?.hint));
-    else pending.resolve(message.result as never);
-  }
-
   private onClose(socket: WebSocket, code: number): void {
     if (this.socket !== socket) return;
     this.socket = null;
-    for (const pending of this.pending.values()) {
-      pending.reject(new RequestError("offline", "Lost the connection to the companion."));
-    }
-    this.pending.clear();
+    this.calls.abandon();
     const isRefused = code === NOT_LOGGED_IN;
     if (isRefused && this.login.refused()) {
       this.connect();

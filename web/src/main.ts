@@ -1,7 +1,9 @@
 // The page: the pending reviews, the open one, and what happens on notifications and user actions.
 
+import { type ConnectionState, RequestError } from "./channel";
 import { Chat } from "./chat/chat";
-import { Connection, type ConnectionState, RequestError } from "./connection";
+import type { UnsentStore } from "./chat/composer";
+import { Connection } from "./connection";
 import { confirmation, showKeys } from "./dialogs";
 import { announce, byId, element, replaceChildren } from "./dom";
 import type { Layout } from "./editor/hunks";
@@ -16,6 +18,14 @@ import { ReviewView } from "./review-view";
 import { type View, Views } from "./views";
 
 const NARROW = window.matchMedia("(max-width: 760px)");
+
+const UNSENT_KEY = "alongside:prompt";
+
+/** Per tab, for as long as the tab exists. */
+const UNSENT: UnsentStore = {
+  read: () => sessionStorage.getItem(UNSENT_KEY),
+  write: (message) => (message === null ? sessionStorage.removeItem(UNSENT_KEY) : sessionStorage.setItem(UNSENT_KEY, message)),
+};
 
 class Page {
   private readonly reviews = new Map<number, ReviewSummary>();
@@ -36,15 +46,19 @@ class Page {
   private approvals = 0;
   private agents = 0;
   private wasOpen = false;
-  private readonly chat = new Chat(this.connection, this.panels, {
+  private readonly chat = new Chat(byId("chat"), this.connection, this.panels.drawer, {
     folders: () => this.folders,
     isShown: () => this.views.current === "chat",
     toReviews: () => this.views.go("reviews"),
     exists: (exists) => this.views.setChat(exists),
-    waits: (count) => {
+    waits: (count, isWorking) => {
       this.approvals = count;
       this.showTitle();
+      const mark = byId("chat-mark");
+      mark.dataset["state"] = count > 0 ? "asks" : isWorking ? "works" : "";
+      mark.textContent = count > 0 ? "asks" : "";
     },
+    unsent: UNSENT,
   });
   private readonly firstRun = new FirstRun(byId("first-run"), async () => {
     const { review } = await this.connection.request("demo/start");
@@ -105,7 +119,7 @@ class Page {
 
   /** The user switched to another view. */
   private entered(view: View): void {
-    this.panels.close();
+    this.panels.drawer.close();
     const skip = document.querySelector<HTMLAnchorElement>(".skip");
     if (skip) {
       skip.textContent = view === "chat" ? "Skip to the message box" : "Skip to the change";
@@ -174,7 +188,7 @@ class Page {
     this.show();
     const first = reviews[0];
     if (!this.view && first && !NARROW.matches) void this.open(first.id);
-    void this.panels.refresh();
+    void this.panels.drawer.refresh();
     await this.chat.catchUp();
   }
 
@@ -290,7 +304,7 @@ class Page {
   }
 
   private leave(): void {
-    if (this.panels.isOpen) this.panels.close();
+    if (this.panels.drawer.isOpen) this.panels.drawer.close();
     else if (this.views.current === "chat") this.chat.escape();
     else this.view?.panes.element.focus();
   }

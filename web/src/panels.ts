@@ -1,64 +1,38 @@
 // The side panels: what agents see, which agents are connected, and whether agents can connect.
 
-import type { Connection } from "./connection";
-import { byId, element, replaceChildren } from "./dom";
+import { byId, type Child, element } from "./dom";
+import { Drawer, type Panel } from "./drawer";
 import { age, agentLabel, plain } from "./format";
-import type { Agent, Doctor, IdeContext, OpenFile, ShownContext } from "./protocol";
+import type { Agent, Doctor, IdeContext, OpenFile, Requester, ShownContext } from "./protocol";
 
-export type PanelName = "context" | "agents" | "doctor";
+const NAMES = ["context", "agents", "doctor"] as const;
 
-/** A panel of the chat. */
-export interface OtherPanel {
-  readonly name: string;
-  readonly title: string;
-  fill(): Promise<HTMLElement> | HTMLElement;
-}
+export type PanelName = (typeof NAMES)[number];
 
 export class Panels {
-  private shown: PanelName | OtherPanel | null = null;
+  readonly drawer = new Drawer(() => this.showButtons());
   private agents: readonly Agent[] = [];
-  private before: Element | null = null;
-  private readonly drawer = byId("drawer");
-  private readonly content = byId("drawer-content");
-  private readonly title = byId("drawer-title");
+  private hidden: ShownContext["hidden"] = [];
+  private readonly panels: Record<PanelName, Panel> = {
+    context: {
+      name: "context",
+      title: "What agents see",
+      fill: async () => {
+        const { context, hidden } = await this.connection.request("context/show");
+        this.hidden = hidden;
+        return this.context(context);
+      },
+    },
+    agents: { name: "agents", title: "Agents", fill: () => this.agentList() },
+    doctor: { name: "doctor", title: "Doctor", fill: async () => this.doctor(await this.connection.request("doctor")) },
+  };
 
-  constructor(private readonly connection: Connection) {
-    byId("drawer-close").addEventListener("click", () => this.close());
-    for (const name of ["context", "agents", "doctor"] as const) {
-      byId(`open-${name}`).addEventListener("click", () => this.toggle(name));
-    }
-  }
-
-  get isOpen(): boolean {
-    return this.shown !== null;
+  constructor(private readonly connection: Requester) {
+    for (const name of NAMES) byId(`open-${name}`).addEventListener("click", () => this.toggle(name));
   }
 
   toggle(name: PanelName): void {
-    if (this.shown === name) this.close();
-    else this.open(name);
-  }
-
-  toggleOther(panel: OtherPanel): void {
-    if (this.isShown(panel.name)) this.close();
-    else this.open(panel);
-  }
-
-  /** Refreshes a panel if it is open. */
-  refreshOther(name: string): void {
-    if (this.isShown(name)) void this.refresh();
-  }
-
-  private isShown(name: string): boolean {
-    return this.shown !== null && (typeof this.shown === "string" ? this.shown : this.shown.name) === name;
-  }
-
-  close(): void {
-    if (!this.shown) return;
-    const hadFocus = this.drawer.contains(document.activeElement);
-    this.shown = null;
-    this.drawer.hidden = true;
-    this.showButtons();
-    if (hadFocus && this.before instanceof HTMLElement) this.before.focus();
+    this.drawer.toggle(this.panels[name]);
   }
 
   setAgents(agents: readonly Agent[]): void {
@@ -67,79 +41,41 @@ export class Panels {
     const badge = byId("agents-count");
     badge.textContent = String(agents.length);
     badge.classList.toggle("all", agents.length > 0 && listening === agents.length);
-    if (this.shown === "agents") this.showAgents();
+    void this.drawer.refresh("agents");
   }
 
   contextChanged(context: IdeContext): void {
-    if (this.shown !== "context") return;
+    this.drawer.show("context", this.context(context));
     // The hidden files may have changed too.
-    this.showContext({ context, hidden: [] }, true);
-    void this.refresh();
-  }
-
-  async refresh(): Promise<void> {
-    const name = this.shown;
-    try {
-      if (name === "context") {
-        const context = await this.connection.request("context/show");
-        if (this.shown === name) this.showContext(context, false);
-      } else if (name === "doctor") {
-        const doctor = await this.connection.request("doctor");
-        if (this.shown === name) this.showDoctor(doctor);
-      } else if (name === "agents") {
-        this.showAgents();
-      } else if (name) {
-        const made = await name.fill();
-        if (this.shown === name) replaceChildren(this.content, made);
-      }
-    } catch (error) {
-      if (this.shown === name) replaceChildren(this.content, element("p", { class: "problem" }, (error as Error).message));
-    }
-  }
-
-  private open(name: PanelName | OtherPanel): void {
-    if (!this.shown) this.before = document.activeElement;
-    this.shown = name;
-    this.drawer.hidden = false;
-    this.drawer.dataset["panel"] = typeof name === "string" ? name : name.name;
-    this.title.textContent =
-      typeof name === "string" ? { context: "What agents see", agents: "Agents", doctor: "Doctor" }[name] : name.title;
-    replaceChildren(this.content, element("p", { class: "faint" }, "Loading\u2026"));
-    this.showButtons();
-    this.title.focus();
-    void this.refresh();
+    void this.drawer.refresh("context");
   }
 
   private showButtons(): void {
-    for (const name of ["context", "agents", "doctor"] as const)
-      byId(`open-${name}`).setAttribute("aria-expanded", String(this.shown === name));
+    for (const name of NAMES) byId(`open-${name}`).setAttribute("aria-expanded", String(this.drawer.shown === name));
   }
 
-  private showContext({ context, hidden }: ShownContext, keepHidden: boolean): void {
+  private context(context: IdeContext): Child[] {
     const files = context.workspaceState?.openFiles ?? [];
-    const kept = keepHidden ? this.content.querySelector("[data-testid=hidden-files]") : null;
-    replaceChildren(
-      this.content,
+    return [
       element("p", { class: "faint" }, "Exactly what every connected agent sees, updated live."),
       files.length === 0
         ? element("p", {}, "Agents see no open files.")
         : element("ul", { class: "files", "data-testid": "context-files" }, ...files.map(file)),
       files.length > 0 && this.agents.length > 0 && this.sendButton(),
-      kept ??
-        (hidden.length > 0 &&
+      this.hidden.length > 0 &&
+        element(
+          "section",
+          { "data-testid": "hidden-files" },
+          element("h3", {}, "Hidden from agents"),
           element(
-            "section",
-            { "data-testid": "hidden-files" },
-            element("h3", {}, "Hidden from agents"),
-            element(
-              "ul",
-              { class: "files hidden-files" },
-              ...hidden.map(({ path, reason }) =>
-                element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(reason))),
-              ),
+            "ul",
+            { class: "files hidden-files" },
+            ...this.hidden.map(({ path, reason }) =>
+              element("li", {}, element("span", { class: "path" }, plain(path)), element("span", { class: "detail" }, plain(reason))),
             ),
-          )),
-    );
+          ),
+        ),
+    ];
   }
 
   /** Puts the selection, or the file, into the prompt of the agent that was used last. */
@@ -157,14 +93,12 @@ export class Panels {
     return button;
   }
 
-  private showAgents(): void {
+  private agentList(): Child[] {
     if (this.agents.length === 0) {
-      replaceChildren(
-        this.content,
+      return [
         element("p", {}, "No agents connected."),
         element("p", { class: "faint" }, "Start an agent in a workspace folder. If it does not connect, Doctor shows why."),
-      );
-      return;
+      ];
     }
     const rows = this.agents.map((agent) =>
       element(
@@ -175,10 +109,10 @@ export class Panels {
         element("span", { class: "detail" }, `${agent.listening ? "connected" : "reconnecting"} \u00b7 since ${age(agent.since)}`),
       ),
     );
-    replaceChildren(this.content, element("ul", { class: "files agents" }, ...rows));
+    return [element("ul", { class: "files agents" }, ...rows)];
   }
 
-  private showDoctor(doctor: Doctor): void {
+  private doctor(doctor: Doctor): Child[] {
     const installed = doctor.agents.filter((agent) => agent.installed !== false);
     const absent = doctor.agents.filter((agent) => agent.installed === false);
     const rows = installed.map((agent) =>
@@ -199,8 +133,7 @@ export class Panels {
           .map((hint) => element("span", { class: "hint" }, plain(hint))),
       ),
     );
-    replaceChildren(
-      this.content,
+    return [
       element(
         "p",
         { class: "faint" },
@@ -214,10 +147,10 @@ export class Panels {
         : element("p", { class: "faint" }, `Not installed: ${absent.map((agent) => agent.displayName).join(", ")}.`),
       element(
         "button",
-        { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.refresh() },
+        { type: "button", class: "quiet", "data-testid": "doctor-again", onclick: () => void this.drawer.refresh("doctor") },
         "Check again",
       ),
-    );
+    ];
   }
 }
 

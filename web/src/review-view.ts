@@ -1,6 +1,7 @@
 // The open review: its header with the decisions, and its texts.
 
-import { type Connection, RequestError } from "./connection";
+import { RequestError } from "./channel";
+import type { Connection } from "./connection";
 import { confirmation } from "./dialogs";
 import { announce, element, replaceChildren } from "./dom";
 import { Draft, toText } from "./draft";

@@ -1,14 +1,14 @@
 // The chat: follows the conversation, shows it and sends commands.
 
-import { type Connection, RequestError } from "../connection";
+import { type Channel, RequestError } from "../channel";
 import { askText, confirmation } from "../dialogs";
-import { announce, byId, element } from "../dom";
+import { announce, element } from "../dom";
+import type { Drawer } from "../drawer";
 import { plain, sessionLabel } from "../format";
-import type { Panels } from "../panels";
 import { outcomeOf } from "./answer-form";
 import { selectionOf } from "./attachments";
 import { Bar } from "./bar";
-import { Composer } from "./composer";
+import { Composer, type UnsentStore } from "./composer";
 import { ConnectionView } from "./connection-view";
 import { asSentence, firstCause, sessionEnd } from "./endings";
 import { Follower } from "./follower";
@@ -44,7 +44,10 @@ export interface ChatSurroundings {
   isShown(): boolean;
   toReviews(): void;
   exists(exists: boolean): void;
-  waits(count: number): void;
+  /** How many requests wait for an answer, and whether the agent is working. */
+  waits(count: number, isWorking: boolean): void;
+  /** Where an unsent message is kept. */
+  readonly unsent: UnsentStore;
 }
 
 export class Chat {
@@ -71,8 +74,9 @@ export class Chat {
   private uncertain: { readonly text: string; readonly known: ReadonlySet<string> } | null = null;
 
   constructor(
-    private readonly connection: Connection,
-    private readonly panels: Panels,
+    place: HTMLElement,
+    private readonly connection: Channel,
+    private readonly drawer: Drawer,
     private readonly around: ChatSurroundings,
   ) {
     this.bar = new Bar({
@@ -113,9 +117,10 @@ export class Chat {
       attach: () => void this.attach(),
       folders: () => around.folders(),
       suggestion: () => this.shown.suggestion,
+      unsent: around.unsent,
     });
     const foot = element("div", { class: "chat-foot" }, this.status.element, this.composer.element, this.bar.choices);
-    byId("chat").append(this.bar.element, this.connectionView.banner, this.log.element, this.connectionView.over, foot);
+    place.append(this.bar.element, this.connectionView.banner, this.log.element, this.connectionView.over, foot);
     this.log.element.prepend(this.connectionView.empty);
     this.now.port1.onmessage = () => this.due && this.draw();
     connection.on("chat/event", (event) => this.onEvent(event));
@@ -233,7 +238,7 @@ export class Chat {
   private onChanged(agentConnection: ChatConnection): void {
     this.agentConnection = agentConnection;
     this.drawSoon();
-    this.panels.refreshOther("agent");
+    void this.drawer.refresh("agent");
   }
 
   /** Announces what matters in one sentence, not each word. */
@@ -274,10 +279,7 @@ export class Chat {
     const waiting = openApprovals(shown).length;
     const { isOnline, isReachable } = this;
     if (this.markMemo.isNew(waiting, shown.turn !== null, isReachable)) {
-      this.around.waits(waiting);
-      const mark = byId("chat-mark");
-      mark.dataset["state"] = waiting > 0 ? "asks" : shown.turn && isReachable ? "works" : "";
-      mark.textContent = waiting > 0 ? "asks" : "";
+      this.around.waits(waiting, shown.turn !== null && isReachable);
     }
     if (this.around.isShown()) {
       this.bar.show(shown, agentConnection, this.agents, isOnline);
@@ -397,7 +399,7 @@ export class Chat {
   }
 
   private async connect(agent: ChatAgent): Promise<void> {
-    this.panels.close();
+    this.drawer.close();
     try {
       this.status.showProblem("");
       await this.connection.request("chat/connect", { agent: agent.id });
@@ -410,7 +412,7 @@ export class Chat {
     const sentence = "The agent will change files without asking you to review them first.";
     if (writes === "allow" && !(await confirmation("Allow writes without review?", sentence, "Allow writes"))) {
       this.connectionView.show(this.shown, this.agentConnection, this.agents, this.isOnline);
-      this.panels.refreshOther("agent");
+      void this.drawer.refresh("agent");
       return;
     }
     try {
@@ -425,7 +427,7 @@ export class Chat {
     const title = await askText("Rename this session", "Name", this.shown.title, "Rename");
     if (!title) return;
     await this.command({ type: "rename", title });
-    this.panels.refreshOther("sessions");
+    void this.drawer.refresh("sessions");
   }
 
   private commands() {
@@ -470,7 +472,7 @@ export class Chat {
   }
 
   private showSessions(): void {
-    this.panels.toggleOther({
+    this.drawer.toggle({
       name: "sessions",
       title: "Sessions",
       fill: () => {
@@ -480,7 +482,7 @@ export class Chat {
           return reply.type === "sessions" ? reply : { sessions: [] };
         });
         const open = ({ sessionId }: { sessionId: string }) => {
-          this.panels.close();
+          this.drawer.close();
           void this.command({ type: "loadSession", sessionId });
         };
         return sessionPanel(pages, this.shown.session, { open, rename: () => void this.rename() });
@@ -489,7 +491,7 @@ export class Chat {
   }
 
   private showAgent(): void {
-    this.panels.toggleOther({
+    this.drawer.toggle({
       name: "agent",
       title: "Agent",
       fill: () =>

@@ -6,9 +6,14 @@ import { type Accepted, type Attachment, fileBlock, quoted, readFile, refusal, t
 import { CompletionList, matching, type Suggestion, wantedAt } from "./completion";
 import type { ContentBlock } from "./protocol";
 
-const STORAGE_KEY = "alongside:prompt";
 /** Delay after typing before files are requested, in milliseconds. */
 const PAUSE = 80;
+
+/** Keeps an unsent message, as text, for as long as its view may come back. Throws if that is not possible. */
+export interface UnsentStore {
+  read(): string | null;
+  write(message: string | null): void;
+}
 
 export interface ComposerListener {
   /** Returns whether the message was received. It is for the running turn, if possible, or for the queue. */
@@ -21,6 +26,7 @@ export interface ComposerListener {
   suggestion(): string;
   /** Shows why a file was not attached. */
   refuse(sentence: string): void;
+  readonly unsent: UnsentStore;
 }
 
 export class Composer {
@@ -290,12 +296,10 @@ export class Composer {
     this.fit();
     this.chips.hidden = this.attachments.length === 0;
     replaceChildren(this.chips, ...this.attachments.map((attachment) => this.chip(attachment)));
-    // Per tab, for as long as the tab exists.
     // Files are too large for this.
     const kept = { text: this.field.value, attachments: this.attachments.filter(({ kind }) => kind === "selection") };
     try {
-      if (this.isEmpty) sessionStorage.removeItem(STORAGE_KEY);
-      else sessionStorage.setItem(STORAGE_KEY, JSON.stringify(kept));
+      this.listener.unsent.write(this.isEmpty ? null : JSON.stringify(kept));
     } catch {
       // Storage may be full; then it is kept in memory only.
     }
@@ -303,7 +307,7 @@ export class Composer {
 
   private restore(): void {
     try {
-      const kept = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "null") as { text: string; attachments: Attachment[] } | null;
+      const kept = JSON.parse(this.listener.unsent.read() ?? "null") as { text: string; attachments: Attachment[] } | null;
       if (!kept) return;
       this.field.value = kept.text;
       this.attachments = kept.attachments.filter(({ kind }) => kind === "selection");

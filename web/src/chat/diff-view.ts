@@ -1,11 +1,10 @@
 // The diff of a tool call, shown as in a review, without decisions.
 
-import type { Connection } from "../connection";
 import { element } from "../dom";
 import { Draft, toText } from "../draft";
 import { plain } from "../format";
 import { Panes } from "../panes";
-import type { ReviewTexts } from "../protocol";
+import type { Requester, ReviewTexts } from "../protocol";
 
 export interface Difference {
   readonly path: string;
@@ -18,7 +17,7 @@ export class DiffView {
   private panes: Panes | null = null;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: Requester,
     private readonly shown: Difference,
   ) {
     this.element.append(element("p", { class: "faint" }, "Loading\u2026"));

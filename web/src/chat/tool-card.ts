@@ -1,9 +1,9 @@
 // The card of a tool call: its status and files, and, collapsed, its diffs, input and output.
 
-import type { Connection } from "../connection";
 import { element, replaceChildren } from "../dom";
 import { appendVisibly } from "../editor/special";
 import { plain, splitPath } from "../format";
+import type { Requester } from "../protocol";
 import { AnswerForm, type Answers, isRejected, showOutcome } from "./answer-form";
 import { type Difference, DiffView } from "./diff-view";
 import { withoutEscapes } from "./prose";
@@ -44,7 +44,7 @@ const KINDS: Record<string, string> = {
 };
 
 export interface ToolCardSurroundings {
-  readonly connection: Connection;
+  readonly connection: Requester;
   folders(): readonly string[];
   answer(requestId: string, decision: Decision): Promise<string | null>;
 }
