@@ -15,27 +15,44 @@ const modes = {
   },
 };
 
+const options = {
+  absWorkingDir: import.meta.dirname,
+  bundle: true,
+  // Chunk names depend on input paths. Keep them the same where node_modules is a symlink.
+  preserveSymlinks: true,
+  target: ["es2022"],
+  minify: true,
+  legalComments: "none",
+  charset: "utf8",
+  logLevel: "warning",
+  plugins: [modes],
+};
+
 export async function buildPage(folder) {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   await build({
-    absWorkingDir: import.meta.dirname,
+    ...options,
     entryPoints: ["src/main.ts", "src/main.css"],
     outdir: folder,
-    bundle: true,
-    // Chunk names depend on input paths. Keep them the same where node_modules is a symlink.
-    preserveSymlinks: true,
     splitting: true,
     format: "esm",
-    target: ["es2022"],
-    minify: true,
-    legalComments: "none",
-    charset: "utf8",
     chunkNames: "chunk-[hash]",
-    logLevel: "warning",
-    plugins: [modes],
   });
   for (const name of ["index.html", "icon.svg"]) await cp(join(import.meta.dirname, "src", name), join(folder, name));
+}
+
+/** Builds the chat for an editor's webview, as one script: chat.js and chat.css. */
+export async function buildChat(folder) {
+  await build({
+    ...options,
+    entryPoints: [
+      { in: "src/webview.ts", out: "chat" },
+      { in: "src/webview.css", out: "chat" },
+    ],
+    outdir: folder,
+    format: "iife",
+  });
 }
 
 if (process.argv[1] === import.meta.filename) await buildPage(join(import.meta.dirname, "dist"));

@@ -2,6 +2,7 @@
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { buildChat } from "../../web/build.mjs";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
 
 const web = join(import.meta.dirname, "..", "..", "web");
@@ -30,6 +31,7 @@ export async function buildExtension(folder) {
     minify: true,
     legalComments: "none",
   });
+  await buildChat(folder);
 }
 
 if (process.argv[1] === import.meta.filename) await buildExtension(join(import.meta.dirname, "dist"));

@@ -10,7 +10,7 @@ import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { crc32, deflateRawSync } from "node:zlib";
 
-const FILES = ["package.json", "README.md", "LICENSE", "icon.png", "icon.svg", "dist/extension.js"];
+const FILES = ["package.json", "README.md", "LICENSE", "icon.png", "icon.svg", "dist/extension.js", "dist/chat.js", "dist/chat.css"];
 
 const { values } = parseArgs({ options: { out: { type: "string" }, program: { type: "string" }, target: { type: "string" } } });
 if ((values.program === undefined) !== (values.target === undefined)) {

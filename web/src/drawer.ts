@@ -1,6 +1,6 @@
 // The drawer at the side: shows one panel at a time.
 
-import { byId, type Child, element, replaceChildren } from "./dom";
+import { type Child, element, replaceChildren } from "./dom";
 
 type Content = Child | readonly Child[];
 
@@ -13,13 +13,30 @@ export interface Panel {
 export class Drawer {
   private panel: Panel | null = null;
   private before: Element | null = null;
-  private readonly drawer = byId("drawer");
-  private readonly content = byId("drawer-content");
-  private readonly title = byId("drawer-title");
+  private readonly content = element("div");
+  private readonly title = element("h2", { id: "drawer-title", tabindex: "-1" });
+  private readonly drawer = element(
+    "aside",
+    { id: "drawer", class: "drawer", "aria-labelledby": "drawer-title", "data-testid": "drawer", hidden: true },
+    element(
+      "header",
+      {},
+      this.title,
+      element(
+        "button",
+        { type: "button", class: "quiet icon", "data-testid": "drawer-close", "aria-label": "Close", onclick: () => this.close() },
+        "\u2715",
+      ),
+    ),
+    this.content,
+  );
 
   /** @param changed is called when another panel is shown, or none. */
-  constructor(private readonly changed: () => void = () => undefined) {
-    byId("drawer-close").addEventListener("click", () => this.close());
+  constructor(
+    place: HTMLElement,
+    private readonly changed: () => void = () => undefined,
+  ) {
+    place.append(this.drawer);
   }
 
   /** The name of the open panel. */

@@ -2,14 +2,21 @@
 
 import { dialogIsOpen } from "./dialogs";
 
-export interface Actions {
+/** What shortcuts do in a chat. */
+export interface ChatActions {
+  leave(): void;
+  focusMessageBox(): void;
+  attach(): void;
+  answer(option: number): void;
+}
+
+export interface Actions extends ChatActions {
   acceptReview(): void;
   rejectReview(): void;
   acceptHunk(): void;
   rejectHunk(): void;
   step(by: 1 | -1): void;
   edit(): void;
-  leave(): void;
   toggleLayout(): void;
   unfold(): void;
   nextReview(by: 1 | -1): void;
@@ -19,15 +26,45 @@ export interface Actions {
   /** In the chat no key decides a review, because it is not visible. */
   isChat(): boolean;
   toggleView(): void;
-  focusMessageBox(): void;
-  attach(): void;
-  answer(option: number): void;
 }
+
+type Shortcut = (() => void) | undefined;
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return target.type !== "radio" && target.type !== "checkbox";
   return target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}
+
+function chatLetters({ focusMessageBox, attach, answer }: ChatActions): Record<string, () => void> {
+  const letters: Record<string, () => void> = { i: focusMessageBox, e: focusMessageBox, s: attach };
+  for (let number = 1; number <= 9; number++) letters[String(number)] = () => answer(number - 1);
+  return letters;
+}
+
+/** Alt shortcuts also work while typing. By key code, because Alt changes the letter on some keyboards. */
+function chatAlt(code: string, { attach, answer }: ChatActions): Shortcut {
+  if (code === "KeyS") return attach;
+  const digit = /^Digit([1-9])$/.exec(code)?.[1];
+  return digit === undefined ? undefined : () => answer(Number(digit) - 1);
+}
+
+function isCommand(event: KeyboardEvent): boolean {
+  return event.ctrlKey || event.metaKey;
+}
+
+/** The shortcuts of a chat that is alone in its window. */
+export function listenToChatKeys(actions: ChatActions): void {
+  const letters = chatLetters(actions);
+  listen(
+    (event) => {
+      if (event.altKey && !isCommand(event)) return chatAlt(event.code, actions);
+      if (isCommand(event) || isTyping(event.target)) return undefined;
+      return event.key === "Escape" ? actions.leave : letters[event.key];
+    },
+    () => false,
+    actions.leave,
+  );
 }
 
 export function listenToKeys(actions: Actions): void {
@@ -51,50 +88,52 @@ export function listenToKeys(actions: Actions): void {
     "?": actions.showKeys,
   };
   const inChat: Record<string, () => void> = {
-    i: actions.focusMessageBox,
-    e: actions.focusMessageBox,
-    s: actions.attach,
+    ...chatLetters(actions),
     c: actions.toggleView,
     v: () => actions.panel("context"),
     g: () => actions.panel("agents"),
     d: () => actions.panel("doctor"),
     "?": actions.showKeys,
   };
-  for (let number = 1; number <= 9; number++) inChat[String(number)] = () => actions.answer(number - 1);
-  /** Alt shortcuts also work while typing. By key code, because Alt changes the letter on some keyboards. */
-  const withAlt = (code: string): (() => void) | undefined => {
+  const withAlt = (code: string): Shortcut => {
     if (code === "KeyC") return actions.toggleView;
-    if (!actions.isChat()) return undefined;
-    if (code === "KeyS") return actions.attach;
-    const digit = /^Digit([1-9])$/.exec(code)?.[1];
-    return digit === undefined ? undefined : () => actions.answer(Number(digit) - 1);
+    return actions.isChat() ? chatAlt(code, actions) : undefined;
   };
   const everywhere: Record<string, (shift: boolean) => void> = {
     F7: (shift) => actions.step(shift ? -1 : 1),
     F8: (shift) => (shift ? actions.rejectHunk() : actions.acceptHunk()),
   };
-  // Capture: before the editor handles them.
-  const listen = (event: KeyboardEvent): void => {
-    if (dialogIsOpen() || event.isComposing) return;
+  const find = (event: KeyboardEvent): Shortcut => {
     const { key } = event;
-    const command = event.ctrlKey || event.metaKey;
-    let action: (() => void) | undefined;
-    if (event.altKey && !command) action = withAlt(event.code);
-    else if (actions.isChat()) {
-      if (command || isTyping(event.target)) return;
-      action = key === "Escape" ? actions.leave : inChat[key];
-    } else if (command && key === "Enter") action = actions.acceptReview;
-    else if (command || event.altKey) return;
-    else if (everywhere[key]) action = () => everywhere[key]?.(event.shiftKey);
-    else if (!isTyping(event.target)) action = key === "Escape" ? actions.leave : letters[key];
+    const command = isCommand(event);
+    if (event.altKey && !command) return withAlt(event.code);
+    if (actions.isChat()) {
+      if (command || isTyping(event.target)) return undefined;
+      return key === "Escape" ? actions.leave : inChat[key];
+    }
+    if (command && key === "Enter") return actions.acceptReview;
+    if (command) return undefined;
+    if (everywhere[key]) return () => everywhere[key]?.(event.shiftKey);
+    if (isTyping(event.target)) return undefined;
+    return key === "Escape" ? actions.leave : letters[key];
+  };
+  const mayRepeat = (key: string, action: Shortcut) => action === letters["n"] || action === letters["p"] || key === "F7";
+  listen(find, mayRepeat, actions.leave);
+}
+
+function listen(find: (event: KeyboardEvent) => Shortcut, mayRepeat: (key: string, action: Shortcut) => boolean, leave: () => void): void {
+  // Capture: before the editor handles them.
+  const handle = (event: KeyboardEvent): void => {
+    if (dialogIsOpen() || event.isComposing) return;
+    const action = find(event);
     if (!action) return;
     event.preventDefault();
     event.stopPropagation();
-    if (!event.repeat || action === letters["n"] || action === letters["p"] || key === "F7") action();
+    if (!event.repeat || mayRepeat(event.key, action)) action();
   };
-  document.addEventListener("keydown", listen, { capture: true });
+  document.addEventListener("keydown", handle, { capture: true });
   // Bubble: after the editor, which uses Escape for its own panels.
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !event.defaultPrevented && !dialogIsOpen() && isTyping(event.target)) actions.leave();
+    if (event.key === "Escape" && !event.defaultPrevented && !dialogIsOpen() && isTyping(event.target)) leave();
   });
 }

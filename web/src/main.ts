@@ -50,6 +50,10 @@ class Page {
     folders: () => this.folders,
     isShown: () => this.views.current === "chat",
     toReviews: () => this.views.go("reviews"),
+    openReview: (review) => {
+      this.views.go("reviews");
+      void this.open(review);
+    },
     exists: (exists) => this.views.setChat(exists),
     waits: (count, isWorking) => {
       this.approvals = count;
@@ -202,7 +206,7 @@ class Page {
     const reviews = [...this.reviews.values()].sort((one, other) => one.opened - other.opened || one.id - other.id);
     this.list.show(reviews, this.opening ?? this.view?.id ?? null, this.folders);
     this.showTitle();
-    this.chat.setReviews(reviews.map(({ session }) => session));
+    this.chat.setReviews(reviews);
     byId("pending-count").textContent = String(reviews.length);
     byId("reviews-count").textContent = String(reviews.length);
     byId("review-empty").hidden = this.view !== null;

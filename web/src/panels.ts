@@ -10,7 +10,7 @@ const NAMES = ["context", "agents", "doctor"] as const;
 export type PanelName = (typeof NAMES)[number];
 
 export class Panels {
-  readonly drawer = new Drawer(() => this.showButtons());
+  readonly drawer = new Drawer(byId("body"), () => this.showButtons());
   private agents: readonly Agent[] = [];
   private hidden: ShownContext["hidden"] = [];
   private readonly panels: Record<PanelName, Panel> = {

@@ -29,6 +29,7 @@ import type {
 } from "./protocol";
 import { SessionPages, sessionPanel } from "./session-panel";
 import { StatusView } from "./status-view";
+import type { PendingWrite } from "./tool-card";
 import { type Item, openApprovals, type Transcript, turnStarts } from "./transcript";
 
 /** While an answer streams, drawing is delayed by at most this, in milliseconds… */
@@ -39,10 +40,16 @@ const REST = 2;
 /** How the sessions of the chat's agents begin in a review. */
 const CHAT_SESSION = "chat-";
 
+/** A pending review, of the chat's agent or another one. */
+export interface PendingReview extends PendingWrite {
+  readonly session: string;
+}
+
 export interface ChatSurroundings {
   folders(): readonly string[];
   isShown(): boolean;
   toReviews(): void;
+  openReview(review: number): void;
   exists(exists: boolean): void;
   /** How many requests wait for an answer, and whether the agent is working. */
   waits(count: number, isWorking: boolean): void;
@@ -93,6 +100,7 @@ export class Chat {
       answer: (requestId, decision) => this.answer(requestId, decision),
       picture: (name) => this.picture(name),
       rewind: (item) => void this.rewind(item),
+      openReview: (review) => around.openReview(review),
     });
     this.connectionView = new ConnectionView({
       connect: (agent) => void this.connect(agent),
@@ -162,9 +170,10 @@ export class Chat {
     this.composer.field.focus({ preventScroll: true });
   }
 
-  /** The sessions of the pending reviews. */
-  setReviews(sessions: readonly string[]): void {
-    this.reviews = { all: sessions.length, own: sessions.filter((session) => session.startsWith(CHAT_SESSION)).length };
+  setReviews(reviews: readonly PendingReview[]): void {
+    const own = reviews.filter(({ session }) => session.startsWith(CHAT_SESSION));
+    this.reviews = { all: reviews.length, own: own.length };
+    this.log.setReviews(own);
     this.showStatus();
   }
 

@@ -3,6 +3,7 @@
 import { element } from "../dom";
 import type { AnswerForm } from "./answer-form";
 import { cardOf, type ItemSurroundings, type ItemView, viewOf } from "./item-views";
+import type { PendingWrite } from "./tool-card";
 import type { Item } from "./transcript";
 
 /** Distance from the end that still counts as the end, in pixels. */
@@ -16,6 +17,7 @@ export class LogView {
   private views: ItemView[] = [];
   private items: readonly Item[] = [];
   private isReachable = true;
+  private pending: readonly PendingWrite[] = [];
   private atEnd = true;
   private top = 0;
 
@@ -47,6 +49,12 @@ export class LogView {
     follow.observe(this.scroller);
   }
 
+  /** The chat's pending reviews. */
+  setReviews(pending: readonly PendingWrite[]): void {
+    this.pending = pending;
+    for (const view of this.views) cardOf(view)?.setReviews(pending);
+  }
+
   /** Shows these items; identical objects are not drawn again. Requests can be answered if the agent is reachable. */
   show(items: readonly Item[], isReachable: boolean): void {
     if (isReachable !== this.isReachable) {
@@ -68,6 +76,7 @@ export class LogView {
     for (const item of items.slice(same)) {
       const view = viewOf(item, this.around);
       cardOf(view)?.setReachable(this.isReachable);
+      cardOf(view)?.setReviews(this.pending);
       this.views.push(view);
       this.list.append(view.element);
     }

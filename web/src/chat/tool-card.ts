@@ -6,6 +6,7 @@ import { plain, splitPath } from "../format";
 import type { Requester } from "../protocol";
 import { AnswerForm, type Answers, isRejected, showOutcome } from "./answer-form";
 import { type Difference, DiffView } from "./diff-view";
+import { Memo } from "./memo";
 import { withoutEscapes } from "./prose";
 import type { ContentBlock, Decision, ToolCall } from "./protocol";
 import { type Approval, type Item, STOPPED } from "./transcript";
@@ -47,6 +48,13 @@ export interface ToolCardSurroundings {
   readonly connection: Requester;
   folders(): readonly string[];
   answer(requestId: string, decision: Decision): Promise<string | null>;
+  openReview(review: number): void;
+}
+
+/** A pending review of a file that the chat's agent writes. */
+export interface PendingWrite {
+  readonly id: number;
+  readonly path: string;
 }
 
 export class ToolCard {
@@ -57,6 +65,9 @@ export class ToolCard {
   private readonly title = element("span", { class: "tool-title" });
   private readonly locations = element("ul", { class: "locations", "aria-label": "Files" });
   private readonly diffs = element("div", { class: "diffs" });
+  private readonly reviews = element("div", { class: "card-reviews", hidden: true });
+  private readonly reviewsMemo = new Memo();
+  private pending: readonly PendingWrite[] = [];
   private readonly answerPlace = element("div", { class: "answer-place" });
   private readonly output = element("pre", { tabindex: "0", "aria-label": "Output" });
   private readonly outputFold = fold("Output", "tool-output", this.output);
@@ -78,6 +89,7 @@ export class ToolCard {
       element("header", {}, this.sign, this.kind, this.title),
       this.locations,
       this.diffs,
+      this.reviews,
       this.inputFold,
       this.outputFold,
       this.answerPlace,
@@ -92,6 +104,27 @@ export class ToolCard {
   setReachable(isReachable: boolean): void {
     this.isReachable = isReachable;
     this.form?.setReachable(isReachable);
+  }
+
+  /** The chat's pending reviews; those of this call's files can be opened from here. */
+  setReviews(pending: readonly PendingWrite[]): void {
+    this.pending = pending;
+    const { locations = [], content = [] } = this.shown?.call ?? {};
+    const paths = new Set([...locations.map(({ path }) => path), ...content.flatMap((part) => (part.type === "diff" ? [part.path] : []))]);
+    const own = pending.filter(({ path }) => paths.has(path));
+    // A button that stays keeps the focus.
+    if (!this.reviewsMemo.isNew(own.map(({ id }) => id).join())) return;
+    this.reviews.hidden = own.length === 0;
+    replaceChildren(
+      this.reviews,
+      ...own.map(({ id, path }) =>
+        element(
+          "button",
+          { type: "button", class: "small", "data-testid": "open-review", "data-review": id, onclick: () => this.around.openReview(id) },
+          `Review ${splitPath(path, this.around.folders()).name}`,
+        ),
+      ),
+    );
   }
 
   update(item: ToolItem): void {
@@ -116,6 +149,7 @@ export class ToolCard {
     this.title.textContent = plain(call.title || call.toolName || "Tool").slice(0, 2000);
     if (before?.call.locations !== call.locations) this.showPlaces(call);
     this.showDifferences(call, approval);
+    if (before?.call.locations !== call.locations || before.call.content !== call.content) this.setReviews(this.pending);
     if (before?.call.content !== call.content || before.call.output !== call.output)
       show(this.outputFold, this.output, outcome ? "" : outputOf(call));
     // Show why it failed.
