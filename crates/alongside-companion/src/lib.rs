@@ -18,6 +18,7 @@ pub mod connect_target;
 #[cfg(test)]
 mod core_lock_tests;
 pub mod demo;
+mod diagnostics;
 pub mod doctor;
 mod drafts;
 mod editor;
@@ -168,6 +169,8 @@ struct WakeSignals {
     bases: Notify,
     /// Other files are open, or they may lead elsewhere on disk.
     files: Notify,
+    /// Agents have to be sent changed diagnostics.
+    diagnostics: Notify,
     /// The journal cannot be written, or can be again.
     journal: Notify,
     /// Sessions or reviews ended, so memory may be free.
