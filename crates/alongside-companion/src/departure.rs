@@ -24,6 +24,9 @@ const RETURN_GRACE: Duration = Duration::from_secs(15);
 /// How long the next companion waits until this one has exited.
 pub(crate) const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long after an editor's exit its last messages may arrive. Usually the end of its connection is seen first.
+const LAST_MESSAGES: Duration = Duration::from_millis(500);
+
 pub(crate) struct Departure {
     mark: PathBuf,
     phase: watch::Sender<Phase>,
@@ -50,7 +53,9 @@ impl Companion {
         self.departure.cancel().await;
     }
 
-    pub fn is_leaving(&self) -> bool {
+    /// Whether an editor that exits right now was leaving. Its last messages may still have to be read.
+    pub async fn is_expected_back(&self) -> bool {
+        tokio::time::sleep(LAST_MESSAGES).await;
         self.departure.is_leaving()
     }
 

@@ -204,7 +204,9 @@ impl RunningCompanion {
                 None => std::future::pending().await,
             }
             tracing::info!("the editor has exited");
-            self.companion.departure.over().await;
+            if self.companion.is_expected_back().await {
+                self.companion.deserted().await;
+            }
         };
         tokio::select! {
             () = self.companion.wake.stop.notified() => {}

@@ -50,7 +50,7 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
         companion.deserted().await;
     };
     tokio::select! {
-        () = signals.received_unless(|| companion.is_leaving()) => {}
+        () = signals.received_unless(|| companion.is_expected_back()) => {}
         () = running.stop_requested() => {}
         () = deserted => {}
         () = running.handed_over() => {

@@ -334,6 +334,30 @@ async fn files_closed_while_leaving_do_not_cancel_it() {
 }
 
 #[tokio::test]
+async fn exit_of_the_editor_does_not_overtake_its_last_message() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, _agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    // It is read after the signal and the editor's end.
+    plugin.signal("-STOP");
+    plugin.editor.kill().unwrap();
+    plugin.editor.wait().unwrap();
+    plugin.signal("-HUP");
+    plugin.send(r#"{"jsonrpc":"2.0","method":"leaving"}"#);
+    plugin.hang_up();
+    plugin.signal("-CONT");
+    wait_for("the mark of an expected return", || {
+        let journals = fs::read_dir(sandbox.path("home/.local/state/alongside/journal")).unwrap();
+        journals
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().ends_with(".leaving"))
+            .then_some(())
+    });
+    let mut returned = Plugin::start(&sandbox);
+    returned.hello();
+    assert_eq!(returned.paths_of_reviews(), ["/a"]);
+}
+
+#[tokio::test]
 async fn each_window_that_was_leaving_comes_back_to_its_own_bridge() {
     let sandbox = Sandbox::new();
     let mut first = Plugin::start(&sandbox);
