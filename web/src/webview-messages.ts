@@ -1,6 +1,6 @@
 // What an editor and the chat in its webview exchange besides the companion's own messages. Types only.
 
-import type { PendingReview } from "./chat/chat";
+import type { PendingReview } from "./chat/protocol";
 
 /** From the editor to the chat. */
 export interface EditorNotifications {

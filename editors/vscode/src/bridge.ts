@@ -15,6 +15,8 @@ export class RequestError extends Error {
   constructor(
     readonly kind: string,
     message: string,
+    /** What the user can do about it. */
+    readonly hint: string = "",
   ) {
     super(message);
   }
@@ -86,6 +88,13 @@ export class Bridge implements Requester {
     const timer = setTimeout(() => child.kill(), EXIT_TIMEOUT_MS);
     await exited;
     clearTimeout(timer);
+  }
+
+  /** Leaves the companion to the next bridge, which takes over everything pending. */
+  leave(): void {
+    this.isStopping = true;
+    this.notify("leaving", {});
+    this.child?.stdin.end();
   }
 
   request<Method extends keyof Requests>(
@@ -166,7 +175,8 @@ export class Bridge implements Requester {
     const request = this.pending.get(message.id ?? -1);
     if (!request) return;
     this.pending.delete(message.id ?? -1);
-    if (message.error) request.reject(new RequestError(message.error.data?.kind ?? "failed", message.error.message));
+    if (message.error)
+      request.reject(new RequestError(message.error.data?.kind ?? "failed", message.error.message, message.error.data?.hint));
     else request.resolve(message.result as never);
   }
 

@@ -13,6 +13,7 @@ export class Companion implements Requester {
   private readonly greeters: (() => void)[] = [];
   private readonly readyEmitter = new vscode.EventEmitter<{ readonly isRestart: boolean }>();
   private readonly endedEmitter = new vscode.EventEmitter<BridgeEnd>();
+  private wantsChat = false;
   /** What the companion responded to `hello`; undefined if it is not running. */
   welcome: Welcome | undefined;
 
@@ -24,7 +25,30 @@ export class Companion implements Requester {
   constructor(
     private readonly extension: vscode.Uri,
     private readonly log: vscode.LogOutputChannel,
+    /** The companion's environment variables; it learns the daemon's address and token from them. */
+    private readonly environment: () => NodeJS.ProcessEnv,
   ) {}
+
+  /** Whether it was started and has not responded yet. */
+  get isStarting(): boolean {
+    return this.bridge !== null && this.welcome === undefined;
+  }
+
+  /** Requests the chat's events, from now on. */
+  enableChat(): void {
+    if (this.wantsChat) return;
+    this.wantsChat = true;
+    this.greetAgain();
+  }
+
+  /** Starts the companion again with its current environment. Everything pending is kept. */
+  restart(): void {
+    if (!this.bridge) return;
+    this.bridge.leave();
+    this.bridge = null;
+    this.welcome = undefined;
+    this.start();
+  }
 
   /** Calls `handler` for every notification of this name. */
   on<Name extends keyof Notifications>(name: Name, handler: (params: Notifications[Name]) => void): void {
@@ -47,7 +71,7 @@ export class Companion implements Requester {
         ...["bridge", "--name", "vscode", "--display-name", vscode.env.appName, "--pid", String(process.ppid)],
         ...folders.flatMap((folder) => ["--workspace", folder]),
       ],
-      environment: process.env,
+      environment: this.environment(),
     };
     this.log.info(`starting ${launch.programs[0]} ${launch.parameters.join(" ")}`);
     const bridge = new Bridge(launch, {
@@ -57,6 +81,7 @@ export class Companion implements Requester {
         watch: true,
         interactive: true,
         opensFiles: true,
+        chat: this.wantsChat,
         trusted: vscode.workspace.isTrusted,
       }),
       greeting: () => {

@@ -3,9 +3,11 @@
 import * as vscode from "vscode";
 import type { BridgeEnd } from "./bridge";
 import { Buffers } from "./buffers";
+import { ChatHost } from "./chat/host";
 import { registerCommands } from "./commands";
 import { Companion } from "./companion";
 import { Context } from "./context";
+import { Daemon } from "./daemon";
 import { Diagnostics } from "./diagnostics";
 import { fileName, messageOf, outcomeLabel } from "./format";
 import { List } from "./list";
@@ -28,7 +30,8 @@ let companion: Companion | undefined;
 
 export function activate(extension: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Alongside", { log: true });
-  const running = new Companion(extension.extensionUri, log);
+  const daemon = new Daemon(extension.secrets, log);
+  const running = new Companion(extension.extensionUri, log, () => daemon.environment());
   companion = running;
   // Unsaved text first: a restarted companion compares its reviews with it.
   const buffers = new Buffers(running);
@@ -79,11 +82,14 @@ export function activate(extension: vscode.ExtensionContext): void {
   };
   registerCommands(register, running, context, reviews, log);
   registerReviewCommands(register, { reviews, open, tabs, decisions, comments });
+  register("alongside.storeDaemonToken", () => daemon.storeToken());
+  register("alongside.deleteDaemonToken", () => daemon.deleteToken());
+  const chat = new ChatHost({ extension: extension.extensionUri, companion: running, reviews, log, token: () => daemon.token });
 
   extension.subscriptions.push(
     ...[log, buffers, context, new Diagnostics(running), new Terminals(running, extension.environmentVariableCollection)],
     ...[open, tabs, comments, new Conflicts(open), new Lenses(open).register(), new HunkActions(open).register()],
-    ...[new List(reviews), new StatusBar(running, reviews)],
+    ...[new List(reviews), new StatusBar(running, reviews), chat, daemon],
   );
   const autostart = () => {
     if (vscode.workspace.getConfiguration("alongside").get("autostart", true)) running.start();
@@ -94,7 +100,9 @@ export function activate(extension: vscode.ExtensionContext): void {
       if (event.affectsConfiguration("alongside.path")) autostart();
     }),
   );
-  autostart();
+  daemon.onChanged(() => running.restart());
+  // The token is read first: the companion gets it with its environment.
+  void daemon.load().then(autostart);
 }
 
 export async function deactivate(): Promise<void> {

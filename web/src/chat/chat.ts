@@ -25,11 +25,11 @@ import type {
   ChatState,
   ContentBlock,
   Decision,
+  PendingReview,
   Writes,
 } from "./protocol";
 import { SessionPages, sessionPanel } from "./session-panel";
 import { StatusView } from "./status-view";
-import type { PendingWrite } from "./tool-card";
 import { type Item, openApprovals, type Transcript, turnStarts } from "./transcript";
 
 /** While an answer streams, drawing is delayed by at most this, in milliseconds… */
@@ -39,11 +39,6 @@ const REST = 2;
 
 /** How the sessions of the chat's agents begin in a review. */
 const CHAT_SESSION = "chat-";
-
-/** A pending review, of the chat's agent or another one. */
-export interface PendingReview extends PendingWrite {
-  readonly session: string;
-}
 
 export interface ChatSurroundings {
   folders(): readonly string[];

@@ -3,7 +3,7 @@
 import { element } from "../dom";
 import type { AnswerForm } from "./answer-form";
 import { cardOf, type ItemSurroundings, type ItemView, viewOf } from "./item-views";
-import type { PendingWrite } from "./tool-card";
+import type { PendingReview } from "./protocol";
 import type { Item } from "./transcript";
 
 /** Distance from the end that still counts as the end, in pixels. */
@@ -17,7 +17,7 @@ export class LogView {
   private views: ItemView[] = [];
   private items: readonly Item[] = [];
   private isReachable = true;
-  private pending: readonly PendingWrite[] = [];
+  private pending: readonly PendingReview[] = [];
   private atEnd = true;
   private top = 0;
 
@@ -50,7 +50,7 @@ export class LogView {
   }
 
   /** The chat's pending reviews. */
-  setReviews(pending: readonly PendingWrite[]): void {
+  setReviews(pending: readonly PendingReview[]): void {
     this.pending = pending;
     for (const view of this.views) cardOf(view)?.setReviews(pending);
   }

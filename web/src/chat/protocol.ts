@@ -1,5 +1,7 @@
 // The chat's part of the front-end protocol (docs/PROTOCOL.md, "The chat") under the names that the page uses. Types only.
 
+import type { ReviewSummary } from "../generated/protocol";
+
 export type {
   Abilities,
   AgentCommand,
@@ -27,3 +29,6 @@ export type {
   ToolContent,
   TurnEnd,
 } from "../generated/protocol";
+
+/** What the chat knows about a pending review, of its own agent or another one. */
+export type PendingReview = Pick<ReviewSummary, "id" | "path" | "session">;

@@ -8,7 +8,7 @@ import { AnswerForm, type Answers, isRejected, showOutcome } from "./answer-form
 import { type Difference, DiffView } from "./diff-view";
 import { Memo } from "./memo";
 import { withoutEscapes } from "./prose";
-import type { ContentBlock, Decision, ToolCall } from "./protocol";
+import type { ContentBlock, Decision, PendingReview, ToolCall } from "./protocol";
 import { type Approval, type Item, STOPPED } from "./transcript";
 
 type ToolItem = Item & { readonly kind: "tool" };
@@ -51,12 +51,6 @@ export interface ToolCardSurroundings {
   openReview(review: number): void;
 }
 
-/** A pending review of a file that the chat's agent writes. */
-export interface PendingWrite {
-  readonly id: number;
-  readonly path: string;
-}
-
 export class ToolCard {
   readonly element: HTMLElement;
   form: AnswerForm | null = null;
@@ -67,7 +61,7 @@ export class ToolCard {
   private readonly diffs = element("div", { class: "diffs" });
   private readonly reviews = element("div", { class: "card-reviews", hidden: true });
   private readonly reviewsMemo = new Memo();
-  private pending: readonly PendingWrite[] = [];
+  private pending: readonly PendingReview[] = [];
   private readonly answerPlace = element("div", { class: "answer-place" });
   private readonly output = element("pre", { tabindex: "0", "aria-label": "Output" });
   private readonly outputFold = fold("Output", "tool-output", this.output);
@@ -107,7 +101,7 @@ export class ToolCard {
   }
 
   /** The chat's pending reviews; those of this call's files can be opened from here. */
-  setReviews(pending: readonly PendingWrite[]): void {
+  setReviews(pending: readonly PendingReview[]): void {
     this.pending = pending;
     const { locations = [], content = [] } = this.shown?.call ?? {};
     const paths = new Set([...locations.map(({ path }) => path), ...content.flatMap((part) => (part.type === "diff" ? [part.path] : []))]);

@@ -49,7 +49,8 @@ export class ChatHost implements vscode.WebviewViewProvider, vscode.Disposable {
     const files = vscode.Uri.joinPath(extension, "dist");
     const link = new ChatLink(companion, (message) => void webview.postMessage(message), {
       state: () => this.state(),
-      openReview: ({ review }) => void vscode.commands.executeCommand("alongside.review", review),
+      openReview: ({ review }) =>
+        void vscode.commands.executeCommand("alongside.review", review === undefined ? undefined : { id: review }),
       waiting: (count) => {
         view.badge = count > 0 ? { value: count, tooltip: "The agent is waiting for your answer" } : undefined;
       },

@@ -74,7 +74,7 @@ export class ChatLink {
 
   private async answer(id: number, method: ChatMethod, params: object): Promise<void> {
     try {
-      const result = await this.companion.request(method, ...([params] as never));
+      const result = await this.companion.request(method as "chat/command", params as never);
       this.send({ id, result });
     } catch (error) {
       const { message, kind, hint } = error as Error & { readonly kind?: string; readonly hint?: string };
