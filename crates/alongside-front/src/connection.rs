@@ -114,7 +114,7 @@ async fn handle<B: Backend>(
                 return Err(RequestError::new(ErrorKind::ProtocolVersion, message));
             }
             // Before the response, so that nothing is missed between the two.
-            *subscriptions = Subscriptions::new(backend, hello);
+            subscriptions.update(backend, hello);
             // Another `hello` on a connection changes what it wants, not who it is.
             let known = front_end.get_or_insert_with(|| FrontEnd::new(hello.clone()));
             known.hello = hello.clone();
@@ -150,11 +150,12 @@ struct Subscriptions {
 }
 
 impl Subscriptions {
-    fn new<B: Backend>(backend: &B, hello: &Hello) -> Self {
-        Self {
-            general: hello.watch.then(|| backend.subscribe()),
-            chat: hello.chat.then(|| backend.subscribe_chat()),
-        }
+    /// Keeps a subscription that is still wanted: it may have notifications that were not sent yet.
+    fn update<B: Backend>(&mut self, backend: &B, hello: &Hello) {
+        let general = self.general.take();
+        let chat = self.chat.take();
+        self.general = hello.watch.then(|| general.unwrap_or_else(|| backend.subscribe()));
+        self.chat = hello.chat.then(|| chat.unwrap_or_else(|| backend.subscribe_chat()));
     }
 
     async fn next(&mut self) -> Result<SharedNotification, RecvError> {

@@ -8,13 +8,15 @@ use std::time::Duration;
 use alongside_core::Secret;
 use alongside_core::context::IdeContext;
 use alongside_front::client::Client;
-use alongside_front::websocket;
+use alongside_front::{connection, websocket};
 use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply};
 use alongside_protocol::{
     Backend, ChatCommand, ChatEvent, Empty, FrontEnd, Hello, Notification, Request, RequestError, Response,
     SharedNotification, VERSION, Welcome, requests,
 };
-use tokio::sync::{Notify, broadcast};
+use futures_util::{StreamExt, sink, stream};
+use serde_json::json;
+use tokio::sync::{Notify, broadcast, mpsc};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -167,4 +169,43 @@ async fn nothing_more_is_read_while_64_slow_requests_are_under_way() {
     );
     backend.release.notify_one();
     assert_eq!(tokio::time::timeout(TIMEOUT, list).await.unwrap().unwrap(), []);
+}
+
+#[tokio::test]
+async fn second_hello_loses_no_notification() {
+    let backend = Arc::new(Slow {
+        notifications: broadcast::channel(8).0,
+        chat: broadcast::channel(8).0,
+        release: Notify::new(),
+    });
+    let hello = |id: u32, chat: bool| {
+        let params = json!({ "protocol": VERSION, "name": "test", "watch": true, "chat": chat });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "hello", "params": params }).to_string()
+    };
+    let (first, second) = (hello(1, false), hello(2, true));
+    let notifications = backend.notifications.clone();
+    // The notification and the second `hello` arrive together.
+    let incoming = stream::iter([first])
+        .chain(stream::once(async move {
+            notifications
+                .send(Notification::ContextChanged(IdeContext::default()).into())
+                .unwrap();
+            second
+        }))
+        .chain(stream::pending());
+    let (sender, mut sent) = mpsc::unbounded_channel();
+    let outgoing = sink::unfold(sender, |sender, message: String| async {
+        sender.send(message).map(|()| sender)
+    });
+    let serving = tokio::spawn(connection::serve(backend, incoming, outgoing));
+    let notification = tokio::time::timeout(TIMEOUT, async {
+        loop {
+            let message = sent.recv().await.unwrap();
+            if message.contains("context/changed") {
+                return message;
+            }
+        }
+    });
+    notification.await.unwrap();
+    serving.abort();
 }
