@@ -186,6 +186,7 @@ fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
     command.args(["--", "--test-threads=2"]);
     command.env("ALONGSIDE_BIN", release_binary()?);
     command.env("ALONGSIDE_AGENTS", agents::directory()?);
+    command.env("ALONGSIDE_CODE_SERVER", code_server::directory()?);
     run(command)
 }
 
