@@ -1,7 +1,7 @@
 // The WebSocket to the companion: login, requests, notifications and automatic reconnects.
 
 import { type Login, NOT_LOGGED_IN } from "./login";
-import type { Message, Notifications, Requests } from "./protocol";
+import type { Message, Notifications, Requester, Requests } from "./protocol";
 
 export type ConnectionState = "connecting" | "open" | "lost" | "loggedOut";
 
@@ -27,7 +27,7 @@ export class RequestError extends Error {
 const MIN_DELAY = 300;
 const MAX_DELAY = 10_000;
 
-export class Connection {
+export class Connection implements Requester {
   state: ConnectionState = "connecting";
   private socket: WebSocket | null = null;
   private nextId = 1;
@@ -95,7 +95,6 @@ export class Connection {
     void this.onOpen(socket);
   }
 
-  /** Rejects with a `RequestError`; its kind is `offline` if the connection is or gets lost. */
   request<Method extends keyof Requests>(
     method: Method,
     ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]

@@ -1,9 +1,8 @@
 // Sends the draft's changes to the companion and applies the companion's, one request at a time.
 
 import { ChangeSet } from "@codemirror/state";
-import { type Connection, RequestError } from "./connection";
 import { type Draft, fromWire } from "./draft";
-import type { Edited, Hunk, HunkChange, ReviewTexts } from "./protocol";
+import type { Edited, Hunk, HunkAction, HunkChange, Requester, ReviewTexts } from "./protocol";
 
 /** Typing is sent in batches instead of key by key. In milliseconds. */
 const BATCH = 40;
@@ -23,15 +22,16 @@ export interface DraftListener {
 
 export class DraftLink {
   private readonly held: Edited[] = [];
-  private timer = 0;
-  private overdue = 0;
+  // Editors have no `window`.
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private overdue: ReturnType<typeof setTimeout> | undefined;
   private flushing: Promise<void> | null = null;
   private over = false;
   /** The draft version of the hunks. */
   private version: number;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: Requester,
     private readonly review: number,
     readonly draft: Draft,
     private hunks: readonly Hunk[],
@@ -43,16 +43,16 @@ export class DraftLink {
   /** Stops sending: the review is closed. */
   close(): void {
     this.over = true;
-    window.clearTimeout(this.timer);
-    window.clearTimeout(this.overdue);
+    clearTimeout(this.timer);
+    clearTimeout(this.overdue);
   }
 
   /** The user typed. */
   edit(changes: ChangeSet): void {
     this.draft.edit(changes);
     this.listener.ahead(this.draft.isAhead);
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.flush().catch(() => undefined), BATCH);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.flush().catch(() => undefined), BATCH);
   }
 
   /** Sends pending edits; resolves when the companion has them. */
@@ -61,7 +61,7 @@ export class DraftLink {
     return this.flushing;
   }
 
-  async decideHunk(hunk: Hunk["id"], decision: "accept" | "reject"): Promise<void> {
+  async decideHunk(hunk: Hunk["id"], decision: HunkAction): Promise<void> {
     await this.flush();
     const { version } = await this.connection.request("review/hunk", {
       review: this.review,
@@ -81,7 +81,7 @@ export class DraftLink {
   /** Updates to the companion's state, after a reconnect or a missed notification. */
   catchUp(now: ReviewTexts): void {
     this.held.length = 0;
-    window.clearTimeout(this.overdue);
+    clearTimeout(this.overdue);
     const changes = this.draft.catchUp(now.version, now.draft);
     this.hunks = now.hunks;
     this.version = now.version;
@@ -103,7 +103,7 @@ export class DraftLink {
         this.release();
         this.expect(version);
       } catch (error) {
-        const kind = error instanceof RequestError ? error.kind : "";
+        const kind = (error as { readonly kind?: string }).kind;
         if (kind === "stale") {
           const version = this.draft.version;
           this.draft.refused();
@@ -144,9 +144,9 @@ export class DraftLink {
 
   /** Fetches the text unless the notification for this version arrives soon. */
   private expect(version: number): void {
-    window.clearTimeout(this.overdue);
+    clearTimeout(this.overdue);
     if (this.draft.version >= version) return;
-    this.overdue = window.setTimeout(() => {
+    this.overdue = setTimeout(() => {
       if (this.draft.version < version) void this.refetch();
     }, NOTIFICATION_TIMEOUT);
   }

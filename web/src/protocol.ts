@@ -6,6 +6,7 @@ export type {
   AgentSummary as Agent,
   File as OpenFile,
   Hunk,
+  HunkAction,
   HunkChange,
   IdeContext,
   LineRange,
@@ -37,6 +38,15 @@ export interface Doctor {
 /** Parameters and response of each request, by method. */
 export interface Requests extends Omit<GeneratedRequests, "doctor"> {
   doctor: { readonly params: GeneratedRequests["doctor"]["params"]; readonly response: Doctor };
+}
+
+/** A connection to the companion. */
+export interface Requester {
+  /** Rejects with an error that has a `kind`, which is `offline` if the connection is or gets lost. */
+  request<Method extends keyof Requests>(
+    method: Method,
+    ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]
+  ): Promise<Requests[Method]["response"]>;
 }
 
 /** A response, or a notification if it has a method. */

@@ -1,0 +1,104 @@
+// Terminal coding agents alongside VS Code: a thin layer over `alongside bridge`. All decisions are the companion's.
+
+import * as vscode from "vscode";
+import type { BridgeEnd } from "./bridge";
+import { Buffers } from "./buffers";
+import { registerCommands } from "./commands";
+import { Companion } from "./companion";
+import { Context } from "./context";
+import { Diagnostics } from "./diagnostics";
+import { fileName, messageOf, outcomeLabel } from "./format";
+import { List } from "./list";
+import { HunkActions } from "./review/code-actions";
+import { registerReviewCommands } from "./review/commands";
+import { Comments } from "./review/comments";
+import { Conflicts } from "./review/conflicts";
+import { Decisions } from "./review/decisions";
+import { Lenses } from "./review/lenses";
+import { OpenReviews } from "./review/open-reviews";
+import { ReviewTabs } from "./review/tabs";
+import { Reviews } from "./reviews";
+import { showFile } from "./show-file";
+import { StatusBar } from "./status-bar";
+import { Terminals } from "./terminals";
+
+const MESSAGE_MS = 5000;
+
+let companion: Companion | undefined;
+
+export function activate(extension: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel("Alongside", { log: true });
+  const running = new Companion(extension.extensionUri, log);
+  companion = running;
+  // Unsaved text first: a restarted companion compares its reviews with it.
+  const buffers = new Buffers(running);
+  const context = new Context(running);
+  const reviews = new Reviews(running);
+  const open = new OpenReviews(running, reviews, log);
+  const tabs = new ReviewTabs(open);
+  const comments = new Comments(open);
+  const decisions = new Decisions(running, open, comments);
+
+  tabs.onClosedByUser(async (review) => {
+    // Refused because the review has only just appeared: it stays pending.
+    if (!(await decisions.reject(review.id))) open.drop(review.id);
+  });
+  reviews.onOpened(async ({ id }) => {
+    const how = vscode.workspace.getConfiguration("alongside").get<string>("review.open");
+    if (how === "diff") await tabs.show(id, false).then(undefined, (error: unknown) => log.warn(messageOf(error)));
+  });
+  reviews.onClosed(({ path, outcome }) => {
+    vscode.window.setStatusBarMessage(`${fileName(path)}: ${outcomeLabel(outcome)}`, MESSAGE_MS);
+  });
+  running.on("review/rebased", ({ conflicts }) => {
+    if (conflicts === 0) return;
+    void vscode.window.showWarningMessage("The file changed in the same place as a pending change; check the draft.");
+  });
+  running.on("problems/changed", ({ problems }) => {
+    for (const problem of problems) void vscode.window.showErrorMessage(`alongside: ${problem}`);
+  });
+  running.on("file/show", (target) => {
+    showFile(target).catch((error: unknown) => log.warn(`cannot show ${target.path}: ${messageOf(error)}`));
+  });
+  running.onReady(({ isRestart }) => {
+    if (isRestart) vscode.window.setStatusBarMessage("$(info) The companion crashed and was restarted", MESSAGE_MS);
+  });
+  running.onEnded((end) => explain(end, log));
+
+  // VS Code shows an error thrown by a command in a modal dialog.
+  const register = (name: string, action: (...parameters: never[]) => unknown) => {
+    const guarded = async (...parameters: never[]) => {
+      try {
+        await action(...parameters);
+      } catch (error) {
+        log.error(`${name}: ${error instanceof Error ? error.stack : error}`);
+        void vscode.window.showWarningMessage(`alongside: ${messageOf(error)}`);
+      }
+    };
+    extension.subscriptions.push(vscode.commands.registerCommand(name, guarded));
+  };
+  registerCommands(register, running, context, reviews, log);
+  registerReviewCommands(register, { reviews, open, tabs, decisions, comments });
+
+  extension.subscriptions.push(
+    ...[log, buffers, context, new Diagnostics(running), new Terminals(running, extension.environmentVariableCollection)],
+    ...[open, tabs, comments, new Conflicts(open), new Lenses(open).register(), new HunkActions(open).register()],
+    ...[new List(reviews), new StatusBar(running, reviews)],
+  );
+  if (vscode.workspace.getConfiguration("alongside").get("autostart", true)) running.start();
+}
+
+export async function deactivate(): Promise<void> {
+  await companion?.stop();
+}
+
+function explain(end: BridgeEnd, log: vscode.LogOutputChannel): void {
+  if (end.reason === "stopped") return;
+  log.error(end.message);
+  const [settings, output] = ["Open settings", "Show log"];
+  const buttons = end.reason === "notFound" ? [settings, output] : [output];
+  vscode.window.showErrorMessage(`alongside: ${end.message}`, ...buttons).then((chosen) => {
+    if (chosen === settings) void vscode.commands.executeCommand("workbench.action.openSettings", "alongside.path");
+    else if (chosen === output) log.show();
+  });
+}

@@ -1,0 +1,40 @@
+// Where the `alongside` program is.
+
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import * as vscode from "vscode";
+
+/** Written by `alongside install`: the program that installed this extension. */
+const RECEIPT = ".alongside-installed.json";
+
+/** The programs to try, in this order. */
+export function programs(extension: vscode.Uri): string[] {
+  const configured = vscode.workspace.getConfiguration("alongside").get<string>("path", "").trim();
+  if (configured !== "") return [configured.replace(/^~(?=[/\\])/, homedir())];
+  return [installer(extension), bundled(extension), "alongside"].filter((program) => program !== undefined);
+}
+
+function installer(extension: vscode.Uri): string | undefined {
+  try {
+    const receipt: unknown = JSON.parse(readFileSync(join(extension.fsPath, RECEIPT), "utf8"));
+    const program = (receipt as { readonly program?: unknown }).program;
+    return typeof program === "string" && existsSync(program) ? program : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function bundled(extension: vscode.Uri): string | undefined {
+  const program = join(extension.fsPath, "bin", process.platform === "win32" ? "alongside.exe" : "alongside");
+  if (!existsSync(program)) return undefined;
+  // A package built on Windows has no permission bits.
+  if (process.platform !== "win32" && (statSync(program).mode & 0o100) === 0) {
+    try {
+      chmodSync(program, 0o755);
+    } catch {
+      return undefined;
+    }
+  }
+  return program;
+}
