@@ -32,6 +32,7 @@ pub(crate) enum Outgoing {
     Agents(Vec<AgentSummary>),
     Workspace(Vec<PathBuf>),
     Files,
+    Diagnostics,
 }
 
 impl Outgoing {
@@ -66,6 +67,7 @@ impl Outgoing {
             Effect::AgentsChanged => Self::Agents(summaries(core)),
             Effect::WorkspaceChanged => Self::Workspace(core.workspace().to_vec()),
             Effect::FilesChanged => Self::Files,
+            Effect::DiagnosticsChanged => Self::Diagnostics,
         })
     }
 
@@ -73,7 +75,7 @@ impl Outgoing {
     fn needs_record(&self) -> bool {
         !matches!(
             self,
-            Self::Context(_) | Self::Agents(_) | Self::Workspace(_) | Self::Files
+            Self::Context(_) | Self::Agents(_) | Self::Workspace(_) | Self::Files | Self::Diagnostics
         )
     }
 }
@@ -265,6 +267,7 @@ impl Companion {
                 self.wake.workspace.notify_one();
             }
             Outgoing::Files => self.wake.files.notify_one(),
+            Outgoing::Diagnostics => self.wake.diagnostics.notify_one(),
         }
     }
 }
