@@ -9,9 +9,11 @@
 
 mod artifacts;
 mod cli;
+mod code_server;
 mod companion;
 mod daemon;
 mod fake_model;
+pub mod mcp_agent;
 mod native;
 mod process;
 mod programs;
@@ -24,6 +26,7 @@ mod waiting;
 
 pub use alongside_testing::{Prompt, SUGGESTION};
 pub use cli::{Agent, Cli, Launch};
+pub use code_server::CodeServer;
 pub use companion::{Companion, Outcome, Review};
 pub use daemon::{CutProxy, MODEL_KEY, QwenDaemon};
 pub use fake_model::FakeModel;

@@ -56,6 +56,20 @@ pub(crate) fn agent(path: &str) -> PathBuf {
     path
 }
 
+/// A path in the cache of `cargo xtask code-server`.
+pub(crate) fn code_server(path: &str) -> PathBuf {
+    let cache = env::var_os("ALONGSIDE_CODE_SERVER")
+        .map(PathBuf::from)
+        .expect("ALONGSIDE_CODE_SERVER names no directory: run these tests with `cargo xtask test`");
+    let path = cache.join(path);
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo xtask code-server` to download it",
+        path.display()
+    );
+    path
+}
+
 /// A plugin in `editors/`.
 pub fn plugin(editor: &str) -> PathBuf {
     e2e_directory().with_file_name("editors").join(editor)

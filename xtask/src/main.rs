@@ -6,6 +6,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod agents;
+mod cache;
+mod code_server;
 mod deny;
 mod editors;
 mod fuzz;
@@ -37,6 +39,7 @@ Tasks:
   deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
   agents            download the agents' native programs that the tests need
+  code-server       download code-server, with which the VS Code extension is tested
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         ["deny"] => plan.step_if_possible("dependencies", deny::check),
         ["editors"] => plan.step("editors", editors::prepare),
         ["agents"] => plan.step("agents", agents::prepare),
+        ["code-server"] => plan.step("code-server", code_server::prepare),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -182,6 +186,7 @@ fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
     command.args(["--", "--test-threads=2"]);
     command.env("ALONGSIDE_BIN", release_binary()?);
     command.env("ALONGSIDE_AGENTS", agents::directory()?);
+    command.env("ALONGSIDE_CODE_SERVER", code_server::directory()?);
     run(command)
 }
 

@@ -1,7 +1,6 @@
 //! The plugins in the real editors, each with the real companion; a module for each editor.
 #![allow(missing_docs, clippy::expect_used, clippy::panic)]
 
-mod agent;
 mod checked;
 mod emacs;
 mod helix;
@@ -15,3 +14,5 @@ mod packages;
 mod vim;
 mod vim_driver;
 mod vim_opening;
+
+use alongside_e2e::mcp_agent as agent;

@@ -4,44 +4,63 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alongside_core::dialect::ClientInfo;
-use alongside_e2e::{Sandbox, TIMEOUT, eventually};
 use alongside_mcp::client::{Client, Events};
 use serde_json::{Value, json};
 
-pub(crate) struct Agent {
+use crate::sandbox::Sandbox;
+use crate::waiting::{TIMEOUT, eventually};
+
+/// The client of an agent, without the agent.
+pub struct Agent {
     client: Client,
     events: Events,
 }
 
 /// The discovery files that Gemini CLI would find.
-pub(crate) fn discovery_files(sandbox: &Sandbox) -> Vec<PathBuf> {
+pub fn discovery_files(sandbox: &Sandbox) -> Vec<PathBuf> {
     let entries = fs::read_dir(sandbox.path("tmp/gemini/ide")).into_iter().flatten();
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
 /// Waits for the discovery file of an editor's companion; returns its port and token.
-pub(crate) fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
+pub fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
     let found = eventually(TIMEOUT, || {
-        let mut files = discovery_files(sandbox).into_iter().filter_map(|file| {
-            let file = fs::read(file).ok()?;
-            serde_json::from_slice::<Value>(&file).ok()
-        });
-        files.find(|file| file["companionEditor"] == pid)
+        announcements(sandbox, |file| file["companionEditor"] == pid).pop()
     });
-    let file = found.unwrap_or_else(|| panic!("the companion of {pid} never wrote its discovery file"));
-    let port = file["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-    let token = file["authToken"].as_str().map(str::to_owned);
-    port.zip(token).expect("a discovery file has a port and a token")
+    found.unwrap_or_else(|| panic!("the companion of {pid} never wrote its discovery file"))
+}
+
+/// Waits for the discovery files of this many companions with exactly this workspace; returns their ports and tokens.
+pub fn announced_for(sandbox: &Sandbox, workspace: &Path, count: usize) -> Vec<(u16, String)> {
+    let workspace = workspace.to_string_lossy();
+    let found = eventually(TIMEOUT, || {
+        let found = announcements(sandbox, |file| file["workspacePath"] == *workspace);
+        (found.len() == count).then_some(found)
+    });
+    found.unwrap_or_else(|| panic!("there are never {count} discovery files for {workspace}"))
+}
+
+fn announcements(sandbox: &Sandbox, is_wanted: impl Fn(&Value) -> bool) -> Vec<(u16, String)> {
+    let files = discovery_files(sandbox).into_iter().filter_map(|file| {
+        let file = fs::read(file).ok()?;
+        serde_json::from_slice::<Value>(&file).ok()
+    });
+    let found = files.filter(is_wanted).map(|file| {
+        let port = file["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let token = file["authToken"].as_str().map(str::to_owned);
+        port.zip(token).expect("a discovery file has a port and a token")
+    });
+    found.collect()
 }
 
 /// Waits until there are no discovery files.
-pub(crate) fn wait_for_no_announcement(sandbox: &Sandbox) {
+pub fn wait_for_no_announcement(sandbox: &Sandbox) {
     let none_left = eventually(TIMEOUT, || discovery_files(sandbox).is_empty().then_some(()));
     assert!(none_left.is_some(), "{:?} still exist", discovery_files(sandbox));
 }
 
 impl Agent {
-    pub(crate) async fn connect((port, token): &(u16, String)) -> Self {
+    pub async fn connect((port, token): &(u16, String)) -> Self {
         let client = Client::connect("127.0.0.1", *port, token).await.expect("connect");
         let info = ClientInfo {
             name: "streamable-http-client".to_owned(),
@@ -53,7 +72,7 @@ impl Agent {
     }
 
     /// Reconnects the event stream after the companion crashed; it may take a moment to restart.
-    pub(crate) async fn reconnect(&mut self) {
+    pub async fn reconnect(&mut self) {
         let again = async {
             loop {
                 match self.client.events(None).await {
@@ -65,7 +84,7 @@ impl Agent {
         self.events = tokio::time::timeout(TIMEOUT, again).await.expect("reconnect in time");
     }
 
-    pub(crate) async fn propose(&self, path: &Path, content: &str) {
+    pub async fn propose(&self, path: &Path, content: &str) {
         let arguments = json!({ "filePath": path, "newContent": content });
         let call = json!({ "name": "openDiff", "arguments": arguments });
         let answer = self.client.request("tools/call", call).await.expect("propose");
@@ -73,7 +92,7 @@ impl Agent {
     }
 
     /// Withdraws a proposal.
-    pub(crate) async fn withdraw(&self, path: &Path) {
+    pub async fn withdraw(&self, path: &Path) {
         let call = json!({ "name": "closeDiff", "arguments": { "filePath": path } });
         self.client.request("tools/call", call).await.expect("withdraw");
     }
@@ -97,7 +116,7 @@ impl Agent {
     }
 
     /// Waits until the first of the open files satisfies a condition.
-    pub(crate) async fn sees(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub async fn sees(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let file = |event: &Value| event["params"]["workspaceState"]["openFiles"][0].clone();
         let event = self
             .next(
@@ -109,12 +128,12 @@ impl Agent {
     }
 
     /// Waits for the next decision.
-    pub(crate) async fn decision(&mut self) -> Value {
+    pub async fn decision(&mut self) -> Value {
         self.decision_within(TIMEOUT).await.expect("a decision arrived in time")
     }
 
     /// Repeats `act` until it decides: a key too soon after a proposal is ignored.
-    pub(crate) async fn decision_by(&mut self, mut act: impl FnMut()) -> Value {
+    pub async fn decision_by(&mut self, mut act: impl FnMut()) -> Value {
         for _ in 0..20 {
             act();
             if let Some(decision) = self.decision_within(std::time::Duration::from_millis(500)).await {

@@ -1,0 +1,212 @@
+// The page object of a VS Code window. Every method waits until what it does is visible.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
+
+const quoted = (text) => JSON.stringify(text);
+
+export class Window {
+  /** Errors in the page, and boxes that VS Code put up. */
+  constructor(page, url) {
+    this.page = page;
+    this.url = url;
+    page.on("dialog", (dialog) => void dialog.accept());
+  }
+
+  /** Opens a folder, and waits until the extension shows itself. */
+  async open({ folder }) {
+    const url = new URL(this.url);
+    url.searchParams.set("folder", folder);
+    await this.page.goto(url.href);
+    await this.ready();
+  }
+
+  async reload() {
+    await this.page.reload();
+    await this.ready();
+  }
+
+  async close() {
+    await this.page.close();
+  }
+
+  async ready() {
+    await this.page.locator(".monaco-workbench").waitFor();
+    await this.page.locator(".statusbar-item[id^='alongside.']").first().waitFor();
+  }
+
+  /** Opens a file by its absolute path, with the cursor at a line and a column, both from 1. */
+  async openFile({ path, line = 1, column = 1 }) {
+    await this.choose("Control+P", `${path}:${line}:${column}`, basename(path));
+    await this.tabOf(basename(path), ".active").waitFor();
+    await this.page.locator(".editor-group-container.active .monaco-editor.focused").first().waitFor();
+  }
+
+  /** Runs a command of the palette by its whole title. */
+  async command({ title }) {
+    await this.choose("F1", `>${title}`, title);
+  }
+
+  /** Types into the box that a key opens, and takes the row with a label. */
+  async choose(key, text, label) {
+    const box = this.page.locator(".quick-input-widget");
+    await this.page.keyboard.press(key);
+    await box.locator("input").fill(text);
+    await box.locator(`.monaco-list-row[aria-label*=${quoted(label)}]`).first().click();
+    await box.waitFor({ state: "hidden" });
+  }
+
+  async press({ key }) {
+    await this.page.keyboard.press(key);
+  }
+
+  async type({ text }) {
+    await this.page.keyboard.type(text);
+  }
+
+  tabOf(name, state = "") {
+    return this.page.locator(`.tab${state}[data-resource-name=${quoted(name)}]`);
+  }
+
+  /** The tabs, in order. */
+  async tabs() {
+    return await this.page.locator(".tab").evaluateAll((tabs) =>
+      tabs.map((tab) => ({
+        name: tab.dataset.resourceName ?? tab.textContent,
+        label: tab.getAttribute("aria-label"),
+        active: tab.classList.contains("active"),
+        dirty: tab.classList.contains("dirty"),
+      })),
+    );
+  }
+
+  async closeActiveTab() {
+    await this.page.locator(".editor-group-container.active .tab.active .tab-actions .action-label").click();
+  }
+
+  /** Waits for a review's diff, and for its lenses if it has any. */
+  async diff({ lenses = true } = {}) {
+    await this.modified().locator(".view-line").first().waitFor();
+    if (lenses) await this.page.locator(".codelens-decoration a").first().waitFor();
+  }
+
+  /** Waits until no diff is shown. */
+  async noDiff() {
+    await this.page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
+  }
+
+  modified() {
+    return this.page.locator(".monaco-diff-editor .editor.modified");
+  }
+
+  /** The visible lines of the draft, from the top. */
+  async draft() {
+    const lines = await this.modified()
+      .locator(".view-line")
+      .evaluateAll((lines) => lines.map((line) => [Number.parseFloat(line.style.top), line.textContent]));
+    return lines.sort(([one], [other]) => one - other).map(([, text]) => text.replaceAll("\u00a0", " "));
+  }
+
+  /** Waits until a visible line of the draft has exactly this text. */
+  async draftLine({ text, missing = false }) {
+    const line = this.draftLineWith(text);
+    await line.first().waitFor({ state: missing ? "detached" : "attached" });
+  }
+
+  draftLineWith(text) {
+    const pattern = text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "[ \u00a0]");
+    return this.modified().locator(".view-line").filter({ hasText: new RegExp(`^${pattern}$`) });
+  }
+
+  /** Puts the cursor at the end of the draft's line with this text. */
+  async clickDraft({ text }) {
+    await this.draftLineWith(text).first().click({ position: { x: 3, y: 8 } });
+    await this.page.keyboard.press("End");
+  }
+
+  /** The texts of the lenses, from the top. */
+  async lenses() {
+    const lenses = await this.page
+      .locator(".codelens-decoration")
+      .evaluateAll((lenses) => lenses.map((lens) => [lens.getBoundingClientRect().top, lens.textContent]));
+    return lenses.sort(([one], [other]) => one - other).map(([, text]) => text.replaceAll("\u00a0", " "));
+  }
+
+  /** Clicks a lens with this text, the first or another one. */
+  async clickLens({ text, index = 0 }) {
+    await this.page.locator(".codelens-decoration a", { hasText: text }).nth(index).click();
+  }
+
+  /** Waits until a lens, or a part of it, has this text. */
+  async lens({ text, missing = false }) {
+    const lens = this.page.locator(".codelens-decoration", { hasText: text }).first();
+    await lens.waitFor({ state: missing ? "detached" : "attached" });
+  }
+
+  /** Takes a code action at the cursor. */
+  async codeAction({ title }) {
+    await this.page.keyboard.press("Control+.");
+    await this.page.locator(".action-widget .monaco-list-row", { hasText: title }).first().click();
+  }
+
+  /** Clicks the arrow that reverts a hunk, from the top. */
+  async revertArrow({ index = 0 }) {
+    await this.page.locator(".monaco-diff-editor .codicon-arrow-right").nth(index).click({ force: true });
+  }
+
+  /** Clicks an icon in the editor's title. */
+  async titleAction({ label }) {
+    await this.page
+      .locator(`.editor-group-container.active .editor-actions .action-label[aria-label*=${quoted(label)}]`)
+      .first()
+      .click();
+  }
+
+  /** The texts of dialogs in front of the window. */
+  async dialogs() {
+    return await this.page.locator(".monaco-dialog-box").allTextContents();
+  }
+
+  async notifications() {
+    return await this.page.locator(".notification-list-item-message").allTextContents();
+  }
+
+  /** The extension's text in the status bar. */
+  async status() {
+    return await this.page.locator(".statusbar-item[id^='alongside.']").allTextContents();
+  }
+
+  /** Waits until the extension's text in the status bar contains this. */
+  async statusWith({ text }) {
+    await this.page.locator(".statusbar-item[id^='alongside.']", { hasText: text }).first().waitFor();
+  }
+
+  /** Opens a terminal and waits for its shell's prompt. */
+  async openTerminal() {
+    await this.command({ title: "Terminal: Create New Terminal" });
+    await this.terminalShows({ text: "$ |# " });
+    await this.page.locator(".terminal.xterm.focus").waitFor();
+  }
+
+  /** Waits until the terminal's text matches a pattern. */
+  async terminalShows({ text }) {
+    const rows = this.page.locator(".terminal-wrapper.active .xterm-rows");
+    await rows.filter({ hasText: new RegExp(text) }).waitFor();
+  }
+
+  async terminal() {
+    const rows = await this.page.locator(".terminal-wrapper.active .xterm-rows > div").allTextContents();
+    return rows.map((row) => row.replaceAll("\u00a0", " ")).join("\n");
+  }
+
+  /** Evaluates an expression in the page, for measurements. */
+  async screenshot({ path }) {
+    mkdirSync(dirname(path), { recursive: true });
+    await this.page.screenshot({ path, animations: "disabled", caret: "hide" });
+  }
+
+  /** Saves what is shown. */
+  async keep({ directory }) {
+    await this.screenshot({ path: `${directory}/window.png` });
+    writeFileSync(`${directory}/window.html`, await this.page.content());
+  }
+}
