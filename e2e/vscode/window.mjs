@@ -89,6 +89,11 @@ export class Window {
     if (lenses) await this.page.locator(".codelens-decoration a").first().waitFor();
   }
 
+  /** Waits for this many diffs in one editor. */
+  async diffs({ count }) {
+    await this.page.locator(`:nth-match(.monaco-diff-editor .editor.modified .view-line:first-child, ${count})`).waitFor();
+  }
+
   /** Waits until no diff is shown. */
   async noDiff() {
     await this.page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
