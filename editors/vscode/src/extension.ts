@@ -85,7 +85,16 @@ export function activate(extension: vscode.ExtensionContext): void {
     ...[open, tabs, comments, new Conflicts(open), new Lenses(open).register(), new HunkActions(open).register()],
     ...[new List(reviews), new StatusBar(running, reviews)],
   );
-  if (vscode.workspace.getConfiguration("alongside").get("autostart", true)) running.start();
+  const autostart = () => {
+    if (vscode.workspace.getConfiguration("alongside").get("autostart", true)) running.start();
+  };
+  extension.subscriptions.push(
+    // A companion that could not be started, because the path was wrong or not known yet: a remote window may learn it later.
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration("alongside.path")) autostart();
+    }),
+  );
+  autostart();
 }
 
 export async function deactivate(): Promise<void> {

@@ -19,9 +19,7 @@ export class ReviewTabs implements vscode.Disposable {
     this.subscriptions = [
       vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
         for (const tab of closed) this.onClosed(tab);
-        void this.makeActiveWritable();
       }),
-      vscode.window.tabGroups.onDidChangeTabGroups(() => this.makeActiveWritable()),
       vscode.window.onDidChangeActiveTextEditor(() => this.makeActiveWritable()),
       reviews.onClosed((review) => this.close(review)),
       this.closedEmitter,
@@ -78,13 +76,15 @@ export class ReviewTabs implements vscode.Disposable {
     );
   }
 
-  /** The command is about the active editor, so it must be a review's. */
+  /** Makes the draft in the active editor editable. The command is about the active tab, which must be a review's. */
   private async makeActiveWritable(): Promise<void> {
     const { activeTab } = vscode.window.tabGroups.activeTabGroup;
     const review = activeTab && this.reviewOf(activeTab);
     if (!review || review.isWritable) return;
-    review.isWritable = true;
-    await vscode.commands.executeCommand("workbench.action.files.setActiveEditorWriteableInSession");
+    // A tab is active a moment before its editor is; the command would come too early.
+    const editor = vscode.window.activeTextEditor;
+    review.isWritable = editor?.document.uri.toString() === review.draftUri.toString();
+    if (review.isWritable) await vscode.commands.executeCommand("workbench.action.files.setActiveEditorWriteableInSession");
   }
 
   private onClosed(tab: vscode.Tab): void {
