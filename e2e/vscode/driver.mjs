@@ -43,16 +43,17 @@ async function handle({ window: name, method, params = {} }) {
   return await window[method](params);
 }
 
-const running = new Set();
 for await (const line of createInterface({ input: process.stdin })) {
   const request = JSON.parse(line);
-  const answer = (details) => process.stdout.write(`${JSON.stringify({ id: request.id, ...details })}\n`);
-  const work = handle(request).then(
+  const start = performance.now();
+  const answer = (details) => {
+    if (process.env.TRACE) console.error(request.window, request.method, JSON.stringify(request.params), Math.round(performance.now() - start));
+    process.stdout.write(`${JSON.stringify({ id: request.id, ...details })}\n`);
+  };
+  void handle(request).then(
     (result) => answer({ result: result ?? null }),
     (error) => answer({ error: String(error.stack ?? error) }),
   );
-  running.add(work);
-  void work.finally(() => running.delete(work));
 }
 await context.close();
 process.exit(0);

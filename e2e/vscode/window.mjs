@@ -89,6 +89,11 @@ export class Window {
     if (lenses) await this.page.locator(".codelens-decoration a").first().waitFor();
   }
 
+  /** Waits for this many diffs in one editor. */
+  async diffs({ count }) {
+    await this.page.locator(`:nth-match(.monaco-diff-editor .editor.modified .view-line:first-child, ${count})`).waitFor();
+  }
+
   /** Waits until no diff is shown. */
   async noDiff() {
     await this.page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
@@ -127,7 +132,14 @@ export class Window {
   async lenses() {
     const lenses = await this.page
       .locator(".codelens-decoration")
-      .evaluateAll((lenses) => lenses.map((lens) => [lens.getBoundingClientRect().top, lens.textContent]));
+      .evaluateAll((lenses) =>
+        lenses
+          .map((lens) => ({ box: lens.getBoundingClientRect(), editor: lens.closest(".monaco-editor"), lens }))
+          // Others are far away from their lines.
+          .filter(({ box, editor }) => box.height > 0 && box.bottom > editor.getBoundingClientRect().top)
+          .filter(({ box, editor }) => box.top < editor.getBoundingClientRect().bottom)
+          .map(({ box, lens }) => [box.top, lens.textContent]),
+      );
     return lenses.sort(([one], [other]) => one - other).map(([, text]) => text.replaceAll("\u00a0", " "));
   }
 
@@ -144,6 +156,8 @@ export class Window {
 
   /** Takes a code action at the cursor. */
   async codeAction({ title }) {
+    // The key means nothing before the extension has been asked.
+    await this.page.locator(".lightBulbWidget:visible").first().waitFor();
     await this.page.keyboard.press("Control+.");
     await this.page.locator(".action-widget .monaco-list-row", { hasText: title }).first().click();
   }
@@ -183,7 +197,7 @@ export class Window {
   /** Opens a terminal and waits for its shell's prompt. */
   async openTerminal() {
     await this.command({ title: "Terminal: Create New Terminal" });
-    await this.terminalShows({ text: "$ |# " });
+    await this.terminalShows({ text: "shell\\$" });
     await this.page.locator(".terminal.xterm.focus").waitFor();
   }
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
+use std::time::Duration;
 
-use alongside_e2e::mcp_agent::{Agent, announced_for};
-use alongside_e2e::{Capability, CodeServer, Sandbox, proves};
+use alongside_e2e::mcp_agent::{Agent, Announced, announced_for};
+use alongside_e2e::{Capability, CodeServer, Sandbox, TIMEOUT, alongside, eventually, proves};
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, artifacts};
@@ -38,13 +39,7 @@ impl Vehicle {
     pub(crate) fn start(environment: impl FnOnce(&Sandbox) -> Vec<(String, String)>) -> Arc<Self> {
         let sandbox = Sandbox::new();
         CodeServer::set_up(&sandbox);
-        if let Some(stub) = std::env::var_os("STUB") {
-            let to = sandbox.path("home/.local/share/code-server/extensions");
-            std::fs::create_dir_all(&to).expect("x");
-            std::os::unix::fs::symlink(stub, to.join("alongside.alongside-0.0.1")).expect("x");
-        } else {
-            sandbox.install("code-server");
-        }
+        install_extension(&sandbox);
         let server = CodeServer::start(&sandbox, &environment(&sandbox));
         let browser = Browser::start(&sandbox, &server);
         Arc::new(Self {
@@ -110,14 +105,34 @@ impl Case {
         window
     }
 
-    /// The port and the token of the only window's companion.
-    pub(crate) fn announced(&self) -> (u16, String) {
-        announced_for(self.sandbox(), &self.folder, 1).remove(0)
+    /// The only window's companion.
+    pub(crate) fn companion(&self) -> Announced {
+        self.companions(1).remove(0)
+    }
+
+    /// The windows' companions.
+    pub(crate) fn companions(&self, count: usize) -> Vec<Announced> {
+        announced_for(self.sandbox(), &self.folder, count)
     }
 
     /// Connects an agent to the only window.
     pub(crate) async fn agent(&self) -> Agent {
-        Agent::connect(&self.announced()).await
+        Agent::connect(&self.companion().port_and_token).await
+    }
+
+    /// Runs `alongside` in the folder, and parses its JSON output.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let mut command = self.sandbox().command(alongside());
+        let output = command.args(arguments).arg("--json").current_dir(&self.folder).output();
+        let output = output.expect("start alongside");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).expect("it prints JSON")
+    }
+
+    /// The number of pending changes.
+    pub(crate) fn pending(&self) -> usize {
+        let list = self.json(&["diff", "list"]);
+        list.as_array().expect("`diff list --json` prints an array").len()
     }
 }
 
@@ -156,6 +171,57 @@ impl Window {
     pub(crate) fn type_text(&self, text: &str) {
         self.call("type", &json!({"text": text}));
     }
+
+    /// Waits until a change is pending, and shows the only one in a diff.
+    pub(crate) fn show_review(&self) {
+        self.call("statusWith", &json!({"text": "1 change"}));
+        self.command("Alongside: Review Change…");
+        self.ask("diff");
+    }
+
+    /// Waits until a visible line of the draft has exactly this text.
+    pub(crate) fn wait_for_draft_line(&self, text: &str) {
+        self.call("draftLine", &json!({"text": text}));
+    }
+
+    /// Types at the end of the draft's line with this text.
+    pub(crate) fn type_after(&self, line: &str, text: &str) {
+        self.call("clickDraft", &json!({"text": line}));
+        self.type_text(text);
+        self.wait_for_draft_line(&format!("{line}{text}"));
+    }
+
+    /// Clicks a lens; `index` counts those with this text, from the top.
+    pub(crate) fn click_lens(&self, text: &str, index: usize) {
+        self.call("clickLens", &json!({"text": text, "index": index}));
+    }
+
+    /// The states of the hunks in the lenses, from the top.
+    pub(crate) fn hunk_states(&self) -> Vec<String> {
+        let lenses = self.ask("lenses");
+        let lenses = lenses.as_array().expect("lenses are a list").iter();
+        let state = |lens: &Value| {
+            let text = lens.as_str().expect("a lens has a text");
+            let states = ["Accepted", "Rejected", "Edited", "Your edit", "Conflict"];
+            states.into_iter().find(|state| text.contains(state)).map(str::to_owned)
+        };
+        lenses.filter_map(state).collect()
+    }
+
+    /// Waits until the hunks have these states.
+    pub(crate) fn wait_for_states(&self, wanted: &[&str]) {
+        let reached = eventually(TIMEOUT, || (self.hunk_states() == wanted).then_some(()));
+        assert!(reached.is_some(), "not {wanted:?} but {:?}", self.ask("lenses"));
+    }
+
+    /// Accepts the active review, and returns the accepted text.
+    pub(crate) async fn accept(&self, agent: &mut Agent) -> String {
+        let decision = decision_by(agent, || self.press("Control+Enter")).await;
+        assert_eq!(decision["method"], "ide/diffAccepted", "{decision}");
+        self.ask("noDiff");
+        let content = decision["params"]["content"].as_str();
+        content.expect("an accepted change has a content").to_owned()
+    }
 }
 
 impl Drop for Window {
@@ -167,7 +233,34 @@ impl Drop for Window {
     }
 }
 
+/// Acts until there is a decision: one right after a change appeared is ignored.
+pub(crate) async fn decision_by(agent: &mut Agent, mut act: impl FnMut()) -> Value {
+    for _ in 0..5 {
+        act();
+        // Long enough for a busy machine: a second key would arrive in another editor.
+        if let Some(decision) = agent.decision_within(Duration::from_secs(10)).await {
+            return decision;
+        }
+    }
+    panic!("no decision arrived")
+}
+
 /// Records what the running test has proven.
 pub(crate) fn vscode_proves(capability: Capability) {
     proves("VS Code (code-server)", &CodeServer::version(), capability);
+}
+
+fn install_extension(sandbox: &Sandbox) {
+    let vsix = sandbox.path("alongside.vsix");
+    let mut package = std::process::Command::new(alongside_e2e::node());
+    package
+        .arg(alongside_e2e::plugin("vscode").join("package.mjs"))
+        .arg("--out")
+        .arg(&vsix);
+    let packaged = package.output().expect("start node");
+    assert!(packaged.status.success(), "{packaged:?}");
+    let mut install = sandbox.command(sandbox.path("bin/code-server"));
+    let installed = install.arg("--install-extension").arg(&vsix).output();
+    let installed = installed.expect("start code-server");
+    assert!(installed.status.success(), "{installed:?}");
 }

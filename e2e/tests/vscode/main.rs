@@ -6,3 +6,7 @@
 mod browser;
 mod case;
 mod context;
+mod hunks;
+mod life;
+mod reviews;
+mod speed;
