@@ -8,6 +8,7 @@
 // of `Window`. The browser ends with the input.
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
+import { RECORD_MESSAGES } from "./chat-view.mjs";
 import { Window } from "./window.mjs";
 
 const FLAGS = [
@@ -32,6 +33,10 @@ const context = await chromium.launchPersistentContext(details.profile, {
 });
 context.setDefaultTimeout(STEP_TIMEOUT);
 const windows = new Map();
+await context.exposeBinding("recordMessage", ({ page }, text) => {
+  for (const window of windows.values()) if (window.page === page) window.messages.push(text);
+});
+await context.addInitScript(RECORD_MESSAGES);
 
 async function handle({ window: name, method, params = {} }) {
   if (method === "open") {

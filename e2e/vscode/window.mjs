@@ -1,6 +1,7 @@
 // The page object of a VS Code window. Every method waits until what it does is visible.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { ChatView } from "./chat-view.mjs";
 
 const quoted = (text) => JSON.stringify(text);
 
@@ -9,6 +10,8 @@ export class Window {
   constructor(page, url) {
     this.page = page;
     this.url = url;
+    /** Everything that was sent to the frames of the page. */
+    this.messages = [];
     page.on("dialog", (dialog) => void dialog.accept());
   }
 
@@ -210,6 +213,33 @@ export class Window {
   async terminal() {
     const rows = await this.page.locator(".terminal-wrapper.active .xterm-rows > div").allTextContents();
     return rows.map((row) => row.replaceAll("\u00a0", " ")).join("\n");
+  }
+
+  /** Shows the chat and waits until it is connected. */
+  async openChat() {
+    await this.command({ title: "Alongside: Focus on Chat View" });
+    this.chatView = await ChatView.of(this.page);
+  }
+
+  /** Calls a method of the chat. */
+  async chat({ method, parameters = [] }) {
+    return await this.chatView[method](...parameters);
+  }
+
+  /** Everything that was sent to the frames of the window, webviews among them. */
+  async received() {
+    return this.messages;
+  }
+
+  /** Runs the command that stores the daemon's token. */
+  async storeDaemonToken({ token }) {
+    const box = this.page.locator(".quick-input-widget");
+    await this.page.keyboard.press("F1");
+    await box.locator("input").fill(">Alongside: Store the Daemon's Token");
+    await box.locator(".monaco-list-row", { hasText: "Store the Daemon's Token" }).first().click();
+    await box.locator("input[type=password]").fill(token);
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".statusbar-item", { hasText: "Token stored" }).waitFor();
   }
 
   /** Evaluates an expression in the page, for measurements. */

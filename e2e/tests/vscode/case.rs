@@ -74,6 +74,12 @@ impl Case {
         Self { vehicle, folder }
     }
 
+    /// The whole workspace of the sandbox, which is also the daemon's.
+    pub(crate) fn whole(vehicle: Arc<Vehicle>) -> Self {
+        let folder = vehicle.sandbox.workspace();
+        Self { vehicle, folder }
+    }
+
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.vehicle.sandbox
     }

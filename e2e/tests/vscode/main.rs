@@ -5,6 +5,7 @@
 
 mod browser;
 mod case;
+mod chat;
 mod context;
 mod hunks;
 mod life;

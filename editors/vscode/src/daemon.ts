@@ -23,11 +23,8 @@ export class Daemon implements vscode.Disposable {
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration(OWN_SECTION) || event.affectsConfiguration(QWEN_SECTION)) this.update();
       }),
-      secrets.onDidChange(async ({ key }) => {
-        if (key !== TOKEN_KEY) return;
-        await this.readToken();
-        this.update();
-      }),
+      // Also in other windows.
+      secrets.onDidChange(({ key }) => (key === TOKEN_KEY ? this.tokenChanged() : undefined)),
     ];
   }
 
@@ -58,12 +55,19 @@ export class Daemon implements vscode.Disposable {
     });
     if (token === undefined || token.trim() === "") return;
     await this.secrets.store(TOKEN_KEY, token.trim());
+    await this.tokenChanged();
     vscode.window.setStatusBarMessage("$(check) Token stored", 3000);
   }
 
   async deleteToken(): Promise<void> {
     await this.secrets.delete(TOKEN_KEY);
+    await this.tokenChanged();
     vscode.window.setStatusBarMessage("$(check) Token deleted", 3000);
+  }
+
+  private async tokenChanged(): Promise<void> {
+    await this.readToken();
+    this.update();
   }
 
   private update(): void {

@@ -1,0 +1,73 @@
+// The chat in a window's side bar: the page's chat, in the innermost frame of a webview.
+import { ChatPage } from "../browser/chat.mjs";
+
+/**
+ * Runs in every frame: reports each message that arrives there.
+ *
+ * VS Code opens the document of a webview again, which removes listeners. So those that are added later are wrapped.
+ */
+export const RECORD_MESSAGES = `{
+  const report = window.recordMessage;
+  const add = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function (type, listener, options) {
+    if (type !== "message" || this !== window || typeof listener !== "function") return add.call(this, type, listener, options);
+    return add.call(this, type, (event) => {
+      void report(JSON.stringify(event.data) ?? "");
+      return listener.call(this, event);
+    }, options);
+  };
+}`;
+
+export class ChatView extends ChatPage {
+  /** Waits until the chat in this window is connected to the companion. */
+  static async of(window) {
+    const active = window.frameLocator("iframe.webview.ready").locator("iframe#active-frame");
+    const frame = await (await active.elementHandle()).contentFrame();
+    const view = new ChatView(frame);
+    await view.connected();
+    return view;
+  }
+
+  /** Cancels the turn by key. */
+  async escape() {
+    await this.at("prompt").press("Escape");
+  }
+
+  async text(testId) {
+    return await this.at(testId).last().textContent();
+  }
+
+  async click(testId) {
+    await this.at(testId).last().click();
+  }
+
+  /** Chooses a mode and waits until the agent has it. */
+  async setMode(mode) {
+    await this.at("mode").selectOption(mode);
+    await this.page.locator(`[data-testid=mode][data-current=${mode}]`).waitFor();
+  }
+
+  /** Answers the permission request. */
+  async allowOnce() {
+    await this.asked();
+    await this.page.locator("[data-testid=option][data-kind=allow_once]").click();
+    await this.at("answered").last().waitFor();
+  }
+
+  async fill(text) {
+    await this.at("prompt").fill(text);
+  }
+
+  async unsent() {
+    return await this.at("prompt").inputValue();
+  }
+
+  /** What the webview may load, and what its document has. */
+  async document() {
+    return await this.page.evaluate(() => ({
+      policy: document.querySelector("meta[http-equiv=Content-Security-Policy]").content,
+      scripts: document.scripts.length,
+      html: document.documentElement.outerHTML,
+    }));
+  }
+}
