@@ -90,11 +90,16 @@ export class Bridge implements Requester {
     clearTimeout(timer);
   }
 
-  /** Leaves the companion to the next bridge, which takes over everything pending. */
-  leave(): void {
+  /** Has the companion keep everything pending for a moment, because the window may be about to reload; then disconnects. */
+  async leave(): Promise<void> {
+    const child = this.child;
     this.isStopping = true;
+    if (!child) return;
     this.notify("leaving", {});
-    this.child?.stdin.end();
+    await new Promise<void>((resolve) => {
+      child.once("close", () => resolve());
+      child.stdin.end(() => resolve());
+    });
   }
 
   request<Method extends keyof Requests>(
@@ -129,7 +134,13 @@ export class Bridge implements Requester {
       this.listener.ended({ reason: "notFound", message });
       return;
     }
-    const child = spawn(program, [...this.launch.parameters], { env: this.launch.environment, stdio: "pipe", windowsHide: true });
+    const child = spawn(program, [...this.launch.parameters], {
+      env: this.launch.environment,
+      // It shuts down when its stdin closes. A signal to the extension host's group must not stop it before a reload.
+      detached: process.platform !== "win32",
+      stdio: "pipe",
+      windowsHide: true,
+    });
     this.child = child;
     child.on("error", (error) => {
       this.listener.log(`${program}: ${error.message}`);

@@ -14,6 +14,7 @@ export class Companion implements Requester {
   private readonly readyEmitter = new vscode.EventEmitter<{ readonly isRestart: boolean }>();
   private readonly endedEmitter = new vscode.EventEmitter<BridgeEnd>();
   private wantsChat = false;
+  private isRestarting = false;
   /** What the companion responded to `hello`; undefined if it is not running. */
   welcome: Welcome | undefined;
 
@@ -31,7 +32,7 @@ export class Companion implements Requester {
 
   /** Whether it was started and has not responded yet. */
   get isStarting(): boolean {
-    return this.bridge !== null && this.welcome === undefined;
+    return this.isRestarting || (this.bridge !== null && this.welcome === undefined);
   }
 
   /** Requests the chat's events, from now on. */
@@ -42,11 +43,19 @@ export class Companion implements Requester {
   }
 
   /** Starts the companion again with its current environment. Everything pending is kept. */
-  restart(): void {
-    if (!this.bridge) return;
-    this.bridge.leave();
+  async restart(): Promise<void> {
+    const { bridge } = this;
+    if (!bridge) return;
     this.bridge = null;
     this.welcome = undefined;
+    this.isRestarting = true;
+    try {
+      // The next companion takes over only from one that knows that it is being left.
+      await bridge.request("leaving").catch(() => undefined);
+      await bridge.leave();
+    } finally {
+      this.isRestarting = false;
+    }
     this.start();
   }
 
@@ -116,6 +125,13 @@ export class Companion implements Requester {
     this.welcome = undefined;
     await bridge.stop();
     this.endedEmitter.fire({ reason: "stopped" });
+  }
+
+  /** Disconnects because the window closes or reloads: which one is not known. */
+  async leave(): Promise<void> {
+    const bridge = this.bridge;
+    this.bridge = null;
+    await bridge?.leave();
   }
 
   request<Method extends keyof Requests>(

@@ -100,13 +100,13 @@ export function activate(extension: vscode.ExtensionContext): void {
       if (event.affectsConfiguration("alongside.path")) autostart();
     }),
   );
-  daemon.onChanged(() => running.restart());
+  daemon.onChanged(() => void running.restart());
   // The token is read first: the companion gets it with its environment.
   void daemon.load().then(autostart);
 }
 
 export async function deactivate(): Promise<void> {
-  await companion?.stop();
+  await companion?.leave();
 }
 
 function explain(end: BridgeEnd, log: vscode.LogOutputChannel): void {
