@@ -27,9 +27,9 @@ fn text_of(window: &Window, test_id: &str) -> String {
     text.as_str().unwrap_or_default().to_owned()
 }
 
-/// Sends a message and waits for the end of the turn.
+/// Sends a message, also while the agent is coming back, and waits for the end of the turn.
 fn say(window: &Window, prompt: &Prompt<'_>, answer: &str) {
-    chat(window, "send", &json!([prompt.to_string()]));
+    chat(window, "sendEventually", &json!([prompt.to_string()]));
     chat(window, "until", &json!([answer]));
     chat(window, "rest", &json!([]));
 }
@@ -89,7 +89,6 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     let messages = chat(&window, "messages", &json!([]));
     let killed = case.companion();
     killed.kill();
-    chat(&window, "there", &json!([]));
     assert!(eventually(TIMEOUT, || (case.companion().pid != killed.pid).then_some(())).is_some());
     say(&window, &Prompt::Say("After the crash."), "After the crash.");
     let after = chat(&window, "messages", &json!([]));
@@ -155,4 +154,34 @@ fn review_of_the_chats_agent_opens_as_a_diff() {
     window.call("titleAction", &json!({"label": "Accept Change"}));
     chat(&window, "until", &json!(["DONE."]));
     assert_eq!(written(&file).as_deref(), Some("by the agent\n"));
+}
+
+#[tokio::test]
+async fn changed_daemon_settings_restart_the_companion_and_keep_what_is_pending() {
+    let enabled = |url: &str| json!({"alongside.daemon.enabled": true, "alongside.daemon.url": url});
+    let case = Case::on(Vehicle::start(|sandbox| {
+        write_machine_settings(sandbox, &enabled("http://127.0.0.1:1"));
+        Vec::new()
+    }));
+    let path = case.write("a.txt", "one\n");
+    let window = case.open();
+    let mut agent = case.agent().await;
+    agent.propose(&path, "two\n").await;
+    let before = case.companion();
+    window.call("storeDaemonToken", &json!({"token": TOKEN}));
+    agent.reconnect().await;
+    let after = case.companion();
+    assert_ne!(after.pid, before.pid);
+    assert_eq!(after.port_and_token, before.port_and_token);
+
+    // An address that cannot be used is reported, and changes nothing else.
+    write_machine_settings(case.sandbox(), &enabled("http://example.com"));
+    let reported = eventually(TIMEOUT, || {
+        let shown = window.ask("notifications").to_string();
+        shown.contains("invalid alongside.daemon.url: it must use a loopback address").then_some(())
+    });
+    assert!(reported.is_some(), "{}", window.ask("notifications"));
+    agent.reconnect().await;
+    window.show_review();
+    assert_eq!(window.accept(&mut agent).await, "two\n");
 }

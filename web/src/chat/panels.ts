@@ -5,8 +5,7 @@ import { plain, sessionLabel } from "../format";
 import { readable } from "./endings";
 import type { ChatAgent, ChatConnection, ConnectedSession, PreflightCell, Writes } from "./protocol";
 
-export const DAEMON_SENTENCE =
-  "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of this page\u2019s companion.";
+export const DAEMON_SENTENCE = "Uses the files, MCP servers, skills and credentials of the daemon\u2019s host, not those of the companion.";
 
 export function writesSentence(writes: Writes): string {
   return writes === "review" ? "File writes go through review." : "File writes are not reviewed.";
