@@ -30,15 +30,15 @@ export class ChatView extends ChatPage {
 
   /** Sends a message while the companion or the agent may be coming back: again and again, as a user would. */
   async sendEventually(text) {
-    const prompt = "document.querySelector('[data-testid=prompt]').value === ''";
     await this.at("prompt").fill(text);
-    for (;;) {
+    // It may have arrived although its response was lost; then the box is cleared later.
+    while ((await this.at("prompt").inputValue()) !== "") {
       await this.page.locator("[data-testid=send][aria-disabled=false]").waitFor();
-      // It may have arrived although its response was lost; then the box is empty.
       await this.at("prompt").press("Enter");
-      await this.page.waitForFunction(`${prompt} || document.querySelector('[data-testid=status].problem') !== null`);
-      if (await this.page.evaluate(prompt)) return;
-      await this.page.locator("[data-testid=send][aria-disabled=true]").or(this.at("retry")).first().waitFor();
+      await this.page.waitForFunction(
+        () =>
+          document.querySelector("[data-testid=prompt]").value === "" || document.querySelector("[data-testid=status].problem") !== null,
+      );
     }
   }
 
