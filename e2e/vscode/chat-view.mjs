@@ -42,6 +42,13 @@ export class ChatView extends ChatPage {
     }
   }
 
+  /** Waits for the session after the window was reloaded. If that took too long for the companion, opens it again as a user would. */
+  async back() {
+    await this.page.locator("[data-testid=locality]:visible, [data-testid=reopen]:visible").first().waitFor();
+    if (await this.at("reopen").isVisible()) await this.at("reopen").click();
+    await this.there();
+  }
+
   /** Cancels the turn by key. */
   async escape() {
     await this.at("prompt").press("Escape");

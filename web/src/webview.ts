@@ -67,9 +67,10 @@ class ChatView {
     unsent: {
       read: () => {
         const state = api.getState();
-        return typeof state === "string" ? state : null;
+        return typeof state === "string" && state !== "" ? state : null;
       },
-      write: (message) => api.setState(message ?? undefined),
+      // VS Code ignores a state without a value.
+      write: (message) => api.setState(message ?? ""),
     },
   });
 

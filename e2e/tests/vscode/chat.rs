@@ -108,8 +108,9 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     window.ask("reload");
     window.ask("openChat");
     chat(&window, "until", &json!(["word59"]));
-    chat(&window, "there", &json!([]));
+    chat(&window, "back", &json!([]));
     assert_eq!(chat(&window, "messages", &json!([])), after);
+    assert_eq!(chat(&window, "unsent", &json!([])), "");
     say(&window, &Prompt::Say("After the reload."), "After the reload.");
 
     // Every byte that reached a frame, and the document itself.
