@@ -98,7 +98,7 @@ export function activate(extension: vscode.ExtensionContext): void {
 }
 
 export async function deactivate(): Promise<void> {
-  await companion?.stop();
+  await companion?.leave();
 }
 
 function explain(end: BridgeEnd, log: vscode.LogOutputChannel): void {
