@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use alongside_core::context::ContextError;
-use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
     Backend, BulkDecision, Empty, ErrorKind, FileTarget, FrontEnd, Hello, Notification, PageFile, PageLink, Reject,
@@ -57,19 +56,21 @@ impl Backend for Companion {
                 Response::ReviewGet(ReviewTexts::from(&review))
             }
             Request::ReviewEdit(edit) => {
-                let edited = self.edit_draft(edit.review, edit.content).await;
+                let edited = self.edit_draft(front_end.origin(), edit.review, edit.content).await;
                 let review = edited.and_then(|_| Ok(self.review(edit.review)?));
                 let review = review.map_err(commit_error)?;
                 Response::ReviewEdit(ReviewSummary::from(&review))
             }
             Request::ReviewChange(change) => {
-                let changed = self.change_draft(change.review, change.version, change.changes).await;
+                let changed = self
+                    .change_draft(front_end.origin(), change.review, change.version, change.changes)
+                    .await;
                 let version = changed.map_err(commit_error)?;
                 Response::ReviewChange(Version { version })
             }
             Request::ReviewHunk(params) => {
                 let decided = self
-                    .decide_hunk(params.review, params.hunk, params.decision.into())
+                    .decide_hunk(front_end.origin(), params.review, params.hunk, params.decision.into())
                     .await;
                 let version = decided.map_err(commit_error)?;
                 Response::ReviewHunk(Version { version })
@@ -166,6 +167,19 @@ impl Backend for Companion {
                 self.chat.set_writes(params.writes).await?;
                 Response::ChatWrites(Empty {})
             }
+            Request::Leaving(_) => {
+                return Err(RequestError::new(
+                    ErrorKind::BridgeOnly,
+                    "only the editor that started this companion can announce that it is leaving",
+                ));
+            }
+            Request::HandOver(empty) => {
+                if !self.departure.hand_over() {
+                    let message = "the editor of this companion is not leaving";
+                    return Err(RequestError::new(ErrorKind::Failed, message));
+                }
+                Response::HandOver(empty)
+            }
             Request::Diff(texts) => Response::Diff(chat::diff(texts).await?),
             Request::Stop(empty) => {
                 self.wake.stop.notify_one();
@@ -176,7 +190,7 @@ impl Backend for Companion {
 
     fn disconnected(&self, front_end: &FrontEnd) {
         self.openers.lock().remove(&front_end.id());
-        self.with_core(|core, _| core.front_end_left(front_end.id()));
+        self.with_core(|core, now| core.front_end_left(now, front_end.id()));
     }
 
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
@@ -225,18 +239,16 @@ impl Companion {
     }
 
     /// The file that a path leads to. In a thread, because it may be on a hung file system.
-    async fn resolve(&self, path: &str) -> Option<PathBuf> {
+    pub(super) async fn resolve(&self, path: &str) -> Option<PathBuf> {
         let (host, path) = (self.host.clone(), PathBuf::from(path));
         let real = tokio::task::spawn_blocking(move || (host.resolve)(&path)).await;
         real.ok().flatten()
     }
 
-    async fn set_diagnostics(&self, front_end: &FrontEnd, file: FileDiagnostics) -> Result<Empty, RequestError> {
-        let real = self.resolve(&file.path).await;
-        self.report(|core, _| core.report_diagnostics(front_end.id(), file, real))
-    }
-
-    fn report(&self, input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>) -> Result<Empty, RequestError> {
+    pub(super) fn report(
+        &self,
+        input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>,
+    ) -> Result<Empty, RequestError> {
         self.with_core(input).map(|()| Empty {}).map_err(|error| {
             let kind = match error {
                 ContextError::NotAbsolute(_) => ErrorKind::NotAbsolute,
