@@ -4,6 +4,7 @@ use std::fs;
 
 use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT};
 
+use crate::editor::Editor;
 use crate::scene::{NINE, Scene};
 
 #[test]
@@ -25,6 +26,12 @@ fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
         .propose_new("accepted.txt", "one\ntwo\n")
         .accept()
         .writes("one\ntwo\n");
+    let mut editor = Editor::connect(&scene.companion);
+    editor.show_error(&sandbox.file("accepted.txt"), "cannot find the number one");
+    let request = scene.ask("Go on.");
+    let expected = "accepted.txt:\n  ✘ [Line 1:1] cannot find the number one [E0425] (rustc)";
+    assert!(request.contains("<new-diagnostics>"), "no diagnostics in {request}");
+    assert!(request.contains(expected), "no {expected:?} in {request}");
     scene
         .propose_new("edited.txt", "one\ntwo\n")
         .accept_edited("one\nTWO\n")
@@ -43,6 +50,7 @@ fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
         AgentCapability::Review,
         AgentCapability::Hunk,
         AgentCapability::Edit,
+        AgentCapability::Diagnostics,
     ] {
         Native::Claude.proves(capability);
     }
