@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT};
+use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT, eventually};
 
 use crate::editor::Editor;
 use crate::scene::{NINE, Scene};
@@ -36,6 +36,13 @@ fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
         .propose_new("edited.txt", "one\ntwo\n")
         .accept_edited("one\nTWO\n")
         .writes("one\nTWO\n");
+    // It drops the final newline of a file that it replaces.
+    scene.propose_new("edited.txt", "three\n").accept().writes("three");
+    let is_reported = eventually(TIMEOUT, || {
+        let problems = scene.companion.json(&["status"])["companions"][0]["problems"].to_string();
+        problems.contains("edited.txt without the final newline").then_some(())
+    });
+    assert!(is_reported.is_some(), "the lost newline is not reported");
     scene
         .propose_two_hunks("hunks.txt")
         .reject_hunk("0")
