@@ -85,8 +85,8 @@ mod tests {
                 .unwrap()
                 .unwrap()
         };
-        let (asker, asked) = (companion.clone(), path.clone());
-        let asking = tokio::spawn(async move { asker.open_diff(&session, asked.into(), "two\n".into()).await });
+        let (agent, proposed) = (companion.clone(), path.clone());
+        let asking = tokio::spawn(async move { agent.open_diff(&session, proposed.into(), "two\n".into()).await });
         let opened = loop {
             if let Notification::ReviewOpened(review) = &*next().await {
                 break review.id;
