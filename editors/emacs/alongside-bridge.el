@@ -444,9 +444,21 @@ see M-x alongside-doctor" code)
                                    folders)))
         (alongside-bridge--launch)))))
 
+(defvar alongside-bridge--restarting nil
+  "Whether Emacs is about to exit and start again.")
+
+(defun alongside-bridge--restart (restart &rest arguments)
+  "Call RESTART with ARGUMENTS, and have the companion keep what is pending.
+Advice for `restart-emacs', which Emacs has since version 29."
+  (let ((alongside-bridge--restarting t))
+    (apply restart arguments)))
+
 (defun alongside-bridge-stop ()
-  "Stop the companion, which rejects everything pending."
+  "Stop the companion, which rejects everything pending.
+If Emacs is restarting, the next companion has it instead."
   (when-let ((process alongside-bridge--process))
+    (when alongside-bridge--restarting
+      (alongside-bridge-notify "leaving"))
     (alongside-bridge--forget)
     (alongside-bridge--set-variables nil)
     (when (process-live-p process)

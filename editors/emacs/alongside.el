@@ -115,11 +115,13 @@ in them."
         (remove-hook 'emacs-startup-hook #'alongside-bridge-start)
         (remove-hook 'alongside-bridge-ready-hook #'alongside--ready)
         (remove-hook 'kill-emacs-hook #'alongside-bridge-stop)
+        (advice-remove 'restart-emacs #'alongside-bridge--restart)
         (alongside-stop))
     (alongside--bind-key)
     (alongside-review-listen)
     (add-hook 'alongside-bridge-ready-hook #'alongside--ready)
     (add-hook 'kill-emacs-hook #'alongside-bridge-stop)
+    (advice-add 'restart-emacs :around #'alongside-bridge--restart)
     (cond (noninteractive)
           ;; The files named at startup are open by then.
           ((not after-init-time)

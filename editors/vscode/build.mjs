@@ -13,6 +13,8 @@ export const options = {
   // Module paths must not depend on where node_modules is.
   preserveSymlinks: true,
   nodePaths: [join(web, "node_modules")],
+  // Its `paths` are for types only; with them, each library would be there twice.
+  tsconfigRaw: {},
   platform: "node",
   target: ["node20"],
   charset: "utf8",

@@ -36,12 +36,12 @@ console.log(`${basename(out)}: ${entries.length} files, ${archive.length} bytes`
 
 /** Fills in the template that `alongside install` uses too. */
 function fill(template) {
-  const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+  const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
   return template
-    .replaceAll("@VERSION@", escape(manifest.version))
-    .replaceAll("@DESCRIPTION@", escape(manifest.description))
-    .replaceAll("@ENGINE@", escape(manifest.engines.vscode))
-    .replaceAll("@TARGET@", values.target ? ` TargetPlatform="${escape(values.target)}"` : "");
+    .replaceAll("@VERSION@", escaped(manifest.version))
+    .replaceAll("@DESCRIPTION@", escaped(manifest.description))
+    .replaceAll("@ENGINE@", escaped(manifest.engines.vscode))
+    .replaceAll("@TARGET@", values.target ? ` TargetPlatform="${escaped(values.target)}"` : "");
 }
 
 /** A zip archive with permission bits and without times, so that it is reproducible. */

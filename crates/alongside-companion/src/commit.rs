@@ -13,7 +13,8 @@ use alongside_core::draft::DraftChange;
 use alongside_core::{Core, DecideError, Effect, Ledger, Now, Review, SessionKey};
 use alongside_journal::Ticket;
 use alongside_protocol::{
-    AgentSummary, AgentsChanged, Empty, Notification, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+    AgentSummary, AgentsChanged, Empty, Notification, Origin, ReviewClosed, ReviewEdited, ReviewRebased, ReviewSummary,
+    SharedNotification,
 };
 
 use super::{Companion, MAX_NOTIFICATION_BYTES, summaries};
@@ -26,7 +27,7 @@ pub(crate) enum Outgoing {
     Superseded(SessionKey, Arc<str>),
     ReviewOpened(Review),
     ReviewChanged(Review),
-    ReviewEdited(Review, DraftChange),
+    ReviewEdited(Review, DraftChange, Option<Origin>),
     ReviewRebased(ReviewRebased),
     ReviewClosed(ReviewClosed),
     Agents(Vec<AgentSummary>),
@@ -37,7 +38,7 @@ pub(crate) enum Outgoing {
 
 impl Outgoing {
     /// `None` for a review that has ended since: its end follows.
-    fn of(effect: Effect, core: &Core) -> Option<Self> {
+    fn of(effect: Effect, core: &Core, origin: Option<&Origin>) -> Option<Self> {
         let review = |id| core.review(id).ok().cloned();
         Some(match effect {
             Effect::PublishContext(context) => Self::Context(context),
@@ -57,7 +58,7 @@ impl Outgoing {
             Effect::DecisionsSuperseded { session, path } => Self::Superseded(session, path),
             Effect::ReviewOpened(id) => Self::ReviewOpened(review(id)?),
             Effect::ReviewChanged(id) => Self::ReviewChanged(review(id)?),
-            Effect::ReviewEdited { id, change } => Self::ReviewEdited(review(id)?, change),
+            Effect::ReviewEdited { id, change } => Self::ReviewEdited(review(id)?, change, origin.cloned()),
             Effect::ReviewRebased { id, conflicts } => Self::ReviewRebased(ReviewRebased { review: id, conflicts }),
             Effect::ReviewClosed { id, path, outcome } => Self::ReviewClosed(ReviewClosed {
                 review: id,
@@ -113,7 +114,7 @@ impl From<NotSaved> for CommitError {
 impl Companion {
     /// Runs an input of the core. What it changes is written soon; the caller does not wait.
     pub(super) fn with_core<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> R {
-        let (result, ticket) = self.input(None, input);
+        let (result, ticket) = self.input(None, None, input);
         if ticket.is_some() {
             self.start_writing();
         }
@@ -122,7 +123,16 @@ impl Companion {
 
     /// Runs an input of the core, and waits until what it changed is written. On an error nothing was changed.
     pub(super) async fn commit<R>(&self, input: impl FnOnce(&mut Core, Now) -> R) -> Result<R, NotSaved> {
-        let (result, ticket) = self.input(None, input);
+        self.commit_from(None, input).await
+    }
+
+    /// The same for a front end's request.
+    pub(super) async fn commit_from<R>(
+        &self,
+        origin: Option<&Origin>,
+        input: impl FnOnce(&mut Core, Now) -> R,
+    ) -> Result<R, NotSaved> {
+        let (result, ticket) = self.input(None, origin, input);
         if let Some(ticket) = ticket {
             self.start_writing();
             ticket.written().await.map_err(NotSaved)?;
@@ -136,7 +146,7 @@ impl Companion {
         texts: Option<StoredTexts>,
         input: impl FnOnce(&mut Core, Now) -> R,
     ) -> Result<R, NotSaved> {
-        let (result, ticket) = self.input(texts, input);
+        let (result, ticket) = self.input(texts, None, input);
         if let Some(ticket) = ticket {
             self.write();
             ticket.wait().map_err(NotSaved)?;
@@ -144,7 +154,12 @@ impl Companion {
         Ok(result)
     }
 
-    fn input<R>(&self, texts: Option<StoredTexts>, input: impl FnOnce(&mut Core, Now) -> R) -> (R, Option<Ticket>) {
+    fn input<R>(
+        &self,
+        texts: Option<StoredTexts>,
+        origin: Option<&Origin>,
+        input: impl FnOnce(&mut Core, Now) -> R,
+    ) -> (R, Option<Ticket>) {
         let mut core = self.core.lock();
         let (before, now) = (core.next_deadline(), self.clock.now());
         let result = input(&mut core, now);
@@ -155,7 +170,7 @@ impl Companion {
         entry.changes = core.take_changes();
         entry.texts = texts;
         for effect in core.take_effects() {
-            match Outgoing::of(effect, &core) {
+            match Outgoing::of(effect, &core, origin) {
                 Some(context @ Outgoing::Context(_)) => self.carry_out(context),
                 outgoing => entry.effects.extend(outgoing),
             }
@@ -214,7 +229,7 @@ impl Companion {
         }
         core.reset(self.clock.now(), written.clone());
         for effect in core.take_effects() {
-            if let Some(decision @ Outgoing::Decision(..)) = Outgoing::of(effect, &core) {
+            if let Some(decision @ Outgoing::Decision(..)) = Outgoing::of(effect, &core, None) {
                 self.carry_out(decision);
             }
         }
@@ -251,7 +266,12 @@ impl Companion {
             Outgoing::ReviewChanged(review) => {
                 self.broadcast(Notification::ReviewChanged(ReviewSummary::from(&review)));
             }
-            Outgoing::ReviewEdited(review, change) => self.broadcast(edited(&review, change)),
+            Outgoing::ReviewEdited(review, change, origin) => {
+                // Fails only while no front end is connected.
+                let _ = self
+                    .notifications
+                    .send(SharedNotification::new(edited(&review, change), origin));
+            }
             Outgoing::ReviewRebased(rebased) => self.broadcast(Notification::ReviewRebased(rebased)),
             Outgoing::ReviewClosed(closed) => {
                 self.wake.reviews.notify_one();
@@ -286,5 +306,6 @@ fn edited(review: &Review, change: DraftChange) -> Notification {
         version: review.version,
         changes: change.text.into_iter().collect(),
         hunks: change.hunks,
+        request: None,
     })
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use alongside_core::draft::{Deadline, HunkDecision, HunkId};
 use alongside_core::{Base, DecideError, DraftUpdate, Review, ReviewId, TextChange};
+use alongside_protocol::Origin;
 
 use super::commit::CommitError;
 use super::{Companion, base};
@@ -23,19 +24,27 @@ impl Companion {
     }
 
     /// Replaces the whole draft, and returns the new version.
-    pub(super) async fn edit_draft(&self, id: ReviewId, text: Arc<str>) -> Result<u64, CommitError> {
-        self.update_draft(id, move |review, deadline| Ok(Some(review.edit(&text, deadline))))
-            .await
+    pub(super) async fn edit_draft(
+        &self,
+        origin: Option<Origin>,
+        id: ReviewId,
+        text: Arc<str>,
+    ) -> Result<u64, CommitError> {
+        self.update_draft(origin, id, move |review, deadline| {
+            Ok(Some(review.edit(&text, deadline)))
+        })
+        .await
     }
 
     /// Replaces ranges of the draft at `version`, and returns the new version.
     pub(super) async fn change_draft(
         &self,
+        origin: Option<Origin>,
         id: ReviewId,
         version: u64,
         changes: Vec<TextChange>,
     ) -> Result<u64, CommitError> {
-        self.update_draft(id, move |review, deadline| {
+        self.update_draft(origin, id, move |review, deadline| {
             review.change(version, &changes, deadline).map(Some)
         })
         .await
@@ -44,12 +53,15 @@ impl Companion {
     /// Decides one hunk, and returns the draft's new version.
     pub(super) async fn decide_hunk(
         &self,
+        origin: Option<Origin>,
         id: ReviewId,
         hunk: HunkId,
         decision: HunkDecision,
     ) -> Result<u64, CommitError> {
-        self.update_draft(id, move |review, _| review.decide_hunk(hunk, decision).map(Some))
-            .await
+        self.update_draft(origin, id, move |review, _| {
+            review.decide_hunk(hunk, decision).map(Some)
+        })
+        .await
     }
 
     /// Computes a review's text before it is needed under the core's lock.
@@ -101,13 +113,16 @@ impl Companion {
     async fn rebase_draft(&self, id: ReviewId, base: Base) {
         // The review may have been closed.
         let _ = self
-            .update_draft(id, move |review, deadline| Ok(review.rebase(base.clone(), deadline)))
+            .update_draft(None, id, move |review, deadline| {
+                Ok(review.rebase(base.clone(), deadline))
+            })
             .await;
     }
 
     /// Returns the draft's version, which is a new one unless there was nothing to update.
     async fn update_draft(
         &self,
+        origin: Option<Origin>,
         id: ReviewId,
         compute: impl Fn(&Review, Deadline) -> Result<Option<DraftUpdate>, DecideError> + Send + Sync + 'static,
     ) -> Result<u64, CommitError> {
@@ -120,7 +135,10 @@ impl Companion {
             // Not run only if the companion is shutting down.
             let update = computed.await.unwrap_or(Err(DecideError::Stale { id, version }))?;
             let Some(update) = update else { return Ok(version) };
-            match self.commit(|core, _| core.update_draft(update)).await? {
+            match self
+                .commit_from(origin.as_ref(), |core, _| core.update_draft(update))
+                .await?
+            {
                 // Another client was faster.
                 Err(DecideError::Stale { .. }) => {}
                 result => return Ok(result?),

@@ -56,19 +56,21 @@ impl Backend for Companion {
                 Response::ReviewGet(ReviewTexts::from(&review))
             }
             Request::ReviewEdit(edit) => {
-                let edited = self.edit_draft(edit.review, edit.content).await;
+                let edited = self.edit_draft(front_end.origin(), edit.review, edit.content).await;
                 let review = edited.and_then(|_| Ok(self.review(edit.review)?));
                 let review = review.map_err(commit_error)?;
                 Response::ReviewEdit(ReviewSummary::from(&review))
             }
             Request::ReviewChange(change) => {
-                let changed = self.change_draft(change.review, change.version, change.changes).await;
+                let changed = self
+                    .change_draft(front_end.origin(), change.review, change.version, change.changes)
+                    .await;
                 let version = changed.map_err(commit_error)?;
                 Response::ReviewChange(Version { version })
             }
             Request::ReviewHunk(params) => {
                 let decided = self
-                    .decide_hunk(params.review, params.hunk, params.decision.into())
+                    .decide_hunk(front_end.origin(), params.review, params.hunk, params.decision.into())
                     .await;
                 let version = decided.map_err(commit_error)?;
                 Response::ReviewHunk(Version { version })
@@ -164,6 +166,19 @@ impl Backend for Companion {
             Request::ChatWrites(params) => {
                 self.chat.set_writes(params.writes).await?;
                 Response::ChatWrites(Empty {})
+            }
+            Request::Leaving(_) => {
+                return Err(RequestError::new(
+                    ErrorKind::BridgeOnly,
+                    "only the editor that started this companion can announce that it is leaving",
+                ));
+            }
+            Request::HandOver(empty) => {
+                if !self.departure.hand_over() {
+                    let message = "the editor of this companion is not leaving";
+                    return Err(RequestError::new(ErrorKind::Failed, message));
+                }
+                Response::HandOver(empty)
             }
             Request::Diff(texts) => Response::Diff(chat::diff(texts).await?),
             Request::Stop(empty) => {

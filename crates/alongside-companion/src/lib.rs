@@ -18,6 +18,7 @@ pub mod connect_target;
 #[cfg(test)]
 mod core_lock_tests;
 pub mod demo;
+mod departure;
 mod diagnostics;
 pub mod doctor;
 mod drafts;
@@ -65,6 +66,7 @@ use base_threads::BaseThreads;
 use buffers::Buffers;
 use clock::Clock;
 use demo::DemoSlot;
+use departure::Departure;
 use files::Lookups;
 use hooks::Hooks;
 use jobs::Jobs;
@@ -122,6 +124,7 @@ pub struct Companion {
     announce_report: Mutex<AnnounceReport>,
     ranking: Ranking,
     wake: WakeSignals,
+    departure: Departure,
     /// Set with the core locked, before pending reviews are rejected: no review is opened after that.
     is_stopping: AtomicBool,
 }
@@ -210,6 +213,7 @@ impl Default for Host {
 struct Parts {
     journal: Journal,
     chat: chat::Chat,
+    departure: Departure,
 }
 
 impl Parts {
@@ -218,6 +222,7 @@ impl Parts {
         Ok(Self {
             journal: Journal::open(slot)?,
             chat: chat::Chat::new(places, workspace, slot)?,
+            departure: Departure::new(slot.mark.clone()),
         })
     }
 }
@@ -263,6 +268,7 @@ impl Companion {
             entered: Mutex::default(),
             announce_report: Mutex::default(),
             wake: WakeSignals::default(),
+            departure: parts.departure,
             is_stopping: AtomicBool::new(false),
         }
     }

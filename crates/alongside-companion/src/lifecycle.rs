@@ -91,6 +91,12 @@ pub struct RunningCompanion {
     editor: Option<u32>,
 }
 
+/// A companion that must not be dropped before the process exits.
+#[must_use]
+pub struct Abandoned {
+    _kept: (Shared, alongside_mcp::Server, PageServer, JoinSet<()>),
+}
+
 /// What `serve --json` prints when the companion is ready.
 #[derive(Debug, Serialize)]
 pub struct ReadyLine {
@@ -199,10 +205,28 @@ impl RunningCompanion {
                 Some(pid) => editor::ended(pid).await,
                 None => std::future::pending().await,
             }
+            tracing::info!("the editor has exited");
+            if self.companion.is_expected_back().await {
+                self.companion.deserted().await;
+            }
         };
         tokio::select! {
             () = self.companion.wake.stop.notified() => {}
-            () = editor_ended => tracing::info!("the editor has exited"),
+            () = editor_ended => {}
+        }
+    }
+
+    /// Waits until the editor's next companion takes over from this one. Then the process must exit without [`stop`](Self::stop).
+    pub async fn handed_over(&self) {
+        self.companion.departure.handed_over().await;
+    }
+
+    /// Removes the discovery files and the record, and nothing else: everything pending is left to the editor's next companion. The
+    /// process must exit next, as if it had been killed, because dropping the rest would close the reviews of calls that wait.
+    pub async fn leave_everything(self) -> Abandoned {
+        self.announcer.stop().await;
+        Abandoned {
+            _kept: (self.companion, self.server, self.page, self.tasks),
         }
     }
 
@@ -212,6 +236,7 @@ impl RunningCompanion {
         self.announcer.stop().await;
         self.tasks.shutdown().await;
         let companion = self.companion;
+        companion.departure.cancel().await;
         let stopped = companion.commit(|core, _| {
             companion.is_stopping.store(true, Ordering::Relaxed);
             core.shut_down();

@@ -50,6 +50,9 @@ where
                 match parsed {
                     Err(response) => response,
                     Ok((id, request)) => {
+                        if let Some(known) = &mut front_end.front_end {
+                            known.request = id.as_ref().and_then(message::id_value);
+                        }
                         if let Some(known) = front_end.front_end.clone().filter(|_| request.is_slow()) {
                             let backend = Arc::clone(&backend);
                             slow.push(async move { (id, backend.handle(&known, request).await) });
@@ -71,8 +74,15 @@ where
                     Err(RecvError::Lagged(_)) => Notification::Resync(Empty {}).into(),
                     Err(RecvError::Closed) => break,
                 };
-                match notification.encoded(|notification| rpc::write_call(None, notification)) {
-                    Ok(text) => text.to_owned(),
+                let known = front_end.front_end.as_ref();
+                let encoded = match known.and_then(|known| notification.for_origin(known.id())) {
+                    Some(own) => rpc::write_call(None, &own),
+                    None => notification
+                        .encoded(|notification| rpc::write_call(None, notification))
+                        .map(str::to_owned),
+                };
+                match encoded {
+                    Ok(text) => text,
                     Err(error) => {
                         tracing::error!(%error, "cannot serialize a notification");
                         continue;

@@ -4,7 +4,7 @@ use alongside_protocol::{METHODS, Request, RequestError, Response};
 use alongside_wire::rpc::{
     self, Envelope, INVALID_REQUEST, InvalidMessage, METHOD_NOT_FOUND, Message, RequestId, RpcError,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The code of every error that is not about the message itself; the kind is in its data.
 const REQUEST_FAILED: i64 = 1;
@@ -30,6 +30,11 @@ pub(crate) fn parse(text: &str) -> Result<(Option<RequestId>, Request), InvalidM
         Ok(request) => Ok((id.map(RequestId::from), request)),
         Err(error) => Err(InvalidMessage { id, error }),
     }
+}
+
+/// A request's id, for notifications that follow from it.
+pub(crate) fn id_value(id: &RequestId) -> Option<Value> {
+    serde_json::from_str(id.as_raw().get()).ok()
 }
 
 pub(crate) fn response(id: &RequestId, result: Result<Response, RequestError>) -> String {

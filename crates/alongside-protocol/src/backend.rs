@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use alongside_core::diagnostics::FrontEndId;
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 use crate::{ErrorKind, Hello, Method, Notification, Request, RequestError, Response};
@@ -13,7 +14,16 @@ use crate::{ErrorKind, Hello, Method, Notification, Request, RequestError, Respo
 #[derive(Clone, Debug)]
 pub struct FrontEnd {
     pub hello: Hello,
+    /// The id of the request that is being handled.
+    pub request: Option<Value>,
     id: FrontEndId,
+}
+
+/// The request of a front end that a notification follows from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    front_end: FrontEndId,
+    request: Value,
 }
 
 impl FrontEnd {
@@ -21,7 +31,17 @@ impl FrontEnd {
     pub fn new(hello: Hello) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = FrontEndId(LAST.fetch_add(1, Ordering::Relaxed));
-        Self { hello, id }
+        Self {
+            hello,
+            request: None,
+            id,
+        }
+    }
+
+    /// `None` for a request that wants no response.
+    pub fn origin(&self) -> Option<Origin> {
+        let (front_end, request) = (self.id, self.request.clone()?);
+        Some(Origin { front_end, request })
     }
 
     /// What it reported goes with it.
@@ -72,10 +92,31 @@ pub struct SharedNotification(Arc<Encoded>);
 #[derive(Debug)]
 struct Encoded {
     notification: Notification,
+    origin: Option<Origin>,
     text: OnceLock<String>,
 }
 
 impl SharedNotification {
+    pub fn new(notification: Notification, origin: Option<Origin>) -> Self {
+        Self(Arc::new(Encoded {
+            notification,
+            origin,
+            text: OnceLock::new(),
+        }))
+    }
+
+    /// For the front end whose request caused it, the notification with that request; for others, the same as for all, which
+    /// is `None` here.
+    pub fn for_origin(&self, front_end: FrontEndId) -> Option<Notification> {
+        let origin = self.0.origin.as_ref().filter(|origin| origin.front_end == front_end)?;
+        let Notification::ReviewEdited(edited) = &self.0.notification else {
+            return None;
+        };
+        let mut edited = edited.clone();
+        edited.request = Some(origin.request.clone());
+        Some(Notification::ReviewEdited(edited))
+    }
+
     /// The message as text. `encode` runs for the first front end; all others get the same text.
     pub fn encoded<E>(&self, encode: impl FnOnce(&Notification) -> Result<String, E>) -> Result<&str, E> {
         if let Some(text) = self.0.text.get() {
@@ -88,10 +129,7 @@ impl SharedNotification {
 
 impl From<Notification> for SharedNotification {
     fn from(notification: Notification) -> Self {
-        Self(Arc::new(Encoded {
-            notification,
-            text: OnceLock::new(),
-        }))
+        Self::new(notification, None)
     }
 }
 

@@ -21,7 +21,7 @@ mod notification;
 mod request;
 mod review;
 
-pub use backend::{Backend, FrontEnd, SharedNotification};
+pub use backend::{Backend, FrontEnd, Origin, SharedNotification};
 pub use chat::{
     ChatAgent, ChatAgentKind, ChatChanged, ChatCommand, ChatConnect, ChatEvent, ChatPhase, ChatState, ChatWrites,
     ChatWritesChoice,

@@ -138,6 +138,10 @@ requests! {
     ChatWrites = "chat/writes", ChatWritesChoice => Empty;
     /// Compares two texts.
     Diff = "diff", Texts => Hunks;
+    /// The editor is about to exit and expects to be back; only over a bridge.
+    Leaving = "leaving", Empty => Empty;
+    /// The next companion of an editor that is leaving takes over.
+    HandOver = "handOver", Empty => Empty;
     /// Shuts the companion down.
     Stop = "stop", Empty => Empty;
 }
@@ -153,6 +157,14 @@ impl Request {
                 | Self::DemoStart(_)
                 | Self::Diff(_)
                 | Self::HookReview(_)
+        )
+    }
+
+    /// Whether an editor that was leaving is still in use if it sends this. Files are also closed while an editor exits.
+    pub fn cancels_leaving(&self) -> bool {
+        !matches!(
+            self,
+            Self::Leaving(_) | Self::ContextClose(_) | Self::ContextBuffer(_) | Self::ContextDiagnostics(_)
         )
     }
 

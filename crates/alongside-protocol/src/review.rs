@@ -6,6 +6,7 @@ use alongside_core::difference::ChangeSize;
 use alongside_core::draft::{Hunk, HunkChange, HunkDecision, HunkId};
 use alongside_core::{AgentIdentity, BaseKind, Review, ReviewId, ReviewOutcome, SessionKey, TextChange};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::long_text;
 
@@ -224,6 +225,9 @@ pub struct ReviewEdited {
     /// Relative to the previous version.
     pub changes: Vec<TextChange>,
     pub hunks: HunkChange,
+    /// The id of the request that caused it, for the front end that sent that request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -434,6 +434,7 @@ Examples:
   alongside install emacs --dry-run
   alongside install --yes
   alongside install --status --json")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Install {
     /// Editors, such as neovim, vim, emacs, helix, kakoune, vscode or cursor, and agents: claude, codex, copilot, gemini, opencode or qwen
     #[arg(value_name = "NAME", conflicts_with = "yes")]

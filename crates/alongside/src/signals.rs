@@ -29,12 +29,20 @@ impl ShutdownSignals {
 
     /// Waits for one of them.
     pub(crate) async fn received(&mut self) {
+        self.received_unless(async || false).await;
+    }
+
+    /// Waits for one of them. An editor that exits sends SIGHUP to the programs that it started, which does not count if
+    /// `ignores_hang_up`.
+    pub(crate) async fn received_unless(&mut self, ignores_hang_up: impl AsyncFn() -> bool) {
         let [interrupt, terminate, hangup, quit] = &mut self.signals;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-            _ = quit.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => return,
+                _ = terminate.recv() => return,
+                _ = hangup.recv() => if !ignores_hang_up().await { return },
+                _ = quit.recv() => return,
+            }
         }
     }
 }
@@ -66,5 +74,10 @@ impl ShutdownSignals {
             _ = close.recv() => {}
             _ = shutdown.recv() => {}
         }
+    }
+
+    /// There is no such signal.
+    pub(crate) async fn received_unless(&mut self, _ignores_hang_up: impl AsyncFn() -> bool) {
+        self.received().await;
     }
 }

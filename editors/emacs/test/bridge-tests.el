@@ -67,6 +67,20 @@
       (setq words received))
     (should (equal '("first" "last" "nested") (reverse words)))))
 
+(ert-deftest alongside-bridge-restart-keeps-what-is-pending-and-exit-does-not ()
+  (let (sent)
+    (cl-letf (((symbol-function 'alongside-bridge--send)
+               (lambda (message) (push (plist-get message :method) sent)))
+              ((symbol-function 'alongside-bridge--set-variables) #'ignore)
+              ((symbol-function 'process-live-p) #'ignore))
+      (let ((alongside-bridge--process 'me))
+        (alongside-bridge-stop))
+      (should-not sent)
+      (let ((alongside-bridge--process 'me))
+        ;; What `restart-emacs' does in the end.
+        (alongside-bridge--restart #'alongside-bridge-stop))
+      (should (equal '("leaving") sent)))))
+
 (ert-deftest alongside-bridge-variables-are-set-and-removed ()
   (let ((process-environment (list "OTHER=1" "AN=old")))
     (cl-letf (((default-value 'process-environment) process-environment)

@@ -53,6 +53,17 @@ function tests.exit_of_a_stopped_companion_leaves_the_next_one_alone()
   assert(require('alongside.bridge').is_running() and #fake.notices == 0, vim.inspect(fake.notices))
 end
 
+function tests.restart_keeps_pending_changes_and_quitting_does_not()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  -- As before Neovim 0.12.
+  vim.api.nvim_exec_autocmds('VimLeavePre', {})
+  require('alongside.bridge').exiting('quit')
+  assert(#fake.params('leaving') == 0)
+  require('alongside.bridge').exiting('restart')
+  assert(#fake.params('leaving') == 1)
+end
+
 function tests.requests_fail_when_the_companion_stops()
   local fake = require('fake_companion')
   fake.results.status = false

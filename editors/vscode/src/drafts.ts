@@ -33,12 +33,13 @@ export class EditedDraft {
   private readonly draft: Draft;
   private readonly link: DraftLink;
   private editor: DraftEditor | null = null;
-  /** Changes that the editor was asked to make, and the text with them. */
-  private applying: { changes: ChangeSet; target: ShownText } | null = null;
+  /** Changes that the editor was asked to make, and the text with them; null if the user typed first, upon which it refuses. */
+  private applying: { changes: ChangeSet; target: ShownText | null } | null = null;
   /** Changes to make in the editor after that. */
   private waiting: ChangeSet | null = null;
   /** Where line endings differ, undo needs the text as it was: an editor does not have them. */
   private remembered: ShownText[] = [];
+  private lastEdit = 0;
   private isClosed = false;
 
   constructor(
@@ -93,7 +94,7 @@ export class EditedDraft {
   editorChanged(replacements: readonly Replacement[]): void {
     if (this.isClosed || replacements.length === 0) return;
     let { changes, next } = this.shown.edit(replacements);
-    if (this.applying && next.lines === this.applying.target.lines) {
+    if (this.applying?.target && next.lines === this.applying.target.lines) {
       this.shown = this.applying.target;
       this.applying = null;
       this.observer.changed();
@@ -107,14 +108,15 @@ export class EditedDraft {
     }
     this.remember();
     this.shown = next;
-    for (const layer of [this.applying, this.waiting]) {
-      if (!layer) continue;
-      const theirs = layer instanceof ChangeSet ? layer : layer.changes;
-      const mine = changes.map(theirs);
-      const moved = theirs.map(changes, true);
-      if (layer instanceof ChangeSet) this.waiting = moved;
-      else layer.changes = moved;
-      changes = mine;
+    if (this.applying) {
+      const theirs = this.applying.changes;
+      this.applying = { changes: theirs.map(changes, true), target: null };
+      changes = changes.map(theirs);
+    }
+    if (this.waiting) {
+      const theirs = this.waiting;
+      this.waiting = theirs.map(changes, true);
+      changes = changes.map(theirs);
     }
     this.link.edit(changes);
     this.observer.changed();
@@ -194,16 +196,17 @@ export class EditedDraft {
     }
     this.remember();
     this.applying = { changes, target };
+    const number = ++this.lastEdit;
     void this.editor.replace(edit).then(
-      (isApplied) => this.settle(isApplied),
-      () => this.settle(false),
+      (isApplied) => this.settle(number, isApplied),
+      () => this.settle(number, false),
     );
   }
 
-  private settle(isApplied: boolean): void {
-    if (!this.applying) return;
-    if (isApplied) {
-      // The editor reports its changes before this; one that did not has nothing to report.
+  private settle(number: number, isApplied: boolean): void {
+    // Usually the editor has reported its change already, and the next edit may be on its way.
+    if (!this.applying || number !== this.lastEdit) return;
+    if (isApplied && this.applying.target) {
       this.shown = this.applying.target;
       this.applying = null;
       this.pump();

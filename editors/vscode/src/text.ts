@@ -138,7 +138,7 @@ export class ShownText {
     let insert = text.replace(BREAK, this.endingOf(start.line));
     const following = this.draft[to];
     // A lone "\r" and a "\n" that come together would be one line break where the editor has two.
-    if (insert.endsWith("\r") && following === "\n") insert = `${insert.slice(0, -1)}\n`;
+    if (following === "\n") insert = insert.replace(/\r+$/, (returns) => "\n".repeat(returns.length));
     if (from > this.hidden && this.draft[from - 1] === "\r" && (insert[0] ?? following) === "\n") {
       from -= 1;
       insert = `\n${insert}`;

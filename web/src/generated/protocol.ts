@@ -465,6 +465,7 @@ export interface ReviewEdited {
   readonly version: number;
   readonly changes: readonly TextChange[];
   readonly hunks: HunkChange;
+  readonly request?: unknown;
 }
 
 export type ReviewId = number;
@@ -658,6 +659,8 @@ export interface Requests {
   "chat/command": { readonly params: ChatCommand; readonly response: AgentReply };
   "chat/writes": { readonly params: ChatWritesChoice; readonly response: Empty };
   diff: { readonly params: Texts; readonly response: Hunks };
+  leaving: { readonly params: Empty; readonly response: Empty };
+  handOver: { readonly params: Empty; readonly response: Empty };
   stop: { readonly params: Empty; readonly response: Empty };
 }
 

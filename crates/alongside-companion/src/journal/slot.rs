@@ -4,37 +4,67 @@
 //! it, and still be able to answer what they wait for. Companions of one editor and workspace each hold a slot by a lock, which
 //! the system releases when the process ends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use alongside_journal::{Directory, OpenError};
 use anyhow::{Context, Result, bail};
 
+use crate::departure;
 use crate::places::{Places, private_directory};
 
 /// More companions of one editor in one workspace are a mistake somewhere else.
 const MAX_SLOTS: usize = 32;
+/// The system does not notify of a released lock.
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) struct Slot {
     pub(crate) directory: Directory,
+    /// The file that says that the editor of this slot's companion is leaving.
+    pub(crate) mark: PathBuf,
 }
 
 impl Slot {
-    /// Takes the first free slot for an editor and a workspace.
+    /// Takes the slot that an editor left to come back to, else the first free one, for an editor and a workspace. Blocks.
     pub(crate) fn take(places: &Places, editor: &str, workspace: &[PathBuf]) -> Result<Self> {
         let parent = super::directory(places);
         private_directory(&parent).with_context(|| format!("cannot create the directory {}", parent.display()))?;
         let key = key(editor, workspace);
-        for slot in 0..MAX_SLOTS {
-            let path = parent.join(format!("{key:016x}-{slot}"));
-            match Directory::open(&path) {
-                Ok(directory) => return Ok(Self { directory }),
-                Err(OpenError::InUse) => {}
-                Err(error) => return Err(error).with_context(|| format!("cannot use {}", path.display())),
+        let paths = || (0..MAX_SLOTS).map(|slot| parent.join(format!("{key:016x}-{slot}")));
+        for path in paths() {
+            if departure::take_over(places, &departure::mark(&path))
+                && let Some(slot) = Self::open_within(&path, departure::HAND_OVER_TIMEOUT)?
+            {
+                return Ok(slot);
+            }
+        }
+        for path in paths() {
+            if let Some(slot) = Self::open_within(&path, Duration::ZERO)? {
+                return Ok(slot);
             }
         }
         bail!(
             "{MAX_SLOTS} {editor} companions are already running for this workspace; run `alongside stop` to stop one"
         )
+    }
+}
+
+impl Slot {
+    /// `None` if another process is still using it.
+    fn open_within(path: &Path, timeout: Duration) -> Result<Option<Self>> {
+        let start = Instant::now();
+        loop {
+            match Directory::open(path) {
+                Ok(directory) => {
+                    let mark = departure::mark(path);
+                    departure::remove(&mark);
+                    return Ok(Some(Self { directory, mark }));
+                }
+                Err(OpenError::InUse) if start.elapsed() < timeout => std::thread::sleep(RETRY_PAUSE),
+                Err(OpenError::InUse) => return Ok(None),
+                Err(error) => return Err(error).with_context(|| format!("cannot use {}", path.display())),
+            }
+        }
     }
 }
 

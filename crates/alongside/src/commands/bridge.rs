@@ -1,7 +1,8 @@
 //! `alongside bridge`: the companion of one editor, whose plugin is connected through stdin and stdout.
 //!
 //! It is the same companion as with `serve`, with one more front end, and it stops with that front end: when the plugin closes
-//! the connection, the editor exits, or a command stops it.
+//! the connection, the editor exits, or a command stops it. If the editor announced that it is `leaving`, the bridge waits for
+//! the editor's next one, and exits without stopping when that one takes over.
 
 mod check;
 
@@ -42,17 +43,29 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
         BufReader::new(tokio::io::stdin()),
         tokio::io::stdout(),
     ));
+    let companion = running.companion().clone();
+    let deserted = async {
+        let _ = (&mut conversation).await;
+        tracing::info!("the plugin closed the connection");
+        companion.deserted().await;
+    };
     tokio::select! {
-        () = signals.received() => {}
+        () = signals.received_unless(|| companion.is_expected_back()) => {}
         () = running.stop_requested() => {}
-        _ = &mut conversation => tracing::info!("the plugin closed the connection"),
+        () = deserted => {}
+        () = running.handed_over() => {
+            tracing::info!("the editor's next companion has taken over");
+            let _abandoned = running.leave_everything().await;
+            // Not 0: a plugin that is still there starts another one.
+            std::process::exit(1);
+        }
     }
     running.stop().await;
     conversation.abort();
     Ok(ExitCode::SUCCESS)
 }
 
-/// The companion for its own editor, with the request that no other front end may use.
+/// The companion for its own editor, with the requests that no other front end may use.
 struct BridgeBackend {
     companion: Arc<Companion>,
     announcement: Announcement,
@@ -60,8 +73,16 @@ struct BridgeBackend {
 
 impl Backend for BridgeBackend {
     async fn handle(&self, front_end: &FrontEnd, request: Request) -> Result<Response, RequestError> {
-        if !matches!(request, Request::TerminalEnvironment(_)) {
-            return self.companion.handle(front_end, request).await;
+        if request.cancels_leaving() {
+            self.companion.stay().await;
+        }
+        match request {
+            Request::TerminalEnvironment(_) => {}
+            Request::Leaving(empty) => {
+                self.companion.leave().await?;
+                return Ok(Response::Leaving(empty));
+            }
+            _ => return self.companion.handle(front_end, request).await,
         }
         let announcement = Announcement {
             workspace: self.companion.workspace(),

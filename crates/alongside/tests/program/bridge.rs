@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 
 use alongside_front::client::{Client, ClientError};
-use alongside_protocol::{Empty, ErrorKind, requests};
+use alongside_protocol::{Empty, ErrorKind, Notification, requests};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Agent, Sandbox, TIMEOUT, wait_for};
@@ -78,6 +78,16 @@ impl Plugin {
         (port, file["authToken"].as_str().unwrap().to_owned())
     }
 
+    /// Another front end of the same companion.
+    async fn other_front_end(&self, sandbox: &Sandbox, watch: bool) -> Client {
+        let companions = sandbox.path("home/.local/state/alongside/companions");
+        let record = fs::read(companions.join(format!("{}.json", self.bridge.id()))).unwrap();
+        let record: Value = serde_json::from_slice(&record).unwrap();
+        let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
+        let token = alongside_core::Secret::parse(record["frontToken"].as_str().unwrap()).unwrap();
+        Client::connect(port, &token, "other", watch).await.unwrap().0
+    }
+
     fn ended(&mut self) -> Option<i32> {
         wait_for("the bridge's end", || self.bridge.try_wait().unwrap()).code()
     }
@@ -133,7 +143,7 @@ async fn a_bridge_is_the_companion_of_its_editor() {
 }
 
 #[tokio::test]
-async fn terminal_variables_are_for_the_editor_only() {
+async fn terminal_variables_and_leaving_are_for_the_editor_only() {
     let sandbox = Sandbox::new();
     let mut plugin = Plugin::start(&sandbox);
     plugin.hello();
@@ -144,17 +154,15 @@ async fn terminal_variables_are_for_the_editor_only() {
     assert_eq!(variables["GEMINI_CLI_IDE_AUTH_TOKEN"], token);
     assert_eq!(variables["GEMINI_CLI_IDE_PID"], plugin.editor.id().to_string());
 
-    let companions = sandbox.path("home/.local/state/alongside/companions");
-    let record = fs::read(companions.join(format!("{}.json", plugin.bridge.id()))).unwrap();
-    let record: Value = serde_json::from_slice(&record).unwrap();
-    let port = u16::try_from(record["frontPort"].as_u64().unwrap()).unwrap();
-    let token = alongside_core::Secret::parse(record["frontToken"].as_str().unwrap()).unwrap();
-    let (mut other, _) = Client::connect(port, &token, "other", false).await.unwrap();
+    let mut other = plugin.other_front_end(&sandbox, false).await;
+    let is_refused =
+        |error: &ClientError| matches!(error, ClientError::Rejected(error) if error.kind == ErrorKind::BridgeOnly);
     let refused = other.call::<requests::TerminalEnvironment>(Empty {}).await;
-    assert!(
-        matches!(&refused, Err(ClientError::Rejected(error)) if error.kind == ErrorKind::BridgeOnly),
-        "{refused:?}"
-    );
+    assert!(refused.as_ref().is_err_and(is_refused), "{refused:?}");
+    let refused = other.call::<requests::Leaving>(Empty {}).await;
+    assert!(refused.as_ref().is_err_and(is_refused), "{refused:?}");
+    let refused = other.call::<requests::HandOver>(Empty {}).await;
+    assert!(matches!(&refused, Err(ClientError::Rejected(_))), "{refused:?}");
 }
 
 #[tokio::test]
@@ -214,6 +222,223 @@ async fn killed_bridge_restarts_with_its_port_and_reviews() {
     plugin.hello();
     assert_eq!(plugin.token(), before);
     assert_eq!(plugin.ask("review/list", &json!({}))["result"][0]["path"], "/a");
+}
+
+impl Plugin {
+    /// With a pending review of `/a`.
+    async fn start_with_a_review(sandbox: &Sandbox) -> (Self, Agent, (u16, String)) {
+        let mut plugin = Self::start(sandbox);
+        plugin.hello();
+        let (port, token) = plugin.token();
+        let agent = Agent::connect_to(port, &token).await;
+        agent.propose("/a", "text").await;
+        plugin.hear(|message| message["method"] == "review/opened");
+        (plugin, agent, (port, token))
+    }
+
+    fn leave(&mut self) {
+        assert_eq!(self.ask("leaving", &json!({}))["result"], json!({}));
+    }
+
+    fn hang_up(&mut self) {
+        self.input = None;
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.bridge.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    fn paths_of_reviews(&mut self) -> Vec<String> {
+        let reviews = self.ask("review/list", &json!({}));
+        let reviews = reviews["result"].as_array().unwrap().iter();
+        reviews
+            .map(|review| review["path"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+// The client notices the end of the first bridge while the test waits for the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn editor_that_was_leaving_comes_back_to_its_pending_changes() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, agent, before) = Plugin::start_with_a_review(&sandbox).await;
+    plugin.leave();
+    plugin.hang_up();
+    plugin.editor.kill().unwrap();
+    plugin.editor.wait().unwrap();
+    let mut returned = Plugin::start(&sandbox);
+    returned.hello();
+    assert_eq!(plugin.ended(), Some(1), "it exited without stopping");
+    assert_eq!(returned.token(), before);
+    assert_eq!(returned.paths_of_reviews(), ["/a"]);
+    assert_eq!(
+        returned.ask("review/accept", &json!({ "review": 1 }))["result"]["outcome"],
+        "accepted"
+    );
+    let mut agent = Agent {
+        events: agent.client.events(None).await.unwrap(),
+        client: agent.client,
+    };
+    assert_eq!(
+        agent.decision().await,
+        (
+            "ide/diffAccepted".into(),
+            json!({ "filePath": "/a", "content": "text" })
+        )
+    );
+}
+
+#[tokio::test]
+async fn editor_that_was_leaving_and_stays_away_has_its_changes_rejected() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, mut agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    plugin.leave();
+    plugin.hang_up();
+    assert_eq!(agent.decision().await.0, "ide/diffRejected");
+    assert_eq!(plugin.ended(), Some(0));
+    assert!(sandbox.discovery_files().is_empty());
+}
+
+#[tokio::test]
+async fn editor_in_use_is_no_longer_leaving() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, mut agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    plugin.leave();
+    plugin.ask("context/close", &json!({ "path": sandbox.write("a", "") }));
+    plugin.ask("window/focus", &json!({}));
+    let mut other = Plugin::start(&sandbox);
+    other.hello();
+    assert!(other.paths_of_reviews().is_empty(), "the first one is still in use");
+    assert_eq!(plugin.paths_of_reviews(), ["/a"]);
+    plugin.hang_up();
+    assert_eq!(agent.decision().await.0, "ide/diffRejected");
+    assert_eq!(plugin.ended(), Some(0));
+}
+
+#[tokio::test]
+async fn files_closed_while_leaving_do_not_cancel_it() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("a", "");
+    let (mut plugin, _agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    plugin.leave();
+    plugin.ask("context/buffer", &json!({ "path": file }));
+    plugin.ask("context/diagnostics", &json!({ "path": file, "diagnostics": [] }));
+    plugin.ask("context/close", &json!({ "path": file }));
+    // As Emacs does to the programs that it started.
+    plugin.signal("-HUP");
+    plugin.hang_up();
+    let mut returned = Plugin::start(&sandbox);
+    returned.hello();
+    assert_eq!(returned.paths_of_reviews(), ["/a"]);
+}
+
+#[tokio::test]
+async fn exit_of_the_editor_does_not_overtake_its_last_message() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, _agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    // It is read after the signal and the editor's end.
+    plugin.signal("-STOP");
+    plugin.editor.kill().unwrap();
+    plugin.editor.wait().unwrap();
+    plugin.signal("-HUP");
+    plugin.send(r#"{"jsonrpc":"2.0","method":"leaving"}"#);
+    plugin.hang_up();
+    plugin.signal("-CONT");
+    wait_for("the mark of an expected return", || {
+        let journals = fs::read_dir(sandbox.path("home/.local/state/alongside/journal")).unwrap();
+        journals
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().ends_with(".leaving"))
+            .then_some(())
+    });
+    let mut returned = Plugin::start(&sandbox);
+    returned.hello();
+    assert_eq!(returned.paths_of_reviews(), ["/a"]);
+}
+
+#[tokio::test]
+async fn each_window_that_was_leaving_comes_back_to_its_own_bridge() {
+    let sandbox = Sandbox::new();
+    let mut first = Plugin::start(&sandbox);
+    first.hello();
+    let (mut second, _agent, before) = Plugin::start_with_a_review(&sandbox).await;
+    let mut third = Plugin::start(&sandbox);
+    third.hello();
+    let untouched = third.token();
+    // Its place is free, and not the one to come back to.
+    first.hang_up();
+    assert_eq!(first.ended(), Some(0));
+    second.leave();
+    second.hang_up();
+    let mut returned = Plugin::start(&sandbox);
+    returned.hello();
+    assert_eq!(returned.token(), before);
+    assert_eq!(returned.paths_of_reviews(), ["/a"]);
+    assert_eq!(third.token(), untouched);
+    let mut fourth = Plugin::start(&sandbox);
+    fourth.hello();
+    assert!(fourth.paths_of_reviews().is_empty());
+}
+
+#[tokio::test]
+async fn bridge_killed_while_its_editor_was_leaving_is_continued() {
+    let sandbox = Sandbox::new();
+    let mut first = Plugin::start(&sandbox);
+    first.hello();
+    let (mut plugin, _agent, before) = Plugin::start_with_a_review(&sandbox).await;
+    first.hang_up();
+    assert_eq!(first.ended(), Some(0));
+    plugin.leave();
+    plugin.hang_up();
+    plugin.bridge.kill().unwrap();
+    plugin.bridge.wait().unwrap();
+    let mut returned = Plugin::start(&sandbox);
+    returned.hello();
+    assert_eq!(returned.token(), before);
+    assert_eq!(returned.paths_of_reviews(), ["/a"]);
+}
+
+#[tokio::test]
+async fn stopped_bridge_rejects_although_its_editor_was_leaving() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, mut agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    plugin.leave();
+    plugin.hang_up();
+    plugin.signal("-TERM");
+    assert_eq!(agent.decision().await.0, "ide/diffRejected");
+    assert_eq!(plugin.ended(), Some(0));
+    let mut next = Plugin::start(&sandbox);
+    next.hello();
+    assert!(next.paths_of_reviews().is_empty());
+}
+
+#[tokio::test]
+async fn edit_names_its_request_to_the_front_end_that_sent_it() {
+    let sandbox = Sandbox::new();
+    let (mut plugin, _agent, _) = Plugin::start_with_a_review(&sandbox).await;
+    let mut other = plugin.other_front_end(&sandbox, true).await;
+    let edited = |message: &Value| message["method"] == "review/edited";
+    let edit = |id: &Value, content: &str| {
+        let params = json!({ "review": 1, "content": content });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "review/edit", "params": params }).to_string()
+    };
+    let mut heard_by_other = async || loop {
+        if let Notification::ReviewEdited(edited) = other.notification().await.unwrap() {
+            return edited;
+        }
+    };
+    for (id, content) in [(json!(1000), "one"), (json!("a b"), "two")] {
+        plugin.send(&edit(&id, content));
+        assert_eq!(plugin.hear(edited)["params"]["request"], id);
+        assert_eq!(heard_by_other().await.request, None);
+    }
+    let hunk = json!({ "review": 1, "hunk": 0, "decision": "reject" });
+    other
+        .call::<requests::ReviewHunk>(serde_json::from_value(hunk).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(plugin.hear(edited)["params"].get("request"), None);
 }
 
 #[test]

@@ -258,6 +258,14 @@ function M.start(is_ready)
   launch(function() end)
 end
 
+--- Has the companion keep pending changes if Neovim exits to restart.
+---@param reason? string why it exits: `v:exitreason`, which Neovim has since 0.12
+function M.exiting(reason)
+  if reason == 'restart' then
+    M.notify('leaving')
+  end
+end
+
 --- Stops the companion; pending changes are rejected.
 function M.stop()
   if job then
@@ -266,6 +274,13 @@ function M.stop()
     forget()
   end
 end
+
+vim.api.nvim_create_autocmd('VimLeavePre', {
+  group = vim.api.nvim_create_augroup('alongside-bridge', {}),
+  callback = function()
+    M.exiting(vim.v.exitreason)
+  end,
+})
 
 M.on('problems/changed', function(params)
   for _, problem in ipairs(params.problems) do
