@@ -17,7 +17,8 @@ export class ReviewTabs implements vscode.Disposable {
 
   constructor(private readonly reviews: OpenReviews) {
     this.subscriptions = [
-      vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
+      vscode.window.tabGroups.onDidChangeTabs(({ opened, closed }) => {
+        for (const tab of opened) this.onOpened(tab);
         for (const tab of closed) this.onClosed(tab);
       }),
       vscode.window.onDidChangeActiveTextEditor(() => this.makeActiveWritable()),
@@ -85,6 +86,13 @@ export class ReviewTabs implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     review.isWritable = editor?.document.uri.toString() === review.draftUri.toString();
     if (review.isWritable) await vscode.commands.executeCommand("workbench.action.files.setActiveEditorWriteableInSession");
+  }
+
+  /** A moved tab is a new one, and read-only again. */
+  private onOpened(tab: vscode.Tab): void {
+    const review = this.reviewOf(tab);
+    if (review) review.isWritable = false;
+    void this.makeActiveWritable();
   }
 
   private onClosed(tab: vscode.Tab): void {
