@@ -61,7 +61,10 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     window.ask("openChat");
     chat(&window, "choose", &json!(["daemon"]));
     let locality = text_of(&window, "locality");
-    assert!(locality.contains("credentials of the daemon\u{2019}s host"), "{locality}");
+    assert!(
+        locality.contains("credentials of the daemon\u{2019}s host"),
+        "{locality}"
+    );
 
     // An answer streams, and another one is cancelled.
     say(&window, &Prompt::Count(60), "word59");
@@ -69,7 +72,10 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     chat(&window, "until", &json!(["slow3"]));
     chat(&window, "escape", &json!([]));
     chat(&window, "rest", &json!([]));
-    assert_eq!(text_of(&window, "chat-notice"), "Cancelled. Send a message to continue.");
+    assert_eq!(
+        text_of(&window, "chat-notice"),
+        "Cancelled. Send a message to continue."
+    );
 
     // A permission request is answered here.
     chat(&window, "setMode", &json!(["default"]));
@@ -93,7 +99,10 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     say(&window, &Prompt::Say("After the crash."), "After the crash.");
     let after = chat(&window, "messages", &json!([]));
     let known = messages.as_array().map_or(0, Vec::len);
-    assert_eq!(after.as_array().map(|after| &after[..known]), messages.as_array().map(Vec::as_slice));
+    assert_eq!(
+        after.as_array().map(|after| &after[..known]),
+        messages.as_array().map(Vec::as_slice)
+    );
 
     // A hidden view comes back with the conversation and the unsent message.
     chat(&window, "fill", &json!(["not sent yet"]));
@@ -118,7 +127,13 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     let policy = document["policy"].as_str().unwrap_or_default();
     assert!(policy.starts_with("default-src 'none'; script-src 'nonce-"), "{policy}");
     let received = format!("{}\n{}", window.ask("received"), document["html"]);
-    for expected in ["word59", "by the agent", "After the cut.", "After the crash.", "After the reload."] {
+    for expected in [
+        "word59",
+        "by the agent",
+        "After the cut.",
+        "After the crash.",
+        "After the reload.",
+    ] {
         assert!(received.contains(expected), "the search finds {expected}");
     }
     let clients = proxy.client_ids();
@@ -179,7 +194,9 @@ async fn changed_daemon_settings_restart_the_companion_and_keep_what_is_pending(
     write_machine_settings(case.sandbox(), &enabled("http://example.com"));
     let reported = eventually(TIMEOUT, || {
         let shown = window.ask("notifications").to_string();
-        shown.contains("invalid alongside.daemon.url: it must use a loopback address").then_some(())
+        shown
+            .contains("invalid alongside.daemon.url: it must use a loopback address")
+            .then_some(())
     });
     assert!(reported.is_some(), "{}", window.ask("notifications"));
     agent.reconnect().await;
