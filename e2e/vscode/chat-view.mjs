@@ -1,5 +1,9 @@
 // The chat in a window's side bar: the page's chat, in the innermost frame of a webview.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { ChatPage } from "../browser/chat.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /**
  * Runs in every frame: reports each message that arrives there.
@@ -58,6 +62,10 @@ export class ChatView extends ChatPage {
     return await this.at(testId).last().textContent();
   }
 
+  async waitFor(testId) {
+    await this.at(testId).last().waitFor();
+  }
+
   async click(testId) {
     await this.at(testId).last().click();
   }
@@ -81,6 +89,15 @@ export class ChatView extends ChatPage {
 
   async unsent() {
     return await this.at("prompt").inputValue();
+  }
+
+  /** What axe finds in the chat, without what is minor. */
+  async faults() {
+    await this.page.evaluate(AXE);
+    const violations = await this.page.evaluate(async () => (await window.axe.run()).violations);
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`));
   }
 
   /** What the webview may load, and what its document has. */

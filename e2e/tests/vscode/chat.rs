@@ -122,6 +122,8 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     assert_eq!(chat(&window, "unsent", &json!([])), "");
     say(&window, &Prompt::Say("After the reload."), "After the reload.");
 
+    assert_eq!(chat(&window, "faults", &json!([])), json!([]), "a conversation");
+
     // Every byte that reached a frame, and the document itself.
     let document = chat(&window, "document", &json!([]));
     let policy = document["policy"].as_str().unwrap_or_default();
@@ -159,11 +161,15 @@ fn review_of_the_chats_agent_opens_as_a_diff() {
     let model = FakeModel::start();
     let case = Case::on(Vehicle::start(|_| Cli::Qwen.model_variables(&model)));
     let file = case.path("written.txt");
+    case.write_settings(&json!({"workbench.colorTheme": "Dark Modern"}));
     let window = case.open();
     window.ask("openChat");
+    assert_eq!(chat(&window, "faults", &json!([])), json!([]), "no agent");
     chat(&window, "choose", &json!(["qwen"]));
     let write = Prompt::WriteFile(&file.to_string_lossy(), "by the agent\n").to_string();
     chat(&window, "send", &json!([write]));
+    chat(&window, "waitFor", &json!(["open-review"]));
+    assert_eq!(chat(&window, "faults", &json!([])), json!([]), "a pending review");
     chat(&window, "click", &json!(["open-review"]));
     window.call("diff", &json!({}));
     window.wait_for_draft_line("by the agent");

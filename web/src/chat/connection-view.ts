@@ -116,7 +116,7 @@ export class ConnectionView {
       replaceChildren(
         this.empty,
         element("p", { class: "empty-title" }, "Chat with an agent"),
-        element("p", { class: "faint" }, "All open pages and editors share one conversation."),
+        element("p", { class: "faint" }, "The companion\u2019s pages and its editor share one conversation."),
         agentButtons(agents, null, (chosen) => this.listener.connect(chosen)),
       );
     }
