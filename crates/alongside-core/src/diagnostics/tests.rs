@@ -1,4 +1,4 @@
-//! What front ends report, and what agents may see of it.
+//! Which diagnostics are kept, visible and changed.
 
 use super::*;
 
