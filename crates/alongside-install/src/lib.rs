@@ -305,7 +305,9 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
 pub fn manual_steps(ide: DetectedIde) -> String {
     let name = ide.display_name();
     let client = match ide {
-        DetectedIde::Zed | DetectedIde::SublimeText => Some("its language client"),
+        DetectedIde::Zed | DetectedIde::SublimeText | DetectedIde::QtCreator | DetectedIde::Kate => {
+            Some("its language client")
+        }
         _ if ide.family() == Family::JetBrains => Some("the LSP4IJ plugin"),
         _ => None,
     };

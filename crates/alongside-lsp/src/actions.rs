@@ -20,8 +20,8 @@ use crate::front_end::{LspFrontEnd, PendingRequest};
 use crate::reviews::{self, ACCEPT, REJECT, ReviewLines, SHOW, Side, display_name};
 use crate::types::{
     CodeAction, CodeActionOptions, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensOptions, Command,
-    ExecuteCommandOptions, ExecuteCommandParams, MessageActionItem, MessageType, Range, SaveOptions,
-    ServerCapabilities, ShowDocumentParams, TextDocumentSyncKind, TextDocumentSyncOptions,
+    ExecuteCommandOptions, ExecuteCommandParams, InitializeResult, MessageActionItem, MessageType, Range, SaveOptions,
+    ServerCapabilities, ServerInfo, ShowDocumentParams, TextDocumentSyncKind, TextDocumentSyncOptions,
     WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 use crate::uri;
@@ -476,7 +476,19 @@ fn command(title: String, command: &'static str, argument: &impl Serialize) -> C
 }
 
 /// What the server offers in `initialize`.
-pub(crate) fn capabilities(client: &Client) -> ServerCapabilities {
+impl InitializeResult {
+    pub(crate) fn new(client: &Client, version: String) -> Self {
+        Self {
+            capabilities: capabilities(client),
+            server_info: ServerInfo {
+                name: "alongside",
+                version,
+            },
+        }
+    }
+}
+
+fn capabilities(client: &Client) -> ServerCapabilities {
     ServerCapabilities {
         position_encoding: client.encoding.name(),
         text_document_sync: TextDocumentSyncOptions {

@@ -1,11 +1,12 @@
 //! What an editor reports about itself in `initialize`, and what is known about it in addition.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::text::Encoding;
 use crate::uri;
+use crate::workspace::{distinct, workspace_of};
 
 /// How a proposed change appears in an editor by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Open {
 /// The editor on the other end.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// Whether it reported a name. If not, the others are placeholders.
+    pub is_named: bool,
     /// A short lowercase name for agents.
     pub name: String,
     /// The name that agents show.
@@ -153,6 +156,7 @@ impl Client {
         let flag = |pointer: &str| capabilities.pointer(pointer).and_then(Value::as_bool) == Some(true);
         let has = |pointer: &str| capabilities.pointer(pointer).is_some_and(|value| !value.is_null());
         Self {
+            is_named: !reported.is_empty(),
             name,
             display_name,
             pid: params["processId"].as_u64().and_then(|pid| u32::try_from(pid).ok()),
@@ -171,6 +175,20 @@ impl Client {
     }
 }
 
+/// A name that is safe in a file name.
+pub fn slug(name: &str) -> String {
+    let words: Vec<String> = name
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    if words.is_empty() {
+        "lsp".to_owned()
+    } else {
+        words.join("-")
+    }
+}
+
 fn folders(params: &Value) -> Vec<PathBuf> {
     let listed = params["workspaceFolders"].as_array().into_iter().flatten();
     let mut folders: Vec<PathBuf> = listed
@@ -181,39 +199,7 @@ fn folders(params: &Value) -> Vec<PathBuf> {
         let root = root.or_else(|| params["rootPath"].as_str().map(str::to_owned));
         folders.extend(root.map(PathBuf::from));
     }
-    let mut projects: Vec<PathBuf> = Vec::new();
-    for project in folders.into_iter().map(project_of) {
-        if !projects.contains(&project) {
-            projects.push(project);
-        }
-    }
-    projects
-}
-
-/// The repository that contains a folder, or the folder itself. Clients report the root of a language's project, such as a crate, but
-/// users start agents anywhere in the repository.
-pub(super) fn project_of(folder: PathBuf) -> PathBuf {
-    const MARKS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-    // Some users keep their home directory in a repository; that is not one project.
-    let home = std::env::home_dir();
-    let repository = folder
-        .ancestors()
-        .take_while(|ancestor| Some(*ancestor) != home.as_deref())
-        .find(|ancestor| MARKS.iter().any(|mark| ancestor.join(mark).exists()));
-    repository.map(Path::to_owned).unwrap_or(folder)
-}
-
-/// A name that is safe in a file name.
-fn slug(name: &str) -> String {
-    let words: Vec<&str> = name
-        .split(|character: char| !character.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    if words.is_empty() {
-        "lsp".to_owned()
-    } else {
-        words.join("-")
-    }
+    distinct(folders.into_iter().filter_map(workspace_of))
 }
 
 #[cfg(test)]
@@ -252,16 +238,6 @@ mod tests {
     }
 
     #[test]
-    fn folder_in_a_repository_means_the_repository() {
-        let scratch = tempfile::tempdir().unwrap();
-        let inside = scratch.path().join("crates/one");
-        std::fs::create_dir_all(&inside).unwrap();
-        assert_eq!(project_of(inside.clone()), inside);
-        std::fs::create_dir(scratch.path().join(".git")).unwrap();
-        assert_eq!(project_of(inside), scratch.path());
-    }
-
-    #[test]
     fn folders_are_read_from_every_form() {
         let folders = |params: Value| Client::read(&params).folders;
         let listed =
@@ -275,6 +251,8 @@ mod tests {
             folders(json!({ "rootUri": null, "rootPath": "/d" })),
             [PathBuf::from("/d")]
         );
+        let with_root = json!({ "workspaceFolders": [{ "uri": "file:///" }, { "uri": "file:///e" }] });
+        assert_eq!(folders(with_root), [PathBuf::from("/e")]);
         assert!(folders(json!([])).is_empty() && folders(json!({ "rootUri": 7 })).is_empty());
     }
 }

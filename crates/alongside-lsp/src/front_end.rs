@@ -14,17 +14,18 @@ use alongside_wire::sender::RpcSender;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::client::{Client, project_of};
+use crate::client::Client;
 use crate::connection::log_unsent;
 use crate::documents::{Document, Documents};
 use crate::drafts::DraftFile;
 use crate::scratch::Scratch;
 use crate::types::{
     Diagnostic, DidChangeParams, DidChangeWorkspaceFoldersParams, DidOpenParams, DidSaveParams, InitializeResult,
-    MessageType, Range, ServerInfo, ShowDocumentResult, ShowMessageParams, TextDocumentItem, TextDocumentParams,
+    MessageType, Range, ShowDocumentResult, ShowMessageParams, TextDocumentItem, TextDocumentParams,
     TextDocumentPositionParams, WorkspaceFolder, WorkspaceFoldersChangeEvent,
 };
-use crate::{REQUEST_FAILED, actions, documents, text, uri};
+use crate::workspace::workspace_of;
+use crate::{REQUEST_FAILED, documents, text, uri};
 
 /// Requests to the editor without a response so far. Some clients never respond; beyond this the oldest is forgotten.
 const MAX_PENDING_REQUESTS: usize = 256;
@@ -99,13 +100,7 @@ impl<B: Backend> LspFrontEnd<B> {
         let hello = self.front_end.hello.clone();
         let welcome = self.call::<requests::Hello>(hello).await;
         let welcome = welcome.map_err(|error| RpcError::new(REQUEST_FAILED, error.message))?;
-        Ok(InitializeResult {
-            capabilities: actions::capabilities(&self.client),
-            server_info: ServerInfo {
-                name: "alongside",
-                version: welcome.version,
-            },
-        })
+        Ok(InitializeResult::new(&self.client, welcome.version))
     }
 
     /// Handles a request and returns the text of the response.
@@ -312,7 +307,7 @@ impl<B: Backend> LspFrontEnd<B> {
         if !self.client.follows_folders {
             return;
         }
-        let path = |folder: &WorkspaceFolder| Some(project_of(PathBuf::from(uri::to_path(&folder.uri)?)));
+        let path = |folder: &WorkspaceFolder| workspace_of(PathBuf::from(uri::to_path(&folder.uri)?));
         let removed: Vec<PathBuf> = event.removed.iter().filter_map(path).collect();
         self.folders.retain(|folder| !removed.contains(folder));
         for folder in event.added.iter().filter_map(path) {
