@@ -54,6 +54,20 @@ pub(super) struct Abilities {
     pub(super) asks_questions: bool,
 }
 
+/// What the range of a request for code actions is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SelectionRange {
+    /// The selection, or the cursor.
+    #[default]
+    Exact,
+    /// The selection, with its last character at the end of the range instead of before it.
+    ToTheLast,
+    /// The selection, or the cursor's whole line.
+    OrLine,
+    /// The word or line at the cursor, or the whole document: it says nothing about the selection.
+    Unrelated,
+}
+
 /// What is known about an editor that the protocol does not report.
 #[derive(Debug)]
 pub(super) struct EditorProfile {
@@ -65,8 +79,8 @@ pub(super) struct EditorProfile {
     pub(super) code_actions: &'static str,
     /// Whether it requests hovers at the cursor. In graphical editors they follow the mouse.
     pub(super) hovers_at_the_cursor: bool,
-    /// Whether a range ends at the last selected character instead of after it.
-    pub(super) selects_to_the_last: bool,
+    /// What the range of a request for code actions says about the selection.
+    pub(super) selection: SelectionRange,
     /// Whether a question does not interrupt the user. Other editors let it take the keyboard, or hide it; then none is asked.
     shows_questions: bool,
     /// How to see what was written to an open file.
@@ -79,12 +93,12 @@ const DEFAULT_PROFILE: EditorProfile = EditorProfile {
     display_name: "",
     code_actions: "code actions",
     hovers_at_the_cursor: false,
-    selects_to_the_last: false,
+    selection: SelectionRange::Exact,
     shows_questions: true,
     reload: "",
 };
 
-const PROFILES: [EditorProfile; 5] = [
+const PROFILES: [EditorProfile; 7] = [
     EditorProfile {
         client: "helix",
         name: "helix",
@@ -101,7 +115,7 @@ const PROFILES: [EditorProfile; 5] = [
         display_name: "Kakoune",
         code_actions: ":lsp-code-actions",
         hovers_at_the_cursor: true,
-        selects_to_the_last: true,
+        selection: SelectionRange::ToTheLast,
         shows_questions: false,
         ..DEFAULT_PROFILE
     },
@@ -130,6 +144,22 @@ const PROFILES: [EditorProfile; 5] = [
         code_actions: "gra",
         hovers_at_the_cursor: true,
         shows_questions: false,
+        ..DEFAULT_PROFILE
+    },
+    EditorProfile {
+        client: "kate",
+        name: "kate",
+        display_name: "Kate",
+        code_actions: "Alt+Return",
+        selection: SelectionRange::OrLine,
+        ..DEFAULT_PROFILE
+    },
+    EditorProfile {
+        client: "qt creator",
+        name: "qtcreator",
+        display_name: "Qt Creator",
+        code_actions: "Alt+Return",
+        selection: SelectionRange::Unrelated,
         ..DEFAULT_PROFILE
     },
 ];
@@ -175,8 +205,27 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Sets the name of a client that reported none.
+    pub fn set_name(&mut self, name: &str) {
+        let lower = name.to_lowercase();
+        if let Some(profile) = PROFILES.iter().find(|profile| lower.starts_with(profile.client)) {
+            self.profile = profile;
+            self.abilities.asks_questions &= profile.shows_questions;
+        }
+        self.name = match self.profile.name {
+            "" => slug(name),
+            known => known.to_owned(),
+        };
+        self.display_name = match self.profile.display_name {
+            "" => name.to_owned(),
+            known => known.to_owned(),
+        };
+    }
+}
+
 /// A name that is safe in a file name.
-pub fn slug(name: &str) -> String {
+fn slug(name: &str) -> String {
     let words: Vec<String> = name
         .split(|character: char| !character.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())

@@ -14,7 +14,7 @@ use alongside_wire::sender::RpcSender;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::client::Client;
+use crate::client::{Client, SelectionRange};
 use crate::connection::log_unsent;
 use crate::documents::{Document, Documents};
 use crate::drafts::DraftFile;
@@ -254,7 +254,6 @@ impl<B: Backend> LspFrontEnd<B> {
         if self.scratch.holds(&document.real) {
             return;
         }
-        let range = self.selected(document, range);
         let selected = document.between(range, encoding);
         // The cursor of Helix and Kakoune is a selection of one character.
         let is_selection = selected != "\r\n" && selected.chars().nth(1).is_some();
@@ -284,13 +283,25 @@ impl<B: Backend> LspFrontEnd<B> {
         self.report::<requests::ContextFocus>(focus).await;
     }
 
-    /// The range that the editor has selected.
-    pub(crate) fn selected(&self, document: &Document, range: Range) -> Range {
+    /// The selection or the cursor, by the range of a request for code actions. `None` if the request does not say.
+    pub(crate) fn selected(&self, document: &Document, range: Range) -> Option<Range> {
         let mut selected = range;
-        if self.client.profile.selects_to_the_last && range.start != range.end {
-            selected.end = text::position_after(&document.text, range.end, self.client.encoding);
+        match self.client.profile.selection {
+            SelectionRange::Exact => {}
+            SelectionRange::ToTheLast if range.start == range.end => {}
+            SelectionRange::ToTheLast => {
+                selected.end = text::position_after(&document.text, range.end, self.client.encoding);
+            }
+            SelectionRange::OrLine => {
+                let (start, end) = (range.start, range.end);
+                let is_line = start.character == 0 && end.character == 0 && end.line == start.line + 1;
+                if is_line {
+                    selected.end = start;
+                }
+            }
+            SelectionRange::Unrelated => return None,
         }
-        selected
+        Some(selected)
     }
 
     async fn report_buffer(&mut self, address: &str) {

@@ -34,7 +34,7 @@ use tokio::task::JoinHandle;
 use connection::log_unsent;
 use front_end::LspFrontEnd;
 
-pub use client::{Client, Open, slug};
+pub use client::{Client, Open};
 pub use connection::Connection;
 pub use scratch::Scratch;
 pub use workspace::wait_for_workspace;

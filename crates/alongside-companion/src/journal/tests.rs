@@ -16,7 +16,8 @@ use crate::{Host, Shared, test_companion};
 /// A companion on a disk that can be made to fail.
 fn companion(scratch: &TempDir, disk: &SimDisk) -> Shared {
     let directory = Directory::on(Arc::new(disk.clone()));
-    test_companion::start(scratch, &Slot { directory }, Host::default())
+    let mark = scratch.path().join("slot.leaving");
+    test_companion::start(scratch, &Slot { directory, mark }, Host::default())
 }
 
 fn session() -> SessionKey {

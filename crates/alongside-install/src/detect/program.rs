@@ -20,11 +20,10 @@ pub(super) fn editor(command: &str) -> Option<DetectedIde> {
     rule.map(|rule| rule.ide)
 }
 
-/// What to call the editor that a process is: its short name and the one to show. `None` for an interpreter or a shell, which
-/// says nothing about the program.
-pub fn name_of_process(command: &str) -> Option<(String, String)> {
+/// What to call the editor that a process is. `None` for an interpreter or a shell, which says nothing about the program.
+pub fn name_of_process(command: &str) -> Option<String> {
     if let Some(ide) = editor(command) {
-        return Some((ide.id().to_owned(), ide.display_name().to_owned()));
+        return Some(ide.display_name().to_owned());
     }
     let name = Program::of(command).name;
     let is_generic = ["java", "javaw", "node", "perl", "ruby"].contains(&name.as_str())
@@ -33,7 +32,7 @@ pub fn name_of_process(command: &str) -> Option<(String, String)> {
     // The command line has it in the editor's own spelling.
     let start = command.to_lowercase().find(&name)?;
     let shown = command.get(start..start + name.len()).unwrap_or(&name).to_owned();
-    (!name.is_empty() && !is_generic).then_some((name, shown))
+    (!name.is_empty() && !is_generic).then_some(shown)
 }
 
 impl Program {

@@ -120,9 +120,8 @@ fn name_by_process(client: &mut Client) {
         return;
     }
     let process = editor(client).and_then(|pid| SystemProcesses::default().find(pid));
-    if let Some((name, shown)) = process.and_then(|process| name_of_process(&process.command)) {
-        client.name = alongside_lsp::slug(&name);
-        client.display_name = shown;
+    if let Some(name) = process.and_then(|process| name_of_process(&process.command)) {
+        client.set_name(&name);
     }
 }
 

@@ -621,6 +621,34 @@ fn client_without_a_name_is_called_by_its_process() {
     }
 }
 
+#[tokio::test]
+async fn range_of_a_code_action_is_not_always_a_selection() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\ntwo\nthree\n");
+    for (name, range, selected) in [
+        ("Kate", span((1, 0), (2, 0)), None),
+        ("Kate", span((1, 0), (3, 0)), Some("two\nthree\n")),
+        ("Qt Creator", span((0, 0), (3, 0)), None),
+    ] {
+        let mut editor = Editor::open_named(&sandbox, name, &json!({}));
+        let mut agent = agent(&sandbox).await;
+        editor.open_file(&path, "one\ntwo\nthree\n");
+        editor.actions(&path, &range);
+        let document = json!({ "uri": address(Path::new(&path)) });
+        let params = json!({ "textDocument": document, "position": { "line": 1, "character": 1 } });
+        editor.ask("textDocument/documentHighlight", &params);
+        let cursor = json!({ "line": 2, "character": 2 });
+        let seen = loop {
+            let seen = agent.sees_active(&path).await["workspaceState"]["openFiles"][0].take();
+            if seen["cursor"] == cursor {
+                break seen;
+            }
+        };
+        assert_eq!(seen.get("selectedText").and_then(Value::as_str), selected, "{name}");
+        assert_eq!(editor.shut_down(), Some(0));
+    }
+}
+
 #[test]
 fn nonsense_is_answered_and_does_no_harm() {
     let sandbox = Sandbox::new();
