@@ -33,6 +33,7 @@ pub(crate) enum Outgoing {
     Agents(Vec<AgentSummary>),
     Workspace(Vec<PathBuf>),
     Files,
+    Diagnostics,
 }
 
 impl Outgoing {
@@ -67,6 +68,7 @@ impl Outgoing {
             Effect::AgentsChanged => Self::Agents(summaries(core)),
             Effect::WorkspaceChanged => Self::Workspace(core.workspace().to_vec()),
             Effect::FilesChanged => Self::Files,
+            Effect::DiagnosticsChanged => Self::Diagnostics,
         })
     }
 
@@ -74,7 +76,7 @@ impl Outgoing {
     fn needs_record(&self) -> bool {
         !matches!(
             self,
-            Self::Context(_) | Self::Agents(_) | Self::Workspace(_) | Self::Files
+            Self::Context(_) | Self::Agents(_) | Self::Workspace(_) | Self::Files | Self::Diagnostics
         )
     }
 }
@@ -285,6 +287,7 @@ impl Companion {
                 self.wake.workspace.notify_one();
             }
             Outgoing::Files => self.wake.files.notify_one(),
+            Outgoing::Diagnostics => self.wake.diagnostics.notify_one(),
         }
     }
 }

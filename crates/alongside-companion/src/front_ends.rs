@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use alongside_core::context::ContextError;
-use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
 use alongside_protocol::{
     Backend, BulkDecision, Empty, ErrorKind, FileTarget, FrontEnd, Hello, Notification, PageFile, PageLink, Reject,
@@ -191,7 +190,7 @@ impl Backend for Companion {
 
     fn disconnected(&self, front_end: &FrontEnd) {
         self.openers.lock().remove(&front_end.id());
-        self.with_core(|core, _| core.front_end_left(front_end.id()));
+        self.with_core(|core, now| core.front_end_left(now, front_end.id()));
     }
 
     fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
@@ -240,18 +239,16 @@ impl Companion {
     }
 
     /// The file that a path leads to. In a thread, because it may be on a hung file system.
-    async fn resolve(&self, path: &str) -> Option<PathBuf> {
+    pub(super) async fn resolve(&self, path: &str) -> Option<PathBuf> {
         let (host, path) = (self.host.clone(), PathBuf::from(path));
         let real = tokio::task::spawn_blocking(move || (host.resolve)(&path)).await;
         real.ok().flatten()
     }
 
-    async fn set_diagnostics(&self, front_end: &FrontEnd, file: FileDiagnostics) -> Result<Empty, RequestError> {
-        let real = self.resolve(&file.path).await;
-        self.report(|core, _| core.report_diagnostics(front_end.id(), file, real))
-    }
-
-    fn report(&self, input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>) -> Result<Empty, RequestError> {
+    pub(super) fn report(
+        &self,
+        input: impl FnOnce(&mut Core, Now) -> Result<(), ContextError>,
+    ) -> Result<Empty, RequestError> {
         self.with_core(input).map(|()| Empty {}).map_err(|error| {
             let kind = match error {
                 ContextError::NotAbsolute(_) => ErrorKind::NotAbsolute,

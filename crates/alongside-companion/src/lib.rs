@@ -19,6 +19,7 @@ pub mod connect_target;
 mod core_lock_tests;
 pub mod demo;
 mod departure;
+mod diagnostics;
 pub mod doctor;
 mod drafts;
 mod editor;
@@ -171,6 +172,8 @@ struct WakeSignals {
     bases: Notify,
     /// Other files are open, or they may lead elsewhere on disk.
     files: Notify,
+    /// Agents have to be sent changed diagnostics.
+    diagnostics: Notify,
     /// The journal cannot be written, or can be again.
     journal: Notify,
     /// Sessions or reviews ended, so memory may be free.
@@ -376,8 +379,14 @@ fn view(target: PageTarget) -> alongside_page::View {
     }
 }
 
+/// A hook counts as an agent only if its agent has no connection: otherwise one agent would be two.
 fn summaries(core: &Core) -> Vec<AgentSummary> {
+    let is_connected = |name: &str| {
+        let mut agents = core.agents().filter(|agent| !agent.session.is_hook());
+        agents.any(|agent| agent.identity().name == name)
+    };
     core.agents()
+        .filter(|agent| !agent.session.is_hook() || !is_connected(&agent.identity().name))
         .map(|agent| AgentSummary {
             identity: agent.identity(),
             session: agent.session.clone(),

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::announcer::{Announcer, AnnouncerTask};
+use super::diagnostics::keep_diagnostics;
 use super::journal::{Endpoint, Role, Slot};
 use super::memory::keep_memory_low;
 use super::ranking::{Rank, keep_ranked};
@@ -152,6 +153,7 @@ impl RunningCompanion {
         tasks.spawn(front_ends.serve(companion.clone(), front_token));
         tasks.spawn(keep_deadlines(companion.clone()));
         tasks.spawn(files::keep_files(companion.clone()));
+        tasks.spawn(keep_diagnostics(companion.clone()));
         tasks.spawn(companion.clone().listen_to_chat());
         tasks.spawn(companion.clone().resume_chat());
         tasks.spawn(keep_ranked(companion.clone(), ranks, peers));

@@ -199,3 +199,62 @@ async fn diagnostics_are_listed_until_their_front_end_leaves() {
     tokio::time::timeout(TIMEOUT, left).await.unwrap();
     tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn copilot_is_sent_diagnostics_as_they_change() {
+    use alongside_core::diagnostics::FileDiagnostics;
+    use serde_json::Value;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path());
+    let workspace = options.workspace[0].canonicalize().unwrap();
+    let running = RunningCompanion::start(options).await.unwrap();
+    let announcement = running.announcement();
+    let (socket, token) = (announcement.socket.as_ref().unwrap(), &announcement.token);
+    let client = alongside_mcp::client::UnixClient::new(socket, token, "session");
+    client.initialize(&ClientInfo::copilot()).await.unwrap();
+    let mut stream = BufReader::new(tokio::net::UnixStream::connect(socket).await.unwrap());
+    let head = format!(
+        "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Nonce {}\r\nX-Copilot-Session-Id: session\r\n\
+         Accept: text/event-stream\r\n\r\n",
+        token.reveal()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut events = stream.lines();
+    let mut next = async |method: &str| loop {
+        let line = tokio::time::timeout(TIMEOUT, events.next_line()).await.unwrap();
+        let line = line.unwrap().unwrap();
+        let event: Option<Value> = line
+            .strip_prefix("data: ")
+            .map(|data| serde_json::from_str(data).unwrap());
+        if let Some(event) = event.filter(|event| event["method"] == method) {
+            break event["params"].clone();
+        }
+    };
+    next("selection_changed").await;
+
+    let mut editor = running.record().connect(false).await.unwrap();
+    let report = |name: &str, messages: &[&str]| -> FileDiagnostics {
+        let path = workspace.join(name);
+        std::fs::write(&path, "text").unwrap();
+        let place = json!({"line": 1, "character": 1});
+        let found = |message| json!({"start": place, "end": place, "severity": "warning", "message": message});
+        let diagnostics: Value = messages.iter().map(found).collect();
+        serde_json::from_value(json!({"path": path, "diagnostics": diagnostics})).unwrap()
+    };
+    for file in [report(".env", &["secret"]), report("a.rs", &["unused"])] {
+        editor.call::<requests::ContextDiagnostics>(file).await.unwrap();
+    }
+    let sent = next("diagnostics_changed").await;
+    let uri = format!("file://{}", workspace.join("a.rs").display());
+    let place = json!({"line": 0, "character": 0});
+    let found = json!({"message": "unused", "severity": "warning", "range": {"start": place, "end": place.clone()}});
+    assert_eq!(sent, json!({"uris": [{"uri": uri, "diagnostics": [found]}]}));
+
+    drop(editor);
+    let cleared = next("diagnostics_changed").await;
+    assert_eq!(cleared, json!({"uris": [{"uri": uri, "diagnostics": []}]}));
+    tokio::time::timeout(TIMEOUT, running.stop()).await.unwrap();
+}

@@ -1,6 +1,6 @@
 //! Errors and warnings that editors show, for agents that ask for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,10 +63,14 @@ pub struct FrontEndId(pub u64);
 pub(crate) struct Diagnostics {
     /// Most recently reported last.
     reports: Vec<Report>,
+    /// Paths whose diagnostics may differ from those that agents were sent.
+    changed: BTreeSet<Arc<str>>,
+    /// Paths whose diagnostics agents were sent.
+    published: BTreeSet<Arc<str>>,
 }
 
 /// A file as one front end sees it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Report {
     front_end: FrontEndId,
     path: Arc<str>,
@@ -93,17 +97,25 @@ impl Diagnostics {
                 return Err(ContextError::BadPosition { line, character });
             }
         }
-        self.reports
-            .retain(|report| report.front_end != front_end || *report.path != *file.path);
-        if let Some(real) = real.filter(|_| !file.diagnostics.is_empty()) {
+        let is_previous = |report: &Report| report.front_end == front_end && *report.path == *file.path;
+        let previous = self.reports.iter().position(is_previous);
+        let previous = previous.map(|index| self.reports.remove(index));
+        let latest = real.filter(|_| !file.diagnostics.is_empty()).map(|real| {
             let diagnostics = within_limits(file.diagnostics);
-            self.reports.push(Report {
+            Report {
                 front_end,
                 path: file.path.into(),
                 real,
                 bytes: diagnostics.iter().map(size).sum(),
                 diagnostics,
-            });
+            }
+        });
+        if previous != latest {
+            let path = latest.as_ref().or(previous.as_ref()).map(|report| report.path.clone());
+            self.changed.extend(path);
+        }
+        if let Some(latest) = latest {
+            self.reports.push(latest);
             self.forget_oldest();
         }
         Ok(())
@@ -116,11 +128,45 @@ impl Diagnostics {
             bytes -= self.reports[forgotten].bytes;
             forgotten += 1;
         }
-        self.reports.drain(..forgotten);
+        self.changed
+            .extend(self.reports.drain(..forgotten).map(|report| report.path));
     }
 
     pub(crate) fn remove(&mut self, front_end: FrontEndId) {
-        self.reports.retain(|report| report.front_end != front_end);
+        let removed = self.reports.extract_if(.., |report| report.front_end == front_end);
+        self.changed.extend(removed.map(|report| report.path));
+    }
+
+    /// Other files may be visible now.
+    pub(crate) fn visibility_changed(&mut self) {
+        self.changed.extend(self.published.iter().cloned());
+        self.changed
+            .extend(self.reports.iter().map(|report| report.path.clone()));
+    }
+
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// The visible diagnostics of the files in which they changed since the last call, sorted by path: none where they were cleared or
+    /// hidden. A file that was never visible is not named.
+    pub(crate) fn take_changes(&mut self, privacy: &Privacy, workspace: &[PathBuf]) -> Vec<FileDiagnostics> {
+        let changed = std::mem::take(&mut self.changed);
+        let visible = self.select(privacy, workspace, |report| changed.contains(&report.path));
+        let mut visible = visible.into_iter().peekable();
+        let mut files = Vec::new();
+        for path in changed {
+            if let Some(file) = visible.next_if(|file| *file.path == *path) {
+                self.published.insert(path);
+                files.push(file);
+            } else if self.published.remove(&path) {
+                files.push(FileDiagnostics {
+                    path: path.as_ref().to_owned(),
+                    diagnostics: Vec::new(),
+                });
+            }
+        }
+        files
     }
 
     /// Sorted by path. What several front ends report alike is there once.
@@ -130,12 +176,22 @@ impl Diagnostics {
         workspace: &[PathBuf],
         wanted: Option<&Path>,
     ) -> Vec<FileDiagnostics> {
+        self.select(privacy, workspace, |report| {
+            wanted.is_none_or(|wanted| wanted == Path::new(&*report.path) || wanted == report.real)
+        })
+    }
+
+    fn select(
+        &self,
+        privacy: &Privacy,
+        workspace: &[PathBuf],
+        is_wanted: impl Fn(&Report) -> bool,
+    ) -> Vec<FileDiagnostics> {
         let mut files: BTreeMap<&str, Vec<Diagnostic>> = BTreeMap::new();
-        for report in &self.reports {
+        for report in self.reports.iter().filter(|report| is_wanted(report)) {
             let path = Path::new(&*report.path);
-            let is_wanted = wanted.is_none_or(|wanted| wanted == path || wanted == report.real);
             let is_in_workspace = workspace.iter().any(|folder| report.real.starts_with(folder));
-            if is_wanted && is_in_workspace && privacy.rule_for(path, &report.real).is_none() {
+            if is_in_workspace && privacy.rule_for(path, &report.real).is_none() {
                 let found = files.entry(&*report.path).or_default();
                 let is_new = report.diagnostics.iter().filter(|one| !found.contains(one));
                 let new: Vec<Diagnostic> = is_new.cloned().collect();
@@ -183,154 +239,4 @@ fn size(found: &Diagnostic) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NEOVIM: FrontEndId = FrontEndId(1);
-    const EMACS: FrontEndId = FrontEndId(2);
-
-    fn found(severity: Severity, message: &str) -> Diagnostic {
-        Diagnostic {
-            start: Cursor { line: 1, character: 1 },
-            end: Cursor { line: 1, character: 5 },
-            severity,
-            message: message.to_owned(),
-            source: None,
-            code: None,
-        }
-    }
-
-    fn error(message: &str) -> Diagnostic {
-        found(Severity::Error, message)
-    }
-
-    fn file(path: &str, diagnostics: Vec<Diagnostic>) -> FileDiagnostics {
-        let path = path.to_owned();
-        FileDiagnostics { path, diagnostics }
-    }
-
-    /// Reports a file that is on disk under the same name.
-    fn report(all: &mut Diagnostics, front_end: FrontEndId, path: &str, diagnostics: Vec<Diagnostic>) {
-        all.report(front_end, file(path, diagnostics), Some(path.into()))
-            .unwrap();
-    }
-
-    fn visible(all: &Diagnostics) -> Vec<FileDiagnostics> {
-        all.visible(&Privacy::default(), &["/w".into()], None)
-    }
-
-    #[test]
-    fn report_replaces_the_previous_one_and_an_empty_one_clears() {
-        let mut all = Diagnostics::default();
-        report(&mut all, NEOVIM, "/w/a", vec![error("one"), error("two")]);
-        report(&mut all, NEOVIM, "/w/b", vec![error("other")]);
-        report(&mut all, NEOVIM, "/w/a", vec![error("three")]);
-        assert_eq!(
-            visible(&all),
-            [file("/w/a", vec![error("three")]), file("/w/b", vec![error("other")])]
-        );
-        report(&mut all, NEOVIM, "/w/a", vec![]);
-        assert_eq!(visible(&all), [file("/w/b", vec![error("other")])]);
-    }
-
-    #[test]
-    fn front_ends_are_merged_and_leave_alone() {
-        let mut all = Diagnostics::default();
-        report(&mut all, NEOVIM, "/w/a", vec![error("both"), error("one")]);
-        report(&mut all, EMACS, "/w/a", vec![error("both"), error("two")]);
-        assert_eq!(
-            visible(&all),
-            [file("/w/a", vec![error("both"), error("one"), error("two")])]
-        );
-        all.remove(NEOVIM);
-        assert_eq!(visible(&all), [file("/w/a", vec![error("both"), error("two")])]);
-    }
-
-    #[test]
-    fn hidden_missing_and_foreign_files_are_not_visible() {
-        let mut all = Diagnostics::default();
-        report(&mut all, NEOVIM, "/w/.env", vec![error("secret")]);
-        report(&mut all, NEOVIM, "/elsewhere/a", vec![error("foreign")]);
-        for (path, real) in [
-            ("/w/link", Some("/w/.env")),
-            ("/w/out", Some("/elsewhere/a")),
-            ("/w/missing", None),
-        ] {
-            let file = file(path, vec![error("hidden")]);
-            all.report(NEOVIM, file, real.map(PathBuf::from)).unwrap();
-        }
-        assert_eq!(visible(&all), []);
-        assert_eq!(
-            all.visible(&Privacy::default(), &["/w".into()], Some(Path::new("/w/.env"))),
-            []
-        );
-    }
-
-    #[test]
-    fn one_file_is_found_by_both_of_its_paths() {
-        let mut all = Diagnostics::default();
-        report(&mut all, NEOVIM, "/w/b", vec![error("other")]);
-        let linked = file("/link/a", vec![error("one")]);
-        all.report(NEOVIM, linked.clone(), Some("/w/a".into())).unwrap();
-        for wanted in ["/link/a", "/w/a"] {
-            let found = all.visible(&Privacy::default(), &["/w".into()], Some(Path::new(wanted)));
-            assert_eq!(found, std::slice::from_ref(&linked), "{wanted}");
-        }
-    }
-
-    #[test]
-    fn diagnostics_of_a_file_are_limited_to_the_most_severe() {
-        let mut all = Diagnostics::default();
-        let mut reported = vec![found(Severity::Hint, "hint"), found(Severity::Warning, "first")];
-        reported.extend((2..MAX_PER_FILE).map(|_| error("error")));
-        reported.extend([found(Severity::Warning, "second"), found(Severity::Warning, "third")]);
-        report(&mut all, NEOVIM, "/w/a", reported.clone());
-        // The hint and the last warning are left out.
-        let expected = all.reports[0].diagnostics.clone();
-        assert_eq!(expected.len(), MAX_PER_FILE);
-        assert_eq!(expected, reported[1..=MAX_PER_FILE]);
-    }
-
-    #[test]
-    fn long_texts_of_diagnostics_are_cut() {
-        let mut all = Diagnostics::default();
-        let long = Diagnostic {
-            source: Some("ü".repeat(MAX_NAME_BYTES)),
-            code: Some("x".repeat(MAX_NAME_BYTES + 1)),
-            ..error(&format!("x{}", "ü".repeat(MAX_MESSAGE_BYTES)))
-        };
-        report(&mut all, NEOVIM, "/w/a", vec![long]);
-        let cut = &visible(&all)[0].diagnostics[0];
-        assert_eq!(cut.message.len(), MAX_MESSAGE_BYTES - 1);
-        assert_eq!(cut.source.as_ref().unwrap().len(), MAX_NAME_BYTES);
-        assert_eq!(cut.code.as_ref().unwrap().len(), MAX_NAME_BYTES);
-    }
-
-    #[test]
-    fn files_with_diagnostics_are_limited() {
-        let mut all = Diagnostics::default();
-        for number in 0..=MAX_FILES {
-            report(&mut all, NEOVIM, &format!("/w/{number}"), vec![error("one")]);
-        }
-        assert_eq!(all.reports.len(), MAX_FILES);
-        assert_eq!(&*all.reports[0].path, "/w/1");
-
-        let long = vec![error(&"x".repeat(MAX_MESSAGE_BYTES)); MAX_PER_FILE];
-        for number in 0..20 {
-            report(&mut all, EMACS, &format!("/w/long{number}"), long.clone());
-        }
-        assert!(all.reports.iter().map(|report| report.bytes).sum::<usize>() <= MAX_BYTES);
-        assert_eq!(&*all.reports.last().unwrap().path, "/w/long19");
-    }
-
-    #[test]
-    fn invalid_paths_and_positions_are_refused() {
-        let mut all = Diagnostics::default();
-        let relative = all.report(NEOVIM, file("a", vec![]), None);
-        assert_eq!(relative, Err(ContextError::NotAbsolute("a".to_owned())));
-        let mut misplaced = error("one");
-        misplaced.end.character = 0;
-        let misplaced = all.report(NEOVIM, file("/w/a", vec![misplaced]), None);
-        assert_eq!(misplaced, Err(ContextError::BadPosition { line: 1, character: 0 }));
-    }
-}
+mod tests;

@@ -319,6 +319,8 @@ pub struct ClientDialect {
     pub client_names: &'static [&'static str],
     pub tools: ToolSet,
     pub context: ContextForm,
+    /// Whether the client is sent diagnostics as they change. The others ask for them, or cannot.
+    pub gets_diagnostics: bool,
     pub close_diff: CloseDiffReply,
     /// Whether the client treats an accepted empty text as "not edited".
     pub empty_means_unedited: bool,
@@ -389,6 +391,7 @@ static AGENT_CLIS: ClientDialect = ClientDialect {
     client_names: &["streamable-http-client", "stdio-client"],
     tools: ToolSet::Notifying,
     context: ContextForm::OpenFiles,
+    gets_diagnostics: false,
     close_diff: CloseDiffReply::Json,
     empty_means_unedited: true,
 };
@@ -398,6 +401,7 @@ static OTHER_CLIENTS: ClientDialect = ClientDialect {
     client_names: &[],
     tools: ToolSet::Notifying,
     context: ContextForm::OpenFiles,
+    gets_diagnostics: false,
     close_diff: CloseDiffReply::PlainText,
     empty_means_unedited: false,
 };
@@ -407,6 +411,7 @@ static OPENCODE: ClientDialect = ClientDialect {
     client_names: &["opencode"],
     tools: ToolSet::Claude,
     context: ContextForm::Selection(SelectionForm::Opencode),
+    gets_diagnostics: false,
     close_diff: CloseDiffReply::PlainText,
     empty_means_unedited: false,
 };
@@ -416,6 +421,7 @@ static CLAUDE: ClientDialect = ClientDialect {
     client_names: &[],
     tools: ToolSet::Claude,
     context: ContextForm::Selection(SelectionForm::Claude),
+    gets_diagnostics: false,
     close_diff: CloseDiffReply::PlainText,
     empty_means_unedited: false,
 };
@@ -425,6 +431,7 @@ static COPILOT: ClientDialect = ClientDialect {
     client_names: &[],
     tools: ToolSet::Copilot,
     context: ContextForm::Selection(SelectionForm::Copilot),
+    gets_diagnostics: true,
     close_diff: CloseDiffReply::PlainText,
     empty_means_unedited: false,
 };

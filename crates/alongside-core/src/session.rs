@@ -52,6 +52,10 @@ impl SessionKey {
         matches!(self, Self::Chat(_))
     }
 
+    pub fn is_hook(&self) -> bool {
+        matches!(self, Self::Hook(_))
+    }
+
     /// Whether the one that asked waits for the decision. Then a decision is for nobody else: it is neither kept nor repeated.
     pub fn is_waiting(&self) -> bool {
         !matches!(self, Self::Mcp(_))

@@ -1,4 +1,4 @@
-//! The hook that makes an agent ask the companion before it changes a file.
+//! The hook that makes an agent ask the companion before it changes a file, and the editor's tools for its model.
 //!
 //! For opencode it is a plugin file; for the others, entries in a settings file in which everything else is preserved. A hook left behind
 //! could block every edit, so its command does nothing if this program is gone, and `uninstall` restores the file byte for byte
@@ -6,6 +6,7 @@
 
 mod definition;
 mod settings;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use alongside_discovery::Platform;
 use serde::Serialize;
 
 use self::settings::Edited;
+pub use self::tools::Tools;
 use super::agents::{self, AgentReport};
 use super::plan::{Change, read, without_backups};
 use super::receipt::{ChangedFile, Receipt};
@@ -41,6 +43,9 @@ pub struct HookStatus {
     pub agent: HookAgent,
     pub state: InstallState,
     pub sentence: String,
+    /// Whether the editor's tools are registered; `None` for an agent whose settings have no place for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
     /// The file with the hook.
     pub place: Option<PathBuf>,
 }
@@ -62,16 +67,32 @@ impl HookReport {
 }
 
 /// Installs or updates an agent's hook, and the setting with which it connects automatically, if it has one.
-pub fn install_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode) -> (HookReport, Option<AgentReport>) {
+pub fn install_hook(
+    agent: HookAgent,
+    tools: Tools,
+    context: &InstallContext<'_>,
+    mode: Mode,
+) -> (HookReport, Option<AgentReport>) {
     let dialect = connecting_dialect(agent);
     let connected = dialect.map(|dialect| agents::connect(dialect, context, mode));
     let name = agent.display_name();
-    let messages = Messages {
-        done: format!("{name} will now ask you before it changes a file."),
-        planned: format!("{name} would be set to ask you before it changes a file."),
-        unchanged: format!("{name} already asks you before it changes a file."),
+    let messages = match tools {
+        Tools::Keep => Messages {
+            done: format!("{name} will now ask you before it changes a file."),
+            planned: format!("{name} would be set to ask you before it changes a file."),
+            unchanged: format!("{name} already asks you before it changes a file."),
+        },
+        Tools::Register => Messages {
+            done: format!("{name} will now ask you before it changes a file, and its model has the editor's tools."),
+            planned: format!(
+                "{name} would be set to ask you before it changes a file, and its model would have the editor's tools."
+            ),
+            unchanged: format!(
+                "{name} already asks you before it changes a file, and its model already has the editor's tools."
+            ),
+        },
     };
-    let plan = plan_install(agent, context);
+    let plan = plan_install(agent, tools, context);
     let changed = plan.as_ref().ok().and_then(|plan| changed_file(agent, plan, context));
     let mut report = HookReport::new(agent, run_plan(plan, mode, context.runner, messages));
     if let (InstallOutcome::Done, Some(changed)) = (report.outcome, changed) {
@@ -114,9 +135,23 @@ fn connecting_dialect(agent: HookAgent) -> Option<&'static Dialect> {
 
 pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus {
     let place = place(agent, context).ok();
-    let (state, sentence) = match (plan_install(agent, context), plan_uninstall(agent, context)) {
+    let settings = place.as_deref().and_then(|place| read_text(place).ok().flatten());
+    let has_tools = settings.is_some_and(|settings| tools::are_registered(&settings));
+    let tools = tools::are_supported(agent).then_some(has_tools);
+    let plans = (
+        plan_install(agent, Tools::Keep, context),
+        plan_uninstall(agent, context),
+    );
+    let (state, sentence) = match plans {
         (Err(error), _) | (_, Err(error)) => (InstallState::Unavailable, capitalized(&error)),
-        (Ok(install), _) if install.is_empty() => (InstallState::Installed, "Hook installed.".to_owned()),
+        (Ok(install), _) if install.is_empty() => {
+            let sentence = match tools {
+                Some(true) => "Hook installed; editor's tools registered.",
+                Some(false) => "Hook installed; editor's tools not registered.",
+                None => "Hook installed.",
+            };
+            (InstallState::Installed, sentence.to_owned())
+        }
         (_, Ok(uninstall)) if uninstall.is_empty() => (InstallState::Absent, "No hook installed.".to_owned()),
         _ => (
             InstallState::Outdated,
@@ -130,6 +165,7 @@ pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus
         agent,
         state,
         sentence,
+        tools,
         place,
     }
 }
@@ -138,7 +174,10 @@ fn place(agent: HookAgent, context: &InstallContext<'_>) -> Result<PathBuf, Inst
     machine(context).hook_file(agent).ok_or(InstallError::NoHome)
 }
 
-fn plan_install(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan, InstallError> {
+fn plan_install(agent: HookAgent, tools: Tools, context: &InstallContext<'_>) -> Result<Plan, InstallError> {
+    if let (Tools::Register, Some(reason)) = (tools, tools::refusal(agent)) {
+        return Err(InstallError::Manual(reason));
+    }
     if context.environment.platform == Platform::Windows {
         let reason = "hooks need a POSIX shell; if you use WSL, run `alongside install` inside it";
         return Err(InstallError::Manual(reason.to_owned()));
@@ -152,16 +191,23 @@ fn plan_install(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan, 
         }
         Some(definition::plugin(&context.program))
     } else {
-        let hooks = definition::hooks(agent, &context.program);
-        match settings::add(text.as_deref().unwrap_or_default(), agent, &hooks) {
+        match settings::add(text.as_deref().unwrap_or_default(), agent, &context.program, tools) {
             Edited::Already => None,
             Edited::Now(text) => Some(text),
             Edited::NotUnderstood(reason) => return Err(InstallError::Configuration { path, reason }),
         }
     };
+    let is_without_tools = |text: &String| tools::are_supported(agent) && !tools::are_registered(text);
+    let suggests_tools = wanted.as_ref().is_some_and(is_without_tools);
     let change = match wanted {
         Some(wanted) if agent == HookAgent::Opencode => Change::write_own(path, wanted.into_bytes())?,
-        Some(wanted) => Change::write(path, wanted.into_bytes(), true)?,
+        Some(wanted) => {
+            let receipt = Receipt::load(context);
+            let known = receipt.hook(agent).filter(|known| known.path == path);
+            // What we wrote needs no backup.
+            let is_untouched = known.is_some_and(|known| text.as_ref() == Some(&known.after));
+            Change::write(path, wanted.into_bytes(), !is_untouched)?
+        }
         None => None,
     };
     let is_disabled = text.as_deref().is_some_and(|text| settings::is_disabled(text, agent));
@@ -169,6 +215,12 @@ fn plan_install(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan, 
     let mut remarks: Vec<String> = disabled.into_iter().collect();
     if change.is_some() {
         remarks.extend(definition::remarks(agent).iter().map(|remark| (*remark).to_owned()));
+    }
+    if suggests_tools {
+        remarks.push(format!(
+            "Run `alongside install {} --tools` to let its model ask your editor for diagnostics and open files too.",
+            agent.id()
+        ));
     }
     Ok(Plan {
         changes: change.into_iter().collect(),

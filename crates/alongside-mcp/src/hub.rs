@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alongside_core::SessionKey;
 use alongside_core::context::IdeContext;
+use alongside_core::diagnostics::FileDiagnostics;
 use thiserror::Error;
 
 use crate::companion::Outgoing;
@@ -48,6 +49,12 @@ impl AgentHub {
     /// not received the previous context yet never does: the latest wins.
     pub fn publish_context(&self, context: &IdeContext) {
         self.0.publish(context);
+    }
+
+    /// Sends changed diagnostics to the sessions that want them, each file serialized once, here. An empty list clears a file. A session
+    /// that has not received the previous diagnostics of a file yet never does.
+    pub fn publish_diagnostics(&self, files: &[FileDiagnostics]) {
+        self.0.publish_diagnostics(files);
     }
 
     /// Sends a decision to one session, in order, now or when its stream opens again, until the agent shows that it has it. `false`

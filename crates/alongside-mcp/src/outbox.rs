@@ -1,7 +1,8 @@
 //! The events that a session has not received yet.
 //!
-//! There are two kinds. The *context* is a state: only the latest matters, so it has one slot. A *decision* is an event: it is
-//! written in order, and kept until the agent has shown that it arrived, in case the connection broke on the way.
+//! There are two kinds. The *context* is a state: only the latest matters, so it has one slot. Changed *diagnostics* are such a state
+//! for each file. A *decision* is an event: it is written in order, and kept until the agent has shown that it arrived, in case the
+//! connection broke on the way.
 //!
 //! Every event has an id `<epoch>-<delivery>-<outbox>-<number>`. The last two name the event; the outbox is random. The first two
 //! survive a restart: all decisions of the session up to that delivery came before this event. A stream that opens with
@@ -11,6 +12,7 @@
 //! same file again, the repetition would decide the new proposal. For the same reason, a decision about a file is blocked while
 //! the agent's next proposal for it is being opened.
 
+mod diagnostics;
 mod event;
 
 use std::collections::VecDeque;
@@ -21,6 +23,8 @@ use bytes::Bytes;
 
 use crate::companion::{self, Outgoing};
 use crate::config::Limits;
+use diagnostics::ChangedDiagnostics;
+pub(crate) use diagnostics::ChangedFile;
 pub(crate) use event::Event;
 use event::{EventId, Payload};
 
@@ -32,6 +36,7 @@ pub(crate) struct Outbox {
     name: Arc<str>,
     next_number: u64,
     context: Option<Bytes>,
+    diagnostics: ChangedDiagnostics,
     /// For the agent's prompt.
     mentions: VecDeque<Bytes>,
     decisions: VecDeque<QueuedDecision>,
@@ -86,6 +91,7 @@ impl Outbox {
             name: name.into(),
             next_number: 1,
             context: None,
+            diagnostics: ChangedDiagnostics::default(),
             mentions: VecDeque::new(),
             decisions: VecDeque::new(),
             opening: Vec::new(),
@@ -101,9 +107,17 @@ impl Outbox {
         self.context = Some(message);
     }
 
-    /// The next stream starts with the context of its own time.
-    pub(crate) fn clear_context(&mut self) {
+    /// Replaces what was not written yet about these files.
+    pub(crate) fn set_diagnostics(&mut self, files: &[ChangedFile]) {
+        for file in files {
+            self.diagnostics.insert(file);
+        }
+    }
+
+    /// The next stream starts with the context of its own time, and with diagnostics that change after it opened.
+    pub(crate) fn clear_state(&mut self) {
         self.context = None;
+        self.diagnostics = ChangedDiagnostics::default();
     }
 
     pub(crate) fn push_mention(&mut self, message: Bytes) -> Result<(), OutboxFull> {
@@ -157,8 +171,11 @@ impl Outbox {
             forgotten = self.forget_oldest(limits);
             (number, payload)
         } else {
-            let message = self.context.take().or_else(|| self.mentions.pop_front())?;
-            (self.next_number, Payload::Message(message))
+            let message = self.context.take().or_else(|| self.mentions.pop_front());
+            let payload = message
+                .map(Payload::Message)
+                .or_else(|| self.diagnostics.take().map(Payload::Diagnostics))?;
+            (self.next_number, payload)
         };
         self.next_number = self.next_number.max(number + 1);
         let id = EventId {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use alongside_core::SessionKey;
 use alongside_core::context::IdeContext;
+use alongside_core::diagnostics::FileDiagnostics;
 use alongside_core::dialect::{ClientDialect, ClientInfo, Transport};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -17,10 +18,11 @@ use crate::callbacks::Callbacks;
 use crate::companion::{Outgoing, random_hexadecimal, random_session};
 use crate::config::{Limits, Timing};
 use crate::hub::{Mention, MentionError};
-use crate::outbox::Event;
+use crate::outbox::{ChangedFile, Event};
 use crate::selection::{ContextMessages, mention};
 use crate::session::{EndedBy, SessionError, SessionTable};
 use crate::tabs::Tab;
+use crate::tools;
 
 pub(crate) struct Registry {
     table: Mutex<SessionTable>,
@@ -257,6 +259,16 @@ impl Registry {
         wake(wakers);
     }
 
+    /// Serializes changed diagnostics, once, and queues them for every open stream that wants them.
+    pub(crate) fn publish_diagnostics(&self, files: &[FileDiagnostics]) {
+        if files.is_empty() || !self.table.lock().wants_diagnostics() {
+            return;
+        }
+        let changed: Vec<ChangedFile> = files.iter().map(tools::changed_diagnostics).collect();
+        let wakers = self.table.lock().publish_diagnostics(&changed);
+        wake(wakers);
+    }
+
     /// Queues a decision for one session. `false` if it is unknown.
     pub(crate) fn notify(&self, id: &SessionKey, decision: Outgoing) -> bool {
         let Some(waker) = self.table.lock().notify(id, decision) else {
@@ -335,6 +347,43 @@ mod tests {
             name: name.to_owned(),
             version: "1".to_owned(),
         }
+    }
+
+    /// P8: Claude Code asks for diagnostics, and the others do not know them.
+    #[test]
+    fn only_copilot_is_sent_changed_diagnostics() {
+        let (callbacks, _queue) = callbacks::channel(100);
+        let registry = Registry::new(None, "epoch".into(), Limits::default(), Timing::default(), callbacks);
+        let task = Context::from_waker(Waker::noop());
+        let stream = |transport, name| {
+            let session = registry.start(transport, client(name), None).unwrap();
+            let stream = registry.open_stream(&session, None).unwrap();
+            while registry.poll_stream(&session, stream, &task).is_ready() {}
+            (session, stream)
+        };
+        let others = [
+            stream(Transport::Http, "test"),
+            stream(Transport::WebSocket, "claude-code"),
+            stream(Transport::WebSocket, "opencode"),
+        ];
+        let (copilot, mut number) = stream(Transport::Socket, "copilot-cli");
+        let changed = || FileDiagnostics {
+            path: "/a".to_owned(),
+            diagnostics: Vec::new(),
+        };
+        registry.publish_diagnostics(&[changed()]);
+        for (session, stream) in others {
+            assert!(registry.poll_stream(&session, stream, &task).is_pending());
+        }
+        assert!(registry.poll_stream(&copilot, number, &task).is_ready());
+
+        // The next stream is only sent what changes from then on.
+        registry.publish_diagnostics(&[changed()]);
+        registry.close_stream(&copilot, number);
+        registry.publish_diagnostics(&[changed()]);
+        number = registry.open_stream(&copilot, None).unwrap();
+        assert!(registry.poll_stream(&copilot, number, &task).is_ready(), "the context");
+        assert!(registry.poll_stream(&copilot, number, &task).is_pending());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::callbacks::{Callbacks, SessionEvent};
 use crate::companion::Outgoing;
 use crate::config::{Limits, Timing};
 use crate::hub::MentionError;
-use crate::outbox::{Event, Outbox};
+use crate::outbox::{ChangedFile, Event, Outbox};
 use crate::selection::ContextMessages;
 use crate::tabs::Tabs;
 
@@ -90,6 +90,10 @@ impl Session {
 
     pub(crate) fn is_listening(&self) -> bool {
         matches!(self.stream, Stream::Open { .. })
+    }
+
+    fn wants_diagnostics(&self) -> bool {
+        self.is_listening() && self.dialect.gets_diagnostics
     }
 
     fn is_stream(&self, wanted: u64) -> bool {
@@ -267,7 +271,7 @@ impl SessionTable {
             return false;
         };
         session.stream = Stream::Closed;
-        session.outbox.clear_context();
+        session.outbox.clear_state();
         session.last_used = Instant::now();
         self.callbacks.report(SessionEvent::StreamClosed(id.clone()));
         true
@@ -330,6 +334,21 @@ impl SessionTable {
                 session.outbox.set_context(message.clone());
                 wakers.extend(session.take_waker());
             }
+        }
+        wakers
+    }
+
+    pub(crate) fn wants_diagnostics(&self) -> bool {
+        self.sessions.values().any(Session::wants_diagnostics)
+    }
+
+    /// Queues changed diagnostics for every open stream that wants them; returns the streams to wake.
+    pub(crate) fn publish_diagnostics(&mut self, files: &[ChangedFile]) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        let sessions = self.sessions.values_mut();
+        for session in sessions.filter(|session| session.wants_diagnostics()) {
+            session.outbox.set_diagnostics(files);
+            wakers.extend(session.take_waker());
         }
         wakers
     }

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::companion::{Companion, DiffOutcome};
 use crate::endpoint::Endpoint;
 use crate::file_url::path_of;
+use crate::outbox::ChangedFile;
 use crate::protocol::shortened;
 
 /// The result of `tools/list`: always all tools, on one page. Without both of theirs, Gemini CLI and Qwen Code review in the terminal
@@ -143,6 +144,14 @@ fn diagnostics<C: Companion>(call: &Call<'_, C>, arguments: &Arguments<'_>) -> R
         Some(uri) => Some(path_of(uri).ok_or_else(|| format!("`{}` is not the URI of a file.", shortened(uri)))?),
     };
     Ok(call.endpoint.companion.diagnostics(path.as_deref()))
+}
+
+/// A file of `diagnostics_changed`, which only Copilot CLI gets.
+pub(crate) fn changed_diagnostics(file: &FileDiagnostics) -> ChangedFile {
+    ChangedFile {
+        path: file.path.as_str().into(),
+        json: copilot::changed(file).to_string().into(),
+    }
 }
 
 /// Diagnostics with a word for their severity, and positions from 0, as in most protocols.

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use alongside_core::SessionEnd;
 use alongside_core::context::{Cursor, File, IdeContext, WorkspaceState};
+use alongside_core::diagnostics::{Diagnostic, FileDiagnostics, Severity};
 use alongside_core::dialect::ClientInfo;
 use alongside_mcp::client::{ClientError, UnixClient};
 use alongside_mcp::{DiffOutcome, Mention};
@@ -295,6 +296,51 @@ async fn selection_is_sent_and_cleared_as_it_reads_them() {
     assert_eq!(cleared["selection"]["isEmpty"], true);
     let asked = parsed(&client.request("tools/call", selection).await.unwrap());
     assert_eq!(asked, Value::Null);
+}
+
+/// P8: the same diagnostics, as they change and when the model asks.
+#[tokio::test]
+async fn changed_diagnostics_are_sent_as_it_reads_them() {
+    let scene = Scene::start().await;
+    let client = scene.copilot().await;
+    let mut events = scene.events().await;
+    assert_eq!(events.next().await["method"], "selection_changed");
+    let found = Diagnostic {
+        start: at(2, 3),
+        end: at(2, 6),
+        severity: Severity::Error,
+        message: "cannot find X".to_owned(),
+        source: Some("rustc".to_owned()),
+        code: Some("E0425".to_owned()),
+    };
+    let file = |name: &str, diagnostics: &[Diagnostic]| FileDiagnostics {
+        path: format!("/w/{name}"),
+        diagnostics: diagnostics.to_vec(),
+    };
+    let agents = scene.setup.server.agents();
+    agents.publish_diagnostics(&[file("a b.txt", std::slice::from_ref(&found)), file("c.txt", &[])]);
+    let sent = events.next().await;
+    assert_eq!(sent["method"], "diagnostics_changed");
+    let diagnostics = json!([{
+        "range": {"start": {"line": 1, "character": 2}, "end": {"line": 1, "character": 5}},
+        "message": "cannot find X",
+        "severity": "error",
+        "source": "rustc",
+        "code": "E0425",
+    }]);
+    assert_eq!(
+        sent["params"],
+        json!({"uris": [
+            {"uri": "file:///w/a%20b.txt", "diagnostics": diagnostics},
+            {"uri": "file:///w/c.txt", "diagnostics": []},
+        ]})
+    );
+    *scene.setup.companion.diagnostics.lock() = vec![file("a b.txt", &[found])];
+    let asked = client.request("tools/call", call("get_diagnostics", &json!({}))).await;
+    assert_eq!(
+        parsed(&asked.unwrap()),
+        json!([{"uri": "file:///w/a%20b.txt", "filePath": "/w/a b.txt", "diagnostics": diagnostics}])
+    );
 }
 
 #[tokio::test]

@@ -134,9 +134,17 @@ impl Agent {
             "session/load" if params["sessionId"] == "missing" => refuse(id, -32002, "Session not found", &Value::Null),
             "session/load" => {
                 params["sessionId"].as_str().unwrap().clone_into(&mut self.session);
+                let is_late = self.how == "late-history";
+                if is_late {
+                    reply(id, &self.state());
+                    // Long enough for the client to read the response alone.
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                }
                 self.chunk("user_message_chunk", "hello");
                 self.say("hi");
-                reply(id, &self.state());
+                if !is_late {
+                    reply(id, &self.state());
+                }
             }
             "session/list" if params["cursor"] == "2" => reply(
                 id,

@@ -142,8 +142,8 @@ Example:
   export GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=alongside
   export GEMINI_CLI_IDE_SERVER_STDIO_ARGS='[\"mcp-stdio\"]'
 
-Tools, in the settings of Gemini CLI or Qwen Code:
-  \"mcpServers\": {\"alongside\": {\"command\": \"alongside\", \"args\": [\"mcp-stdio\", \"--tools\"]}}")]
+Tools, for Gemini CLI or Qwen Code:
+  alongside install gemini --tools")]
     McpStdio {
         /// Serve tools that the model may call, such as getDiagnostics
         #[arg(long)]
@@ -424,15 +424,17 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without a name, lists the editors found on this machine and what would be done for each. If Gemini CLI or Qwen Code is installed, its settings are changed so that it connects to editors automatically, unless you have already set that option. With an agent, sets up `alongside hook`, so that the agent asks you before it changes a file, whatever its mode. Nothing you wrote is lost: a file is backed up next to the original before it is changed, and unknown files are left alone.
+Without a name, lists the editors found on this machine and what would be done for each. If Gemini CLI or Qwen Code is installed, its settings are changed so that it connects to editors automatically, unless you have already set that option. With an agent, sets up `alongside hook`, so that the agent asks you before it changes a file, whatever its mode. With --tools, its model can also ask your editor for diagnostics, open files and the selection, and open a file in it. Nothing you wrote is lost: a file is backed up next to the original before it is changed, and unknown files are left alone.
 
 Examples:
   alongside install
   alongside install neovim
   alongside install claude codex
+  alongside install gemini --tools
   alongside install emacs --dry-run
   alongside install --yes
   alongside install --status --json")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Install {
     /// Editors, such as neovim, vim, emacs, helix, kakoune, vscode or cursor, and agents: claude, codex, copilot, gemini, opencode or qwen
     #[arg(value_name = "NAME", conflicts_with = "yes")]
@@ -443,8 +445,11 @@ pub(crate) struct Install {
     /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Register the editor's tools for the agent's model too (gemini, qwen)
+    #[arg(long, requires = "names")]
+    pub(crate) tools: bool,
     /// Show what is installed
-    #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["yes", "dry_run", "tools"])]
     pub(crate) status: bool,
 }
 

@@ -13,6 +13,7 @@ mod chat_speed;
 mod decisions;
 mod first_run;
 mod hostile;
+mod native_agent;
 mod recovery;
 mod sdk_agent;
 mod security;

@@ -19,6 +19,9 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// For everything but a turn, which has no limit.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// For a request whose response says only that the agent has read it.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The number of sessions read from one page.
 const MAX_SESSIONS: usize = 500;
 
@@ -87,6 +90,11 @@ impl AcpConnection {
         };
         self.state.lock().begin_opening(source, open.session_id().cloned());
         let response = self.call(method, &params, REQUEST_TIMEOUT).await;
+        if source == Source::History && response.is_ok() {
+            // Gemini CLI sends the history without waiting for it, so part of it may follow the response. The next request is read
+            // after that. Agents refuse it, which is all it is for: ACP reserves names with an underscore for extensions.
+            let _ = self.call("_alongside/sync", &json!({}), SYNC_TIMEOUT).await;
+        }
         let mut state = self.state.lock();
         let opened = response.and_then(|opened| {
             let id = text_of(&opened, "sessionId").map(SessionId::new);

@@ -38,8 +38,17 @@ async fn connecting_reports_agent_models_and_modes() {
 
 #[tokio::test]
 async fn session_is_loaded_with_its_history() {
+    loads_a_session_with_its_history("").await;
+}
+
+#[tokio::test]
+async fn history_sent_after_the_response_is_no_answer() {
+    loads_a_session_with_its_history("late-history").await;
+}
+
+async fn loads_a_session_with_its_history(how: &str) {
     let directory = tempfile::tempdir().unwrap();
-    let (manager, mut events) = connect(options("", directory.path())).await.unwrap();
+    let (manager, mut events) = connect(options(how, directory.path())).await.unwrap();
     manager
         .execute(AgentCommand::LoadSession {
             session_id: SessionId::new("old"),

@@ -16,7 +16,7 @@ use crate::{Host, Shared, test_companion};
 /// A companion on a disk that can be made to fail.
 fn companion(scratch: &TempDir, disk: &SimDisk) -> Shared {
     let directory = Directory::on(Arc::new(disk.clone()));
-    let mark = scratch.path().join("slot.leaving");
+    let mark = scratch.path().join("leaving");
     test_companion::start(scratch, &Slot { directory, mark }, Host::default())
 }
 

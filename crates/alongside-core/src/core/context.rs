@@ -97,6 +97,7 @@ impl Core {
     pub fn set_privacy(&mut self, privacy: Privacy) {
         self.privacy = privacy;
         self.publish_context();
+        self.diagnosed_files_changed();
         self.effects.push(Effect::FilesChanged);
     }
 
@@ -117,16 +118,27 @@ impl Core {
     /// Replaces the diagnostics that a front end reported about a file, given with the file that its path leads to; none clear them.
     pub fn report_diagnostics(
         &mut self,
+        now: Now,
         front_end: FrontEndId,
         file: FileDiagnostics,
         real: Option<PathBuf>,
     ) -> Result<(), ContextError> {
-        self.diagnostics.report(front_end, file, real)
+        self.diagnostics.report(front_end, file, real)?;
+        self.diagnostics_changed(now);
+        Ok(())
     }
 
     /// A front end disconnected.
-    pub fn front_end_left(&mut self, front_end: FrontEndId) {
+    pub fn front_end_left(&mut self, now: Now, front_end: FrontEndId) {
         self.diagnostics.remove(front_end);
+        self.diagnostics_changed(now);
+    }
+
+    /// The diagnostics to send to agents after [`Effect::DiagnosticsChanged`]: of each file in which what agents may see changed since
+    /// the last call. Empty where there are none any more.
+    pub fn take_changed_diagnostics(&mut self) -> Vec<FileDiagnostics> {
+        self.diagnostics_due = None;
+        self.diagnostics.take_changes(&self.privacy, &self.workspace)
     }
 
     /// The diagnostics that agents may see: of files in the workspace that no privacy rule hides. Of one file, if given by its path or
@@ -151,6 +163,25 @@ impl Core {
 
     fn context_changed(&mut self, now: Now) {
         self.context_due.get_or_insert(now.monotonic + DEBOUNCE);
+    }
+
+    fn diagnostics_changed(&mut self, now: Now) {
+        if self.diagnostics.has_changes() {
+            self.diagnostics_due.get_or_insert(now.monotonic + DEBOUNCE);
+        }
+    }
+
+    pub(super) fn publish_diagnostics(&mut self) {
+        self.diagnostics_due = None;
+        self.effects.push(Effect::DiagnosticsChanged);
+    }
+
+    /// Other files are hidden or in the workspace. What is hidden now does not wait for the debounce.
+    pub(super) fn diagnosed_files_changed(&mut self) {
+        self.diagnostics.visibility_changed();
+        if self.diagnostics.has_changes() {
+            self.publish_diagnostics();
+        }
     }
 }
 

@@ -69,6 +69,8 @@ pub enum Effect {
     WorkspaceChanged,
     /// Look up [`Core::files_to_look_up`], and watch [`Core::files_to_watch`].
     FilesChanged,
+    /// Send [`Core::take_changed_diagnostics`] to agents. They are not part of the effect, because there may be megabytes of them.
+    DiagnosticsChanged,
 }
 
 /// Why a decision or an edit was refused.
@@ -144,6 +146,7 @@ pub struct Core {
     privacy: Privacy,
     published: IdeContext,
     context_due: Option<Duration>,
+    diagnostics_due: Option<Duration>,
     files_watched: bool,
     agents: BTreeMap<SessionKey, Agent>,
     ledger: Ledger,
@@ -162,6 +165,7 @@ impl Core {
             privacy: Privacy::default(),
             published: IdeContext::default(),
             context_due: None,
+            diagnostics_due: None,
             files_watched: false,
             agents: BTreeMap::new(),
             ledger: Ledger::default(),
@@ -242,7 +246,7 @@ impl Core {
 
     /// When to call [`Core::tick`] next, on the monotonic clock.
     pub fn next_deadline(&self) -> Option<Duration> {
-        [self.context_due, self.open_files.next_to_hide()]
+        [self.context_due, self.diagnostics_due, self.open_files.next_to_hide()]
             .into_iter()
             .flatten()
             .min()
@@ -255,6 +259,9 @@ impl Core {
         if self.context_due.is_some_and(|due| due <= now.monotonic) {
             self.publish_context();
         }
+        if self.diagnostics_due.is_some_and(|due| due <= now.monotonic) {
+            self.publish_diagnostics();
+        }
     }
 
     pub fn workspace(&self) -> &[PathBuf] {
@@ -265,6 +272,7 @@ impl Core {
         if self.workspace != folders {
             self.workspace = folders;
             self.effects.push(Effect::WorkspaceChanged);
+            self.diagnosed_files_changed();
         }
     }
 

@@ -102,7 +102,7 @@ pub(super) fn hooks(agent: HookAgent, program: &Path) -> Vec<Hook> {
 
 const WAITING: &str = "waiting for your review";
 
-fn object<const COUNT: usize>(properties: [(&str, CstInputValue); COUNT]) -> CstInputValue {
+pub(super) fn object<const COUNT: usize>(properties: [(&str, CstInputValue); COUNT]) -> CstInputValue {
     let properties = properties.into_iter().map(|(name, value)| (name.to_owned(), value));
     CstInputValue::Object(properties.collect())
 }

@@ -1,11 +1,14 @@
-//! Adds hooks to a settings file and removes them. The file is JSON, with comments in some agents; everything else in it is preserved.
+//! Adds hooks and the editor's tools to a settings file and removes them. The file is JSON, with comments in some agents; everything else in it is preserved.
+
+use std::path::Path;
 
 use alongside_core::HookAgent;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::definition::{Hook, marker};
+use super::definition::{Hook, hooks as hooks_of, marker};
+use super::tools::{self, Tools};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Edited {
@@ -15,7 +18,7 @@ pub(super) enum Edited {
     NotUnderstood(String),
 }
 
-pub(super) fn add(text: &str, agent: HookAgent, wanted: &[Hook]) -> Edited {
+pub(super) fn add(text: &str, agent: HookAgent, program: &Path, tools: Tools) -> Edited {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
     let (root, settings) = match parse(text) {
         Ok(parsed) => parsed,
@@ -26,13 +29,13 @@ pub(super) fn add(text: &str, agent: HookAgent, wanted: &[Hook]) -> Edited {
     }
     let hooks = settings.object_value_or_set("hooks");
     let mut is_changed = false;
-    for Hook { event, entry } in wanted {
+    for Hook { event, entry } in hooks_of(agent, program) {
         if hooks.get(event).is_some() && hooks.array_value(event).is_none() {
             return Edited::NotUnderstood(format!("its `hooks.{event}` is not a list"));
         }
         let entries = hooks.array_value_or_set(event);
         let own: Vec<CstNode> = own_entries(&entries, agent);
-        let expected = value(entry);
+        let expected = value(&entry);
         let is_as_wanted =
             |node: &CstNode| serde_json::from_str::<Value>(&node.to_string()).ok() == Some(expected.clone());
         if matches!(own.as_slice(), [only] if is_as_wanted(only)) {
@@ -42,7 +45,13 @@ pub(super) fn add(text: &str, agent: HookAgent, wanted: &[Hook]) -> Edited {
         for entry in own {
             remove_entry(entry, agent);
         }
-        entries.append(entry.clone());
+        entries.append(entry);
+    }
+    if tools::are_supported(agent) {
+        match tools::register(&settings, agent, program, tools) {
+            Ok(is_new) => is_changed |= is_new,
+            Err(reason) => return Edited::NotUnderstood(reason),
+        }
     }
     if is_changed {
         Edited::Now(root.to_string())
@@ -52,15 +61,26 @@ pub(super) fn add(text: &str, agent: HookAgent, wanted: &[Hook]) -> Edited {
 }
 
 pub(super) fn remove(text: &str, agent: HookAgent) -> Edited {
-    if !text.contains(&marker(agent)) {
+    if !text.contains(&marker(agent)) && !text.contains(tools::COMMAND) {
         return Edited::Already;
     }
     let (root, settings) = match parse(text) {
         Ok(parsed) => parsed,
         Err(reason) => return Edited::NotUnderstood(reason),
     };
+    let has_removed_hooks = remove_hooks(&settings, agent);
+    let has_removed_tools = tools::are_supported(agent) && tools::remove(&settings);
+    if has_removed_hooks || has_removed_tools {
+        Edited::Now(root.to_string())
+    } else {
+        Edited::Already
+    }
+}
+
+/// Whether there were any.
+fn remove_hooks(settings: &CstObject, agent: HookAgent) -> bool {
     let Some(hooks) = settings.object_value("hooks") else {
-        return Edited::Already;
+        return false;
     };
     let mut is_changed = false;
     for property in hooks.properties() {
@@ -79,15 +99,13 @@ pub(super) fn remove(text: &str, agent: HookAgent) -> Edited {
             property.remove();
         }
     }
-    if !is_changed {
-        return Edited::Already;
-    }
-    if hooks.properties().is_empty()
+    if is_changed
+        && hooks.properties().is_empty()
         && let Some(property) = settings.get("hooks")
     {
         property.remove();
     }
-    Edited::Now(root.to_string())
+    is_changed
 }
 
 /// Whether the settings turn all hooks off.
@@ -101,7 +119,7 @@ pub(super) fn is_disabled(text: &str, agent: HookAgent) -> bool {
     value.is_some_and(|value| value.as_boolean_lit().is_some_and(|value| value.value() == disabling))
 }
 
-fn parse(text: &str) -> Result<(CstRootNode, CstObject), String> {
+pub(super) fn parse(text: &str) -> Result<(CstRootNode, CstObject), String> {
     let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
     let settings = root.object_value().ok_or("it is not an object")?;
     Ok((root, settings))

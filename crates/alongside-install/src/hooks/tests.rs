@@ -32,16 +32,16 @@ fn install_twice_is_one_entry_and_uninstall_leaves_the_same_bytes() {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(&path, before).unwrap();
             }
-            let dry = install_hook(agent, &scene.context(), Mode::DryRun).0;
+            let dry = install_hook(agent, Tools::Keep, &scene.context(), Mode::DryRun).0;
             assert_eq!(dry.outcome, InstallOutcome::Planned, "{dry:?}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), before);
             assert_eq!(hook_status(agent, &scene.context()).state, InstallState::Absent);
 
-            let first = install_hook(agent, &scene.context(), Mode::Real).0;
+            let first = install_hook(agent, Tools::Keep, &scene.context(), Mode::Real).0;
             assert_eq!(first.outcome, InstallOutcome::Done, "{first:?}");
             let text = fs::read_to_string(&path).unwrap();
             assert_eq!(hook_status(agent, &scene.context()).state, InstallState::Installed);
-            let second = install_hook(agent, &scene.context(), Mode::Real).0;
+            let second = install_hook(agent, Tools::Keep, &scene.context(), Mode::Real).0;
             assert_eq!(second.outcome, InstallOutcome::Unchanged, "{second:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
             if before == Some(WITH_HOOKS) {
@@ -77,7 +77,7 @@ fn uninstall_removes_only_our_entries_from_changed_settings() {
     let path = file(&scene, agent);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, WITH_HOOKS).unwrap();
-    install_hook(agent, &scene.context(), Mode::Real);
+    install_hook(agent, Tools::Keep, &scene.context(), Mode::Real);
     let mut settings = read_json(&path);
     settings["later"] = json!(true);
     // The user adds a hook to our group.
@@ -100,14 +100,14 @@ fn uninstall_removes_only_our_entries_from_changed_settings() {
 fn entry_of_another_version_is_replaced() {
     let scene = Fixture::on(Platform::Unix);
     let path = file(&scene, HookAgent::Codex);
-    install_hook(HookAgent::Codex, &scene.context(), Mode::Real);
+    install_hook(HookAgent::Codex, Tools::Keep, &scene.context(), Mode::Real);
     let old = fs::read_to_string(&path).unwrap().replace("86400", "600");
     fs::write(&path, old.replace("/opt/alongside/bin", "/old/bin")).unwrap();
     assert_eq!(
         hook_status(HookAgent::Codex, &scene.context()).state,
         InstallState::Outdated
     );
-    let report = install_hook(HookAgent::Codex, &scene.context(), Mode::Real).0;
+    let report = install_hook(HookAgent::Codex, Tools::Keep, &scene.context(), Mode::Real).0;
     assert_eq!(report.outcome, InstallOutcome::Done);
     let settings = read_json(&path);
     assert_eq!(
@@ -133,7 +133,7 @@ fn settings_that_do_not_parse_are_left_alone() {
         let path = file(&scene, HookAgent::Claude);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
-        let report = install_hook(HookAgent::Claude, &scene.context(), Mode::Real).0;
+        let report = install_hook(HookAgent::Claude, Tools::Keep, &scene.context(), Mode::Real).0;
         assert_eq!(report.outcome, InstallOutcome::Refused);
         assert!(report.sentence.contains(reason), "{}", report.sentence);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
@@ -144,7 +144,7 @@ fn settings_that_do_not_parse_are_left_alone() {
 fn timeouts_are_in_each_agents_unit() {
     let timeout = |agent, pointer: &str| {
         let scene = Fixture::on(Platform::Unix);
-        install_hook(agent, &scene.context(), Mode::Real);
+        install_hook(agent, Tools::Keep, &scene.context(), Mode::Real);
         read_json(&file(&scene, agent)).pointer(pointer).cloned()
     };
     assert_eq!(
@@ -175,7 +175,7 @@ fn setting_and_hook_of_one_agent_are_removed_together() {
     let path = file(&scene, HookAgent::Gemini);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "{ \"a\": 1 } // mine\n").unwrap();
-    let (report, connected) = install_hook(HookAgent::Gemini, &scene.context(), Mode::Real);
+    let (report, connected) = install_hook(HookAgent::Gemini, Tools::Keep, &scene.context(), Mode::Real);
     assert_eq!(report.outcome, InstallOutcome::Done);
     assert_eq!(connected.map(|report| report.outcome), Some(InstallOutcome::Done));
     let text = fs::read_to_string(&path).unwrap();
@@ -196,7 +196,7 @@ fn users_own_plugin_is_left_alone() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "// mine\n").unwrap();
     for report in [
-        install_hook(HookAgent::Opencode, &scene.context(), Mode::Real).0,
+        install_hook(HookAgent::Opencode, Tools::Keep, &scene.context(), Mode::Real).0,
         uninstall_hook(HookAgent::Opencode, &scene.context(), Mode::Real).0,
     ] {
         assert!(report.steps.is_empty(), "{report:?}");
@@ -214,8 +214,153 @@ fn disabled_hooks_are_mentioned() {
         let path = file(&scene, agent);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
-        let remarks = install_hook(agent, &scene.context(), Mode::Real).0.remarks;
+        let remarks = install_hook(agent, Tools::Keep, &scene.context(), Mode::Real).0.remarks;
         assert!(remarks[0].contains("disable all hooks"), "{remarks:?}");
+    }
+}
+
+#[test]
+fn tools_are_registered_once_and_removed_without_a_trace() {
+    for agent in [HookAgent::Gemini, HookAgent::Qwen] {
+        let mut server = json!({ "command": "/opt/alongside/bin/alongside", "args": ["mcp-stdio", "--tools"] });
+        if agent == HookAgent::Qwen {
+            server["alwaysLoadTools"] = json!(true);
+        }
+        for before in [
+            None,
+            Some("{}"),
+            Some("{\n\t// mine\n\t\"mcpServers\": { \"other\": {\"command\": \"x\"} } }"),
+            Some(WITH_HOOKS),
+        ] {
+            for is_hook_first in [false, true] {
+                let scene = Fixture::on(Platform::Unix);
+                let path = file(&scene, agent);
+                if let Some(before) = before {
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(&path, before).unwrap();
+                }
+                let install = |tools, mode| install_hook(agent, tools, &scene.context(), mode).0;
+                if is_hook_first {
+                    let report = install(Tools::Keep, Mode::Real);
+                    let remarks = report.remarks.join("\n");
+                    assert!(
+                        remarks.contains(&format!("install {} --tools", agent.id())),
+                        "{remarks}"
+                    );
+                    assert_eq!(hook_status(agent, &scene.context()).tools, Some(false));
+                }
+                let unchanged = fs::read_to_string(&path).ok();
+                let dry = install(Tools::Register, Mode::DryRun);
+                assert_eq!(dry.outcome, InstallOutcome::Planned, "{dry:?}");
+                assert_eq!(fs::read_to_string(&path).ok(), unchanged);
+
+                let first = install(Tools::Register, Mode::Real);
+                assert_eq!(first.outcome, InstallOutcome::Done, "{first:?}");
+                assert!(!first.remarks.join("\n").contains("--tools"), "{first:?}");
+                let text = fs::read_to_string(&path).unwrap();
+                let settings: Value = serde_json::from_str(&text.replace("// mine", "")).unwrap();
+                assert_eq!(settings["mcpServers"]["alongside"], server, "{text}");
+                assert_eq!(settings["mcpServers"].get("other").is_some(), text.contains("// mine"));
+                let status = hook_status(agent, &scene.context());
+                assert_eq!((status.state, status.tools), (InstallState::Installed, Some(true)));
+                for tools in [Tools::Register, Tools::Keep] {
+                    assert_eq!(install(tools, Mode::Real).outcome, InstallOutcome::Unchanged);
+                }
+                assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+                let removed = uninstall_hook(agent, &scene.context(), Mode::Real).0;
+                assert_eq!(removed.outcome, InstallOutcome::Done, "{removed:?}");
+                assert_eq!(fs::read_to_string(&path).ok().as_deref(), before, "{agent:?}");
+                assert_eq!(
+                    scene.count_files(),
+                    usize::from(before.is_some()),
+                    "{agent:?}: something is left"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn foreign_server_with_our_name_is_left_alone() {
+    for (text, reason) in [
+        (
+            "{\"mcpServers\": {\"alongside\": {\"command\": \"/bin/other\"}}}",
+            "another server named `alongside`",
+        ),
+        (
+            "{\"mcpServers\": {\"alongside\": {\"command\": \"alongside\", \"args\": [\"mcp-stdio\", \"--tools\"]}}}",
+            "another server named `alongside`",
+        ),
+        (
+            "{\"mcpServers\": {\"alongside\": 1}}",
+            "another server named `alongside`",
+        ),
+        ("{\"mcpServers\": []}", "its `mcpServers` is not an object"),
+    ] {
+        let text = text.replacen('{', "{\"ide\": {\"enabled\": true}, ", 1);
+        let scene = Fixture::on(Platform::Unix);
+        let path = file(&scene, HookAgent::Gemini);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &text).unwrap();
+        let report = install_hook(HookAgent::Gemini, Tools::Register, &scene.context(), Mode::Real).0;
+        assert_eq!(report.outcome, InstallOutcome::Refused, "{report:?}");
+        assert!(report.sentence.contains(reason), "{}", report.sentence);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+        let entry = |path: &Path| read_json(path)["mcpServers"].clone();
+        let before = entry(&path);
+        let hook = install_hook(HookAgent::Gemini, Tools::Keep, &scene.context(), Mode::Real).0;
+        assert_eq!(
+            hook.outcome,
+            InstallOutcome::Done,
+            "the hook does not need it: {hook:?}"
+        );
+        assert_eq!(hook_status(HookAgent::Gemini, &scene.context()).tools, Some(false));
+        assert_eq!(entry(&path), before);
+        // Changed since, so that it is not simply restored.
+        fs::write(&path, fs::read_to_string(&path).unwrap() + "\n").unwrap();
+        uninstall_hook(HookAgent::Gemini, &scene.context(), Mode::Real);
+        assert_eq!(entry(&path), before);
+    }
+}
+
+#[test]
+fn moved_program_is_updated_in_registered_tools() {
+    let scene = Fixture::on(Platform::Unix);
+    let path = file(&scene, HookAgent::Qwen);
+    install_hook(HookAgent::Qwen, Tools::Register, &scene.context(), Mode::Real);
+    let mut settings = read_json(&path);
+    settings["mcpServers"]["alongside"]["command"] = json!("/old/bin/alongside");
+    settings["mcpServers"]["alongside"]["trust"] = json!(true);
+    fs::write(&path, settings.to_string()).unwrap();
+    assert_eq!(
+        hook_status(HookAgent::Qwen, &scene.context()).state,
+        InstallState::Outdated
+    );
+    let report = install_hook(HookAgent::Qwen, Tools::Keep, &scene.context(), Mode::Real).0;
+    assert_eq!(report.outcome, InstallOutcome::Done);
+    let server = &read_json(&path)["mcpServers"]["alongside"];
+    assert_eq!(server["command"], "/opt/alongside/bin/alongside");
+    assert_eq!(server["trust"], true, "the user's own choice stays");
+    uninstall_hook(HookAgent::Qwen, &scene.context(), Mode::Real);
+    assert_eq!(read_json(&path).get("mcpServers"), None);
+}
+
+#[test]
+fn tools_are_refused_for_agents_that_do_not_need_them() {
+    for (agent, advice) in [
+        (HookAgent::Claude, "has the editor's tools when it is connected"),
+        (HookAgent::Copilot, "has the editor's tools when it is connected"),
+        (HookAgent::Codex, "add `alongside mcp-stdio --tools`"),
+        (HookAgent::Opencode, "add `alongside mcp-stdio --tools`"),
+    ] {
+        let scene = Fixture::on(Platform::Unix);
+        let report = install_hook(agent, Tools::Register, &scene.context(), Mode::Real).0;
+        assert_eq!(report.outcome, InstallOutcome::Refused);
+        assert!(report.sentence.contains(advice), "{}", report.sentence);
+        assert_eq!(scene.count_files(), 0);
+        assert_eq!(hook_status(agent, &scene.context()).tools, None);
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use alongside_core::Decision;
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::diagnostics::ChangedDiagnostics;
 use crate::companion;
 
-/// An event to write. Encoded outside of the lock, because a decision may be long.
+/// An event to write. Encoded outside of the lock, because it may be long.
 pub(crate) struct Event {
     pub(super) id: EventId,
     pub(super) payload: Payload,
@@ -28,6 +29,7 @@ pub(super) struct EventId {
 pub(super) enum Payload {
     /// A context or a mention, serialized.
     Message(Bytes),
+    Diagnostics(ChangedDiagnostics),
     Decision(Decision),
 }
 
@@ -61,7 +63,7 @@ impl Event {
     pub(crate) fn context(&self) -> Option<&Bytes> {
         match &self.payload {
             Payload::Message(message) => Some(message),
-            Payload::Decision(_) => None,
+            Payload::Diagnostics(_) | Payload::Decision(_) => None,
         }
     }
 
@@ -69,6 +71,7 @@ impl Event {
     pub(crate) fn data(&self) -> Result<Bytes, serde_json::Error> {
         match &self.payload {
             Payload::Message(message) => Ok(message.clone()),
+            Payload::Diagnostics(changed) => Ok(changed.message()),
             Payload::Decision(decision) => companion::to_json(decision).map(Bytes::from),
         }
     }

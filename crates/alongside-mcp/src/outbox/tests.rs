@@ -44,6 +44,7 @@ fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
     let path = |(event, _): (Event, _)| match event.payload {
         Payload::Decision(decision) => decision.path().to_string(),
         Payload::Message(_) => "context".to_owned(),
+        Payload::Diagnostics(_) => "diagnostics".to_owned(),
     };
     std::iter::from_fn(|| outbox.next_event(limits)).map(path).collect()
 }
@@ -341,7 +342,7 @@ proptest! {
                 Step::ChangeContext => outbox.set_context(Bytes::from_static(b"{}")),
                 Step::Write => arrived.extend(outbox.next_event(&limits).map(|(event, _)| match event.payload {
                     Payload::Decision(decision) => (event.id.number, Some(decision.path().to_string())),
-                    Payload::Message(_) => (event.id.number, None),
+                    Payload::Message(_) | Payload::Diagnostics(_) => (event.id.number, None),
                 })),
                 Step::Break(lost) => {
                     // Events of an earlier stream can no longer be lost.

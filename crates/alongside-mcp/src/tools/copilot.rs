@@ -98,8 +98,14 @@ fn open_diff_result(opened: OpenDiff, tab_name: &str) -> Result<Value, String> {
 }
 
 fn found(file: &FileDiagnostics) -> Value {
-    let diagnostics = described(&file.diagnostics, severity_word);
-    json!({"uri": file_url(&file.path), "filePath": file.path, "diagnostics": diagnostics})
+    let mut found = changed(file);
+    found["filePath"] = json!(file.path);
+    found
+}
+
+/// A file of `diagnostics_changed`.
+pub(super) fn changed(file: &FileDiagnostics) -> Value {
+    json!({"uri": file_url(&file.path), "diagnostics": described(&file.diagnostics, severity_word)})
 }
 
 fn severity_word(severity: Severity) -> &'static str {

@@ -8,8 +8,8 @@ use alongside_discovery::process::SystemProcesses;
 use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
     Action, AgentReport, HookReport, HookStatus, InstallContext, InstallError, InstallOutcome, InstallReport,
-    InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, connect_agents, disconnect_agents, hook_status,
-    install_hook, installable, installer, uninstall_hook,
+    InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, Tools, connect_agents, disconnect_agents,
+    hook_status, install_hook, installable, installer, uninstall_hook,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -23,6 +23,9 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     let context = owned.context();
     let output = common.output();
     let named = Named::parse(&install.names)?;
+    if install.tools && named.agents.is_empty() {
+        bail!("`--tools` needs an agent; expected gemini or qwen");
+    }
     if install.status {
         let hooks: Vec<HookStatus> = named.agents.iter().map(|agent| hook_status(*agent, &context)).collect();
         let editors = if install.names.is_empty() {
@@ -63,8 +66,9 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         Vec::new()
     };
     let mut hooks = Vec::new();
+    let tools = if install.tools { Tools::Register } else { Tools::Keep };
     for agent in &named.agents {
-        let (hook, connected) = install_hook(*agent, &context, mode);
+        let (hook, connected) = install_hook(*agent, tools, &context, mode);
         hooks.push(hook);
         agents.extend(connected.filter(|connected| agents.iter().all(|known| known.agent != connected.agent)));
     }

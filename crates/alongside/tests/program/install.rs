@@ -152,6 +152,53 @@ fn unknown_editor_error_lists_known_ones() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn tools_are_registered_with_an_agent_that_needs_them() {
+    let sandbox = Sandbox::new();
+    let settings = sandbox.path("home/.gemini/settings.json");
+    let words = |arguments: &[&str]| String::from_utf8(run(&sandbox, arguments).stdout).unwrap();
+    let shown = words(&["install", "gemini", "--tools", "--dry-run"]);
+    assert!(shown.contains("its model would have the editor's tools"), "{shown}");
+    assert!(!settings.exists());
+
+    let shown = words(&["install", "gemini"]);
+    assert!(shown.contains("`alongside install gemini --tools`"), "{shown}");
+    let shown = words(&["install", "gemini", "--tools"]);
+    assert!(shown.contains("+    \"alongside\": {"), "the change is shown: {shown}");
+    let installed: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    let server = &installed["mcpServers"]["alongside"];
+    assert_eq!(server["args"], json!(["mcp-stdio", "--tools"]));
+    assert!(PathBuf::from(server["command"].as_str().unwrap()).is_file(), "{server}");
+    let shown = words(&["install", "--status", "gemini"]);
+    assert!(shown.contains("editor's tools registered"), "{shown}");
+    let status = json_of(&sandbox, &["install", "--status", "gemini", "claude"]);
+    assert_eq!(status["hooks"][0]["tools"], true, "{status}");
+    assert_eq!(status["hooks"][1].get("tools"), None, "{status}");
+
+    words(&["uninstall", "gemini"]);
+    assert!(!settings.exists());
+}
+
+#[test]
+fn tools_are_refused_without_an_agent_that_needs_them() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.failure(&["install", "neovim", "--tools"]);
+    assert!(
+        error.contains("`--tools` needs an agent; expected gemini or qwen"),
+        "{error}"
+    );
+    assert!(sandbox.failure(&["install", "--tools"]).contains("required"));
+    let output = run(&sandbox, &["install", "claude", "--tools"]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        shown.contains("Claude Code has the editor's tools when it is connected"),
+        "{shown}"
+    );
+    assert!(!sandbox.path("home/.claude").exists());
+}
+
 /// Native packages and blocks, each with what this build has for it: installed, or refused in a sentence and untouched.
 #[test]
 fn embedded_plugins_install_and_missing_ones_are_named() {

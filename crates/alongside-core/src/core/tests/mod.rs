@@ -2,6 +2,7 @@
 
 mod context;
 mod decisions;
+mod diagnostics;
 mod drafts;
 mod orphans;
 mod restarts;
