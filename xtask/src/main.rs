@@ -11,6 +11,7 @@ mod editors;
 mod fuzz;
 mod machine;
 mod npm;
+mod package;
 mod plan;
 mod table;
 mod trials;
@@ -37,6 +38,7 @@ Tasks:
   deny              check licenses, sources and known vulnerabilities of dependencies, with cargo-deny
   editors           download the editors that the tests need
   agents            download the agents' native programs that the tests need
+  package vscode    package the VS Code extension, with the program inside for each platform that can be built here
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         ["deny"] => plan.step_if_possible("dependencies", deny::check),
         ["editors"] => plan.step("editors", editors::prepare),
         ["agents"] => plan.step("agents", agents::prepare),
+        ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {

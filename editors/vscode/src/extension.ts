@@ -7,6 +7,7 @@ import { registerCommands } from "./commands";
 import { Companion } from "./companion";
 import { Context } from "./context";
 import { Diagnostics } from "./diagnostics";
+import { reportDuplicates } from "./duplicates";
 import { fileName, messageOf, outcomeLabel } from "./format";
 import { List } from "./list";
 import { HunkActions } from "./review/code-actions";
@@ -100,6 +101,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     }),
   );
   autostart();
+  reportDuplicates(extension.globalState).catch((error: unknown) => log.warn(messageOf(error)));
 }
 
 export async function deactivate(): Promise<void> {
