@@ -1,3 +1,5 @@
+//! Which diagnostics are kept, visible and changed.
+
 use super::*;
 
 const NEOVIM: FrontEndId = FrontEndId(1);
