@@ -1,15 +1,10 @@
 // Formats paths, ages, counts and outcomes.
 
 import type { ConnectedSession } from "./chat/protocol";
-import { isSpecial, nameOf } from "./editor/special";
 import type { Outcome } from "./protocol";
+import { plain } from "./special-characters";
 
-/** Prevents spoofed names: invisible and directional characters are replaced by their names. */
-export function plain(text: string): string {
-  let result = "";
-  for (const character of text) result += isSpecial(character) ? `\u2039${nameOf(character)}\u203a` : character;
-  return result;
-}
+export { plain };
 
 /** An agent as it is shown: its name and, if known, its version. */
 export function agentLabel(name: string, version?: string): string {

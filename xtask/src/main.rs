@@ -13,6 +13,7 @@ mod editors;
 mod fuzz;
 mod machine;
 mod npm;
+mod package;
 mod plan;
 mod table;
 mod trials;
@@ -40,6 +41,7 @@ Tasks:
   editors           download the editors that the tests need
   agents            download the agents' native programs that the tests need
   code-server       download code-server, with which the VS Code extension is tested
+  package vscode    package the VS Code extension, with the program inside for each platform that can be built here
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         ["editors"] => plan.step("editors", editors::prepare),
         ["agents"] => plan.step("agents", agents::prepare),
         ["code-server"] => plan.step("code-server", code_server::prepare),
+        ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -150,6 +153,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         table::delete_records()?;
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
+    plan.step("VS Code extension", || npm::check_extension(&release_binary()?));
     plan.step("end-to-end tests", move || {
         end_to_end(&["--lib", "--test", "real_programs"], &only)
     });

@@ -306,7 +306,7 @@ mod tests {
         let scene = editor("code").with_answer(id);
         let context = scene.context();
         Receipt::update(&context, |receipt| {
-            receipt.add("vscode", vec![id.to_owned()], Vec::new())
+            receipt.add("vscode", vec![id.to_owned()], Vec::new());
         })
         .unwrap();
         let report = installer(DetectedIde::VsCode, &context).unwrap().uninstall(Mode::Real);

@@ -9,6 +9,7 @@ import { Companion } from "./companion";
 import { Context } from "./context";
 import { Daemon } from "./daemon";
 import { Diagnostics } from "./diagnostics";
+import { reportDuplicates } from "./duplicates";
 import { fileName, messageOf, outcomeLabel } from "./format";
 import { List } from "./list";
 import { HunkActions } from "./review/code-actions";
@@ -18,6 +19,7 @@ import { Conflicts } from "./review/conflicts";
 import { Decisions } from "./review/decisions";
 import { Lenses } from "./review/lenses";
 import { OpenReviews } from "./review/open-reviews";
+import { Opening } from "./review/opening";
 import { ReviewTabs } from "./review/tabs";
 import { Reviews } from "./reviews";
 import { showFile } from "./show-file";
@@ -45,10 +47,6 @@ export function activate(extension: vscode.ExtensionContext): void {
   tabs.onClosedByUser(async (review) => {
     // Refused because the review has only just appeared: it stays pending.
     if (!(await decisions.reject(review.id))) open.drop(review.id);
-  });
-  reviews.onOpened(async ({ id }) => {
-    const how = vscode.workspace.getConfiguration("alongside").get<string>("review.open");
-    if (how === "diff") await tabs.show(id, false).then(undefined, (error: unknown) => log.warn(messageOf(error)));
   });
   reviews.onClosed(({ path, outcome }) => {
     vscode.window.setStatusBarMessage(`${fileName(path)}: ${outcomeLabel(outcome)}`, MESSAGE_MS);
@@ -88,7 +86,15 @@ export function activate(extension: vscode.ExtensionContext): void {
 
   extension.subscriptions.push(
     ...[log, buffers, context, new Diagnostics(running), new Terminals(running, extension.environmentVariableCollection)],
-    ...[open, tabs, comments, new Conflicts(open), new Lenses(open).register(), new HunkActions(open).register()],
+    ...[
+      open,
+      tabs,
+      comments,
+      new Opening(reviews, open, tabs, log),
+      new Conflicts(open),
+      new Lenses(open).register(),
+      new HunkActions(open).register(),
+    ],
     ...[new List(reviews), new StatusBar(running, reviews), chat, daemon],
   );
   const autostart = () => {
@@ -103,6 +109,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   daemon.onChanged(() => void running.restart());
   // The token is read first: the companion gets it with its environment.
   void daemon.load().then(autostart);
+  reportDuplicates(extension.globalState).catch((error: unknown) => log.warn(messageOf(error)));
 }
 
 export async function deactivate(): Promise<void> {

@@ -1,23 +1,29 @@
 // Formats files, agents, counts and outcomes.
 
 import * as vscode from "vscode";
+import { plain as withoutSpecial } from "../../../web/src/special-characters";
 import type { Outcome, ReviewSummary } from "./protocol";
 
 export function count(number: number, one: string): string {
   return `${number.toLocaleString("en")} ${number === 1 ? one : `${one}s`}`;
 }
 
+/** A name as it is shown: without invisible characters, and without icons. */
+function plain(text: string): string {
+  return withoutSpecial(text).replaceAll("$(", "$ (");
+}
+
 export function agentLabel(name: string, version?: string): string {
-  return version ? `${name} ${version}` : name;
+  return plain(version ? `${name} ${version}` : name);
 }
 
 export function fileName(path: string): string {
-  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+  return plain(path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1));
 }
 
 /** A file as it is shown: relative to its workspace folder. */
 export function fileLabel(path: string): string {
-  return vscode.workspace.asRelativePath(vscode.Uri.file(path));
+  return plain(vscode.workspace.asRelativePath(vscode.Uri.file(path)));
 }
 
 export function sizeLabel({ size }: ReviewSummary): string {

@@ -1,6 +1,7 @@
 // Agent output as text, with marks for invisible and directional characters, as in reviews.
 
-import { markFor, SPECIAL } from "../editor/special";
+import { markFor } from "../editor/special";
+import { SPECIAL } from "../special-characters";
 
 /** Characters after which a joiner is legitimate: in emoji sequences and in scripts that need joiners. */
 const BEFORE_JOINER =

@@ -7,13 +7,14 @@ import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import type { Hunk } from "../protocol";
+import { SPECIAL } from "../special-characters";
 import { hunkBlocks } from "./blocks";
 import { collapse, type Gap } from "./collapse";
 import { finalNewline } from "./final-newline";
 import type { Layout, PlacedHunk } from "./hunks";
 import { lineEndings } from "./line-endings";
 import { changedLines } from "./lines";
-import { markFor, SPECIAL } from "./special";
+import { markFor } from "./special";
 
 /** Nonce that the content security policy requires for the editor's styles. */
 function styleNonce(): string {

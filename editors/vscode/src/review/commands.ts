@@ -31,12 +31,21 @@ export function registerReviewCommands(register: Register, parts: ReviewParts): 
     if (origin instanceof vscode.Uri) return open.find(origin)?.id;
     return (origin ? open.find(origin.uri) : tabs.active)?.id;
   };
-  /** The review that a command is about, or the only pending one, or the one that the user picks. */
-  const choose = async (origin: Origin): Promise<number | undefined> => idOf(origin) ?? (await pickReview(reviews.pending))?.id;
+  const pick = async (): Promise<void> => {
+    const id = (await pickReview(reviews.pending))?.id;
+    if (id !== undefined) await tabs.show(id, true);
+  };
+  /** The review that a command is about. If none is open here, the user sees one before deciding anything. */
+  const choose = async (origin: Origin): Promise<number | undefined> => {
+    const id = idOf(origin);
+    if (id === undefined) await pick();
+    return id;
+  };
 
   register("alongside.review", async (origin: Origin) => {
-    const id = origin ? idOf(origin) : (await pickReview(reviews.pending))?.id;
-    if (id !== undefined) await tabs.show(id, true);
+    const id = origin && idOf(origin);
+    if (id === undefined) await pick();
+    else await tabs.show(id, true);
   });
   register("alongside.showAll", async () => {
     const ids = reviews.pending.map(({ id }) => id);
