@@ -36,11 +36,10 @@ static NUMBER: AtomicU64 = AtomicU64::new(1);
 
 impl Vehicle {
     /// Installs the extension as a user does, and starts everything.
-    pub(crate) fn start(environment: impl FnOnce(&Sandbox) -> Vec<(String, String)>) -> Arc<Self> {
-        let sandbox = Sandbox::new();
+    pub(crate) fn start(sandbox: Sandbox, environment: &[(String, String)]) -> Arc<Self> {
         CodeServer::set_up(&sandbox);
         install_extension(&sandbox);
-        let server = CodeServer::start(&sandbox, &environment(&sandbox));
+        let server = CodeServer::start(&sandbox, environment);
         let browser = Browser::start(&sandbox, &server);
         Arc::new(Self {
             browser,
@@ -54,7 +53,7 @@ impl Vehicle {
         static SHARED: Mutex<Weak<Vehicle>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.upgrade().unwrap_or_else(|| {
-            let vehicle = Self::start(|_| Vec::new());
+            let vehicle = Self::start(Sandbox::new(), &[]);
             *shared = Arc::downgrade(&vehicle);
             vehicle
         })

@@ -8,5 +8,7 @@ mod case;
 mod context;
 mod hunks;
 mod life;
+mod reasons;
 mod reviews;
 mod speed;
+mod story;

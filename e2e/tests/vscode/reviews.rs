@@ -12,7 +12,7 @@ use crate::case::{Case, decision_by, vscode_proves};
 const A_WHILE: Duration = Duration::from_millis(1500);
 
 /// A file, its text, the proposal, and a line of the draft to type after.
-const ODD_TEXTS: [(&str, Option<&str>, &str, &str); 7] = [
+const ODD_TEXTS: [(&str, Option<&str>, &str, &str); 6] = [
     (
         "mark.txt",
         Some("\u{feff}one\r\ntwo\r\n"),
@@ -21,7 +21,6 @@ const ODD_TEXTS: [(&str, Option<&str>, &str, &str); 7] = [
     ),
     ("mixed.txt", Some("a\r\nb\nc\r\nd\n"), "a\r\nB\nc\r\nd\nend\n", "end"),
     ("carriage.txt", Some("a\rb\nc\n"), "a\rb\nC\rd\n", "C"),
-    ("nul.txt", Some("a\0b\nc\n"), "a\0b\nC\n", "C"),
     ("unfinished.txt", Some("one\ntwo"), "one\n2\nthree", "three"),
     ("crab.txt", Some("🦀 one\nx\n"), "🦀🦀 one\nX\n", "🦀🦀 one"),
     ("new.txt", None, "\u{feff}fresh\r\nfile 🦀\rand\0more", "fresh"),

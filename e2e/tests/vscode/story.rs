@@ -1,0 +1,54 @@
+//! What a new user does: install the extension, open a folder, start an agent in the terminal, and nothing else.
+
+use std::fs;
+use std::time::Duration;
+
+use alongside_e2e::{Capability, Cli, FakeModel, Prompt, Sandbox, TIMEOUT, eventually};
+use serde_json::json;
+
+use crate::case::{Case, Vehicle, Window, vscode_proves};
+
+#[test]
+fn agents_in_the_terminal_are_connected_and_their_changes_reviewed() {
+    let sandbox = Sandbox::new().without_ide_settings();
+    let model = FakeModel::start();
+    let agents = [Cli::Gemini, Cli::Qwen];
+    let variables: Vec<(String, String)> = agents.iter().flat_map(|cli| cli.model_variables(&model)).collect();
+    let case = Case::on(Vehicle::start(sandbox, &variables));
+    let window = case.open();
+    for cli in agents {
+        window.ask("openTerminal");
+        window.type_text(&format!("{}\n", cli.command()));
+        window.call("terminalShows", &json!({"text": "Type your message"}));
+        window.call("statusWith", &json!({"text": "1 agent"}));
+        let path = case.path(&format!("{}.txt", cli.command()));
+        let prompt = Prompt::WriteFile(&path.to_string_lossy(), "hello\r\nfrom 🦀").to_string();
+        ask(&window, &prompt);
+        window.show_review();
+        let written = eventually(TIMEOUT, || {
+            window.press("Control+Enter");
+            // Empty between creation and the agent's write.
+            let text = || fs::read_to_string(&path).ok().filter(|text| !text.is_empty());
+            eventually(Duration::from_secs(10), text)
+        });
+        assert_eq!(written.as_deref(), Some("hello\r\nfrom 🦀"));
+        window.command("Terminal: Kill All Terminals");
+        window.call("statusWith", &json!({"text": "Alongside"}));
+    }
+    vscode_proves(Capability::Install);
+}
+
+/// Types a prompt. Agents take an Enter right after text for a part of a paste, and lose what is typed too early.
+fn ask(window: &Window, prompt: &str) {
+    window.type_text(prompt);
+    let arrived = eventually(TIMEOUT, || {
+        window.press("Enter");
+        let short = json!({"text": "1 change", "timeout": 10_000});
+        window.try_call("statusWith", &short).ok()
+    });
+    assert!(
+        arrived.is_some(),
+        "no change arrived; the terminal shows\n{}",
+        window.ask("terminal")
+    );
+}
