@@ -1,4 +1,4 @@
-//! Embeds the editor plugins: every file under `editors/<name>/` as it is at build time.
+//! Embeds the editor plugins: every file under `editors/<name>/` as it is at build time, or only the listed ones and their packaging.
 //!
 //! If a plugin is missing, the build continues and the installer reports that editor as unavailable.
 
@@ -7,6 +7,9 @@ use std::{env, fs, io};
 
 /// Directories for plugin developers, not users.
 const NOT_FOR_USERS: [&str; 3] = ["test", "tests", "spec"];
+
+/// The directory of a plugin that is built and packaged, with the list of its files.
+const PACKAGING: &str = "vsix";
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -18,7 +21,12 @@ fn main() -> io::Result<()> {
     for plugin in sorted_entries(&editors)? {
         let name = plugin.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut files = Vec::new();
-        if plugin.is_dir() {
+        let packaging = plugin.join(PACKAGING);
+        if packaging.is_dir() {
+            let listed = fs::read_to_string(packaging.join("files.txt"))?;
+            files.extend(listed.lines().map(|name| plugin.join(name)));
+            collect(&packaging, &mut files)?;
+        } else if plugin.is_dir() {
             collect(&plugin, &mut files)?;
         }
         if files.is_empty() {

@@ -10,8 +10,6 @@ import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { crc32, deflateRawSync } from "node:zlib";
 
-const FILES = ["package.json", "README.md", "LICENSE", "icon.png", "icon.svg", "dist/extension.js"];
-
 const { values } = parseArgs({ options: { out: { type: "string" }, program: { type: "string" }, target: { type: "string" } } });
 if ((values.program === undefined) !== (values.target === undefined)) {
   console.error("`--program` and `--target` belong together");
@@ -19,11 +17,13 @@ if ((values.program === undefined) !== (values.target === undefined)) {
 }
 
 const read = (name) => readFileSync(join(import.meta.dirname, name));
+// `alongside install` packs the same files.
+const files = read("vsix/files.txt").toString().trim().split("\n");
 const manifest = JSON.parse(read("package.json").toString());
 const entries = [
   { name: "extension.vsixmanifest", content: fill(read("vsix/extension.vsixmanifest").toString()) },
   { name: "[Content_Types].xml", content: read("vsix/content-types.xml") },
-  ...FILES.map((name) => ({ name: `extension/${name}`, content: read(name) })),
+  ...files.map((name) => ({ name: `extension/${name}`, content: read(name) })),
 ];
 if (values.program !== undefined) {
   const name = values.target.startsWith("win32") ? "alongside.exe" : "alongside";
@@ -45,10 +45,10 @@ function fill(template) {
 }
 
 /** A zip archive with permission bits and without times, so that it is reproducible. */
-function zip(files) {
+function zip(contents) {
   const [locals, centrals] = [[], []];
   let offset = 0;
-  for (const { name, content, mode = 0o644 } of files) {
+  for (const { name, content, mode = 0o644 } of contents) {
     const data = Buffer.from(content);
     const packed = deflateRawSync(data, { level: 9 });
     const path = Buffer.from(name);
@@ -73,8 +73,8 @@ function zip(files) {
   }
   const directory = Buffer.concat(centrals);
   const end = Buffer.alloc(18);
-  end.writeUInt16LE(files.length, 4);
-  end.writeUInt16LE(files.length, 6);
+  end.writeUInt16LE(contents.length, 4);
+  end.writeUInt16LE(contents.length, 6);
   end.writeUInt32LE(directory.length, 8);
   end.writeUInt32LE(offset, 12);
   return Buffer.concat([...locals, directory, Buffer.from("PK\x05\x06"), end]);

@@ -150,6 +150,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         table::delete_records()?;
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
+    plan.step("VS Code extension", || npm::check_extension(&release_binary()?));
     plan.step("end-to-end tests", move || {
         end_to_end(&["--lib", "--test", "real_programs"], &only)
     });

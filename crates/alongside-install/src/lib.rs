@@ -23,6 +23,7 @@ mod plan;
 mod plugins;
 mod receipt;
 mod runner;
+mod vsix;
 
 use std::path::PathBuf;
 
@@ -179,31 +180,35 @@ pub trait Installer {
     }
 
     fn status(&self) -> InstallStatus {
-        let place = at(self.place());
-        let (state, sentence) = match (self.state(), self.obstacle()) {
-            (Err(error), _) => (InstallState::Unavailable, capitalized(&error)),
-            (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalized(&obstacle)),
-            (Ok(state), _) => (
-                state,
-                match state {
-                    InstallState::Installed => format!("Installed{place}."),
-                    InstallState::Outdated => format!(
-                        "Installed{place}, but out of date; run `alongside install {}` to update it.",
-                        self.editor().id()
-                    ),
-                    InstallState::Edited => format!("Installed{place}, with local edits."),
-                    InstallState::Linked => format!("Linked{place}; managed outside alongside and left alone."),
-                    InstallState::Absent | InstallState::Unavailable => "Not installed.".to_owned(),
-                },
-            ),
-        };
-        InstallStatus {
-            editor: self.editor(),
+        status_of(self)
+    }
+}
+
+fn status_of(installer: &(impl Installer + ?Sized)) -> InstallStatus {
+    let place = at(installer.place());
+    let (state, sentence) = match (installer.state(), installer.obstacle()) {
+        (Err(error), _) => (InstallState::Unavailable, capitalized(&error)),
+        (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalized(&obstacle)),
+        (Ok(state), _) => (
             state,
-            sentence,
-            executable: self.executable(),
-            place: self.place(),
-        }
+            match state {
+                InstallState::Installed => format!("Installed{place}."),
+                InstallState::Outdated => format!(
+                    "Installed{place}, but out of date; run `alongside install {}` to update it.",
+                    installer.editor().id()
+                ),
+                InstallState::Edited => format!("Installed{place}, with local edits."),
+                InstallState::Linked => format!("Linked{place}; managed outside alongside and left alone."),
+                InstallState::Absent | InstallState::Unavailable => "Not installed.".to_owned(),
+            },
+        ),
+    };
+    InstallStatus {
+        editor: installer.editor(),
+        state,
+        sentence,
+        executable: installer.executable(),
+        place: installer.place(),
     }
 }
 

@@ -43,7 +43,39 @@ pub(super) enum Change {
         arguments: Vec<String>,
         /// The extension that the command installs.
         extension: Option<String>,
+        /// A file for the command: the argument with its name becomes a path.
+        attachment: Option<Attachment>,
     },
+}
+
+/// A file that exists only while a command runs.
+#[derive(Clone, Debug)]
+pub(super) struct Attachment {
+    pub(super) name: String,
+    pub(super) content: Vec<u8>,
+}
+
+impl Attachment {
+    fn run(&self, runner: &dyn Runner, program: &Path, arguments: &[String]) -> Result<String, String> {
+        let attached = || -> io::Result<tempfile::TempDir> {
+            let directory = tempfile::Builder::new().prefix("alongside-install-").tempdir()?;
+            fs::write(directory.path().join(&self.name), &self.content)?;
+            Ok(directory)
+        };
+        let directory = attached().map_err(|error| error.to_string())?;
+        let path = directory.path().join(&self.name).to_string_lossy().into_owned();
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|argument| {
+                if *argument == self.name {
+                    path.clone()
+                } else {
+                    argument.clone()
+                }
+            })
+            .collect();
+        runner.run(program, &arguments)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -216,8 +248,17 @@ impl Change {
                 let _ = fs::remove_dir(path);
                 Ok(None)
             }
-            Self::Run { program, arguments, .. } => {
-                runner.run(program, arguments).map_err(|output| InstallError::Command {
+            Self::Run {
+                program,
+                arguments,
+                attachment,
+                ..
+            } => {
+                let result = match attachment {
+                    Some(attachment) => attachment.run(runner, program, arguments),
+                    None => runner.run(program, arguments),
+                };
+                result.map_err(|output| InstallError::Command {
                     command: typed(program, arguments),
                     output,
                 })?;

@@ -29,6 +29,7 @@ pub(super) struct Receipt {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Installed {
+    /// By id; our own with the digest of its package after an `@`.
     extensions: BTreeSet<String>,
     directories: BTreeSet<PathBuf>,
 }
@@ -79,6 +80,10 @@ impl Receipt {
 
     pub(super) fn add(&mut self, editor: &str, extensions: Vec<String>, directories: Vec<PathBuf>) {
         let installed = self.editors.entry(editor.to_owned()).or_default();
+        for extension in &extensions {
+            let id = extension_id(extension);
+            installed.extensions.retain(|known| extension_id(known) != id);
+        }
         installed.extensions.extend(extensions);
         installed.directories.extend(directories);
     }
@@ -90,9 +95,13 @@ impl Receipt {
         self.directories.extend(left);
     }
 
-    pub(super) fn has_extension(&self, editor: &str, id: &str) -> bool {
-        let installed = self.editors.get(editor);
-        installed.is_some_and(|installed| installed.extensions.contains(id))
+    /// What was noted for an extension, by its id.
+    pub(super) fn extension(&self, editor: &str, id: &str) -> Option<&str> {
+        let extensions = &self.editors.get(editor)?.extensions;
+        extensions
+            .iter()
+            .map(String::as_str)
+            .find(|known| extension_id(known) == id)
     }
 
     /// Deepest first.
@@ -137,6 +146,10 @@ impl Receipt {
     pub(super) fn setting(&self, agent: AgentKind) -> Option<&ChangedSetting> {
         self.settings.iter().find(|known| known.agent == agent)
     }
+}
+
+fn extension_id(noted: &str) -> &str {
+    noted.split('@').next().unwrap_or(noted)
 }
 
 /// In the directory with the companion's own state.

@@ -88,6 +88,18 @@ export class Bridge implements Requester {
     clearTimeout(timer);
   }
 
+  /** Has the companion keep everything pending for a moment, because the window may be about to reload; then disconnects. */
+  async leave(): Promise<void> {
+    const child = this.child;
+    this.isStopping = true;
+    if (!child) return;
+    this.notify("leaving", {});
+    await new Promise<void>((resolve) => {
+      child.once("close", () => resolve());
+      child.stdin.end(() => resolve());
+    });
+  }
+
   request<Method extends keyof Requests>(
     method: Method,
     ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]
@@ -120,7 +132,13 @@ export class Bridge implements Requester {
       this.listener.ended({ reason: "notFound", message });
       return;
     }
-    const child = spawn(program, [...this.launch.parameters], { env: this.launch.environment, stdio: "pipe", windowsHide: true });
+    const child = spawn(program, [...this.launch.parameters], {
+      env: this.launch.environment,
+      // It shuts down when its stdin closes. A signal to the extension host's group must not stop it before a reload.
+      detached: process.platform !== "win32",
+      stdio: "pipe",
+      windowsHide: true,
+    });
     this.child = child;
     child.on("error", (error) => {
       this.listener.log(`${program}: ${error.message}`);

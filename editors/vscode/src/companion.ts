@@ -93,6 +93,13 @@ export class Companion implements Requester {
     this.endedEmitter.fire({ reason: "stopped" });
   }
 
+  /** Disconnects because the window closes or reloads: which one is not known. */
+  async leave(): Promise<void> {
+    const bridge = this.bridge;
+    this.bridge = null;
+    await bridge?.leave();
+  }
+
   request<Method extends keyof Requests>(
     method: Method,
     ...[params]: object extends Requests[Method]["params"] ? [] : [params: Requests[Method]["params"]]

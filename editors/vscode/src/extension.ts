@@ -16,6 +16,7 @@ import { Conflicts } from "./review/conflicts";
 import { Decisions } from "./review/decisions";
 import { Lenses } from "./review/lenses";
 import { OpenReviews } from "./review/open-reviews";
+import { Opening } from "./review/opening";
 import { ReviewTabs } from "./review/tabs";
 import { Reviews } from "./reviews";
 import { showFile } from "./show-file";
@@ -42,10 +43,6 @@ export function activate(extension: vscode.ExtensionContext): void {
   tabs.onClosedByUser(async (review) => {
     // Refused because the review has only just appeared: it stays pending.
     if (!(await decisions.reject(review.id))) open.drop(review.id);
-  });
-  reviews.onOpened(async ({ id }) => {
-    const how = vscode.workspace.getConfiguration("alongside").get<string>("review.open");
-    if (how === "diff") await tabs.show(id, false).then(undefined, (error: unknown) => log.warn(messageOf(error)));
   });
   reviews.onClosed(({ path, outcome }) => {
     vscode.window.setStatusBarMessage(`${fileName(path)}: ${outcomeLabel(outcome)}`, MESSAGE_MS);
@@ -82,7 +79,15 @@ export function activate(extension: vscode.ExtensionContext): void {
 
   extension.subscriptions.push(
     ...[log, buffers, context, new Diagnostics(running), new Terminals(running, extension.environmentVariableCollection)],
-    ...[open, tabs, comments, new Conflicts(open), new Lenses(open).register(), new HunkActions(open).register()],
+    ...[
+      open,
+      tabs,
+      comments,
+      new Opening(reviews, open, tabs, log),
+      new Conflicts(open),
+      new Lenses(open).register(),
+      new HunkActions(open).register(),
+    ],
     ...[new List(reviews), new StatusBar(running, reviews)],
   );
   const autostart = () => {
@@ -98,7 +103,7 @@ export function activate(extension: vscode.ExtensionContext): void {
 }
 
 export async function deactivate(): Promise<void> {
-  await companion?.stop();
+  await companion?.leave();
 }
 
 function explain(end: BridgeEnd, log: vscode.LogOutputChannel): void {

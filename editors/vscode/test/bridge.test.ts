@@ -35,8 +35,13 @@ interface Ready {
 }
 
 /** A bridge in a workspace of its own. */
-function start(context: TestContext, programs = [PROGRAM], greeting: (bridge: Bridge, folder: string) => void = () => undefined) {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "alongside-bridge-")));
+function start(
+  context: TestContext,
+  programs = [PROGRAM],
+  greeting: (bridge: Bridge, folder: string) => void = () => undefined,
+  folder?: string,
+) {
+  const home = folder ?? realpathSync(mkdtempSync(join(tmpdir(), "alongside-bridge-")));
   const environment = {
     ...process.env,
     HOME: home,
@@ -95,7 +100,7 @@ test("a stopped companion is not restarted", TIMEOUT, async (context) => {
   await assert.rejects(bridge.request("status"), (error: RequestError) => error.kind === "offline");
 });
 
-test("a killed companion comes back with its reviews and gets unsaved text first", TIMEOUT, async (context) => {
+test("a killed companion comes back with its port and is informed first", TIMEOUT, async (context) => {
   const unsaved = "unsaved\n";
   const { bridge, ready, home } = start(context, [PROGRAM], (starting, folder) => {
     starting.notify("context/focus", { path: join(folder, "a.txt") });
@@ -103,7 +108,7 @@ test("a killed companion comes back with its reviews and gets unsaved text first
   });
   writeFileSync(join(home, "a.txt"), "saved\n");
   const { welcome } = await ready.next();
-  const { review } = await bridge.request("demo/start");
+  const { port } = await bridge.request("status");
   process.kill(welcome.pid, "SIGKILL");
   const again = await ready.next();
   assert.equal(again.isRestart, true);
@@ -112,8 +117,18 @@ test("a killed companion comes back with its reviews and gets unsaved text first
     seen.workspaceState.openFiles.map(({ path }) => path),
     [join(home, "a.txt")],
   );
-  const reviews = await bridge.request("review/list");
-  assert.ok(reviews.every(({ id }) => id === review));
+  assert.equal((await bridge.request("status")).port, port);
+});
+
+test("after leaving, the next bridge has the same port", TIMEOUT, async (context) => {
+  const first = start(context);
+  await first.ready.next();
+  const { port } = await first.bridge.request("status");
+  await first.bridge.leave();
+  const second = start(context, [PROGRAM], () => undefined, first.home);
+  await second.ready.next();
+  assert.equal((await second.bridge.request("status")).port, port);
+  await second.bridge.stop();
 });
 
 test("edits of a draft reach the companion, and its edits the draft", TIMEOUT, async (context) => {

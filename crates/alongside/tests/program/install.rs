@@ -14,8 +14,8 @@ list="$HOME/extensions"
 touch "$list"
 case "$1" in
 --list-extensions) cat "$list" ;;
---install-extension) echo "$2" >> "$list" ;;
---uninstall-extension) grep -v -x "$2" "$list" > "$list.new"; mv "$list.new" "$list" ;;
+--install-extension) test -s "$2" || exit 1; basename "$2" .vsix | sed 's/^alongside-/alongside.alongside@/' >> "$list" ;;
+--uninstall-extension) grep -v "^$2@" "$list" > "$list.new"; mv "$list.new" "$list" ;;
 *) exit 1 ;;
 esac
 "#;
@@ -81,12 +81,12 @@ fn detect_shows_editor_evidence_and_agents() {
 }
 
 #[test]
-fn extensions_of_the_official_companions_come_and_go() {
+fn vs_code_extension_comes_and_goes() {
     let sandbox = sandbox_with("cursor");
     let dry = run(&sandbox, &["install", "cursor", "--dry-run"]);
     let words = String::from_utf8(dry.stdout).unwrap();
     assert!(
-        words.contains("would run") && words.contains("google.gemini-cli-vscode-ide-companion"),
+        words.contains("would run") && words.contains("--install-extension alongside-"),
         "{words}"
     );
     assert_eq!(fs::read_to_string(sandbox.path("home/extensions")).unwrap(), "");
@@ -100,6 +100,20 @@ fn extensions_of_the_official_companions_come_and_go() {
     );
     let status = json_of(&sandbox, &["install", "cursor", "--status"]);
     assert_eq!(status["editors"][0]["state"], "installed");
+    let listed = fs::read_to_string(sandbox.path("home/extensions")).unwrap();
+    assert_eq!(
+        listed.trim(),
+        concat!("alongside.alongside@", env!("CARGO_PKG_VERSION"))
+    );
+    let official = "google.gemini-cli-vscode-ide-companion";
+    fs::write(sandbox.path("home/extensions"), format!("{listed}{official}@0.20.0\n")).unwrap();
+    let status = json_of(&sandbox, &["install", "cursor", "--status"]);
+    let sentence = status["editors"][0]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains(&format!("`cursor --uninstall-extension {official}`")),
+        "{sentence}"
+    );
+    fs::write(sandbox.path("home/extensions"), listed).unwrap();
     assert_eq!(
         json_of(&sandbox, &["uninstall", "cursor"])["reports"][0]["outcome"],
         "done"
