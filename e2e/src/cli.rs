@@ -78,16 +78,23 @@ impl Cli {
         }
     }
 
-    /// The shell command that starts it.
+    /// The shell command that starts it in the mode that asks before it changes a file. By default, a model decides that in
+    /// Qwen Code, and changes are never shown.
     pub(crate) fn start_line(self) -> String {
+        self.start_line_in("default")
+    }
+
+    fn start_line_in(self, mode: &str) -> String {
         let (script, arguments) = match self {
             // A fixed model: "auto" asks the model which model to use.
-            Self::Gemini => ("@google/gemini-cli/bundle/gemini.js", "-m gemini-2.5-flash"),
-            // By default a model decides about permissions, and changes are never shown.
-            Self::Qwen => ("@qwen-code/qwen-code/cli-entry.js", "--approval-mode default"),
+            Self::Gemini => ("@google/gemini-cli/bundle/gemini.js", "-m gemini-2.5-flash "),
+            Self::Qwen => ("@qwen-code/qwen-code/cli-entry.js", ""),
         };
-        let node = shell_quoted(&programs::node());
-        format!("{node} {} {arguments}", shell_quoted(&programs::npm_package(script)))
+        let (node, script) = (
+            shell_quoted(&programs::node()),
+            shell_quoted(&programs::npm_package(script)),
+        );
+        format!("{node} {script} {arguments}--approval-mode {mode}")
     }
 
     /// The variables that point it to our fake model.
@@ -120,6 +127,13 @@ impl Launch {
             // editor outside. With this variable it stays on this machine.
             environment: vec![("SSH_CONNECTION".to_owned(), "x".to_owned())],
         }
+    }
+
+    /// The same in a mode in which the agent itself asks for nothing.
+    #[must_use]
+    pub fn without_questions(mut self, cli: Cli) -> Self {
+        self.line = cli.start_line_in("yolo");
+        self
     }
 
     /// The same in another directory.

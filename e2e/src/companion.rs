@@ -100,6 +100,16 @@ impl<'a> Companion<'a> {
         }
     }
 
+    /// The port and the token for front ends.
+    pub fn front_end(&self) -> (u16, String) {
+        let records = self.sandbox.path("home/.local/state/alongside/companions");
+        let record = fs::read(records.join(format!("{}.json", self.pid()))).expect("read the companion's record");
+        let record: Value = serde_json::from_slice(&record).expect("a record is JSON");
+        let port = record["frontPort"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let token = record["frontToken"].as_str().expect("a record has a token");
+        (port.expect("a record has a port"), token.to_owned())
+    }
+
     /// The token in the discovery files.
     pub fn token(&self) -> String {
         // The other files have different names while another companion takes precedence.

@@ -91,10 +91,19 @@ impl Sandbox {
 
     /// Runs `alongside install` for an agent or an editor.
     pub fn install(&self, name: &str) {
-        let output = self.command(programs::alongside()).args(["install", name]).output();
+        self.install_with(&[name]);
+    }
+
+    /// Runs `alongside install` with these arguments.
+    pub fn install_with(&self, arguments: &[&str]) {
+        let mut command = self.command(programs::alongside());
+        let output = command.arg("install").args(arguments).output();
         let output = output.expect("start alongside");
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "alongside install {name} failed: {text}");
+        assert!(
+            output.status.success(),
+            "alongside install {arguments:?} failed: {text}"
+        );
     }
 
     /// Adds a command to the PATH.

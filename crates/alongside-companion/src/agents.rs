@@ -96,7 +96,13 @@ impl Companion {
         let (is_new_file, is_decided) = self.base_threads.run(session, &file_path, look).await?;
         let companion = Arc::downgrade(&self);
         let proposed = Arc::clone(&new_content);
-        let accepted = |content| DiffOutcome::Accepted { content, is_new_file };
+        let path = Arc::clone(&file_path);
+        let accepted = |content| {
+            if let Some(companion) = companion.upgrade() {
+                companion.watch_final_newline(session, &path, &content);
+            }
+            DiffOutcome::Accepted { content, is_new_file }
+        };
         // The user has accepted it already, in the agent's hook.
         if is_decided {
             return Ok(accepted(proposed));

@@ -24,6 +24,7 @@ pub mod doctor;
 mod drafts;
 mod editor;
 mod files;
+mod final_newline;
 mod front_ends;
 mod hooks;
 mod jobs;

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use alongside_core::{Base, BaseKind, Review};
@@ -38,8 +38,9 @@ impl Unreviewed {
         self.watched.lock().retain(|watched| **watched != *path);
     }
 
-    fn report(&self, sentence: String) {
+    pub(crate) fn report(&self, sentence: String) {
         let mut written = self.written.lock();
+        written.retain(|reported| *reported != sentence);
         written.push(sentence);
         let excess = written.len().saturating_sub(MAX_REPORTED);
         written.drain(..excess);
@@ -53,21 +54,14 @@ impl Unreviewed {
 impl Companion {
     /// Looks for a while whether an agent makes a change whose review closed without a decision.
     pub(crate) fn watch_undecided(&self, review: Review) {
-        let (Some(companion), Ok(runtime)) = (self.me.upgrade(), tokio::runtime::Handle::try_current()) else {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         self.unreviewed.watched.lock().push(Arc::clone(&review.path));
-        let me = Arc::downgrade(&companion);
+        let me = self.me.clone();
         runtime.spawn(async move {
-            for delay in LOOKS {
-                tokio::time::sleep(delay).await;
-                let Some(companion) = me.upgrade() else { return };
-                let review = review.clone();
-                let looked = tokio::task::spawn_blocking(move || companion.look_at_undecided(&review));
-                if looked.await.unwrap_or(true) {
-                    break;
-                }
-            }
+            let watched = review.clone();
+            look_repeatedly(&me, move |companion| companion.look_at_undecided(&watched)).await;
             if let Some(companion) = me.upgrade() {
                 companion.unreviewed.forget(&review.path);
             }
@@ -112,6 +106,19 @@ impl Companion {
         write_private(&kept, text.as_bytes())?;
         drop_oldest(&directory)?;
         Ok(kept)
+    }
+}
+
+/// Looks at a file until `look`, which may block, returns that there is nothing more to look for.
+pub(crate) async fn look_repeatedly(me: &Weak<Companion>, look: impl Fn(&Companion) -> bool + Clone + Send + 'static) {
+    for delay in LOOKS {
+        tokio::time::sleep(delay).await;
+        let Some(companion) = me.upgrade() else { return };
+        let look = look.clone();
+        let looked = tokio::task::spawn_blocking(move || look(&companion));
+        if looked.await.unwrap_or(true) {
+            return;
+        }
     }
 }
 

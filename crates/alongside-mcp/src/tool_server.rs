@@ -9,7 +9,7 @@ use std::io;
 use alongside_wire::lines::{Line, LineReader, write_line};
 use alongside_wire::rpc::{self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, Request, RpcError};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 
 use crate::protocol::{self, shortened};
@@ -22,8 +22,17 @@ pub trait Toolbox: Send {
     /// The tools with their names, descriptions and schemas, as in the response to `tools/list`.
     fn list(&self) -> Value;
 
-    /// Runs a tool. The text is for the model, and so is the error; `None` if there is no such tool.
-    fn call(&mut self, name: &str, arguments: Value) -> impl Future<Output = Option<Result<String, String>>> + Send;
+    /// Runs a tool. The result is for the model, and so is the error; `None` if there is no such tool.
+    fn call(&mut self, name: &str, arguments: Value)
+    -> impl Future<Output = Option<Result<ToolResult, String>>> + Send;
+}
+
+/// What a tool returns. JSON is always an object: Gemini CLI treats any JSON as structured content, which must be one, and fails
+/// the call otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolResult {
+    Object(Map<String, Value>),
+    Sentence(String),
 }
 
 /// Serves until the input ends. An error means that input or output failed.
@@ -84,7 +93,10 @@ async fn call(toolbox: &mut impl Toolbox, request: &Request<'_>) -> Result<Strin
     let unknown = || RpcError::new(INVALID_PARAMS, format!("Unknown tool {}.", shortened(&name)));
     let result = toolbox.call(&name, arguments).await.ok_or_else(unknown)?;
     let is_error = result.is_err();
-    let text = result.unwrap_or_else(|error| error);
+    let text = match result {
+        Ok(ToolResult::Object(object)) => Value::Object(object).to_string(),
+        Ok(ToolResult::Sentence(text)) | Err(text) => text,
+    };
     let content = json!([{ "type": "text", "text": text }]);
     Ok(request.response(&json!({ "content": content, "isError": is_error })))
 }
@@ -100,9 +112,13 @@ mod tests {
             json!([{ "name": "echo" }])
         }
 
-        async fn call(&mut self, name: &str, arguments: Value) -> Option<Result<String, String>> {
-            let text = arguments["text"].as_str().map(str::to_owned);
-            (name == "echo").then(|| text.ok_or_else(|| "`text` is missing.".to_owned()))
+        async fn call(&mut self, name: &str, arguments: Value) -> Option<Result<ToolResult, String>> {
+            let result = match (arguments["text"].as_str(), &arguments) {
+                (Some(text), _) => Ok(ToolResult::Sentence(text.to_owned())),
+                (None, Value::Object(arguments)) => Ok(ToolResult::Object(arguments.clone())),
+                (None, _) => Err("`text` is missing.".to_owned()),
+            };
+            (name == "echo").then_some(result)
         }
     }
 
@@ -132,9 +148,10 @@ mod tests {
                 &json!({ "name": "echo", "arguments": { "text": "hello" } }),
             ),
             request(4, "tools/call", &json!({ "name": "echo" })),
+            request(5, "tools/call", &json!({ "name": "echo", "arguments": { "n": [1] } })),
         ];
         let responses = exchange(&input.join("\n")).await;
-        assert_eq!(responses.len(), 4);
+        assert_eq!(responses.len(), 5);
         assert_eq!(responses[0]["result"]["protocolVersion"], "2025-06-18");
         assert!(responses[0]["result"]["capabilities"]["tools"].is_object());
         assert_eq!(responses[1]["result"], json!({ "tools": [{ "name": "echo" }] }));
@@ -146,6 +163,10 @@ mod tests {
         assert_eq!(
             responses[3]["result"],
             json!({ "content": text("`text` is missing."), "isError": true })
+        );
+        assert_eq!(
+            responses[4]["result"],
+            json!({ "content": text("{\"n\":[1]}"), "isError": false })
         );
     }
 

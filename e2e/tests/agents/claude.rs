@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT};
+use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT, eventually};
 
+use crate::editor::Editor;
 use crate::scene::{NINE, Scene};
 
 #[test]
@@ -25,10 +26,23 @@ fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
         .propose_new("accepted.txt", "one\ntwo\n")
         .accept()
         .writes("one\ntwo\n");
+    let mut editor = Editor::connect(&scene.companion);
+    editor.show_error(&sandbox.file("accepted.txt"), "cannot find the number one");
+    let request = scene.ask("Go on.");
+    let expected = "accepted.txt:\n  ✘ [Line 1:1] cannot find the number one [E0425] (rustc)";
+    assert!(request.contains("<new-diagnostics>"), "no diagnostics in {request}");
+    assert!(request.contains(expected), "no {expected:?} in {request}");
     scene
         .propose_new("edited.txt", "one\ntwo\n")
         .accept_edited("one\nTWO\n")
         .writes("one\nTWO\n");
+    // It drops the final newline of a file that it replaces.
+    scene.propose_new("edited.txt", "three\n").accept().writes("three");
+    let is_reported = eventually(TIMEOUT, || {
+        let problems = scene.companion.json(&["status"])["companions"][0]["problems"].to_string();
+        problems.contains("edited.txt without the final newline").then_some(())
+    });
+    assert!(is_reported.is_some(), "the lost newline is not reported");
     scene
         .propose_two_hunks("hunks.txt")
         .reject_hunk("0")
@@ -43,6 +57,7 @@ fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
         AgentCapability::Review,
         AgentCapability::Hunk,
         AgentCapability::Edit,
+        AgentCapability::Diagnostics,
     ] {
         Native::Claude.proves(capability);
     }

@@ -1,7 +1,8 @@
 //! Copilot CLI: context, and reviews that it waits for, without any setting. Edits need its hook.
 
-use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT};
+use alongside_e2e::{AgentCapability, FakeModel, Native, Prompt, Sandbox, TIMEOUT};
 
+use crate::editor::Editor;
 use crate::scene::Scene;
 
 #[test]
@@ -21,6 +22,15 @@ fn copilot_connects_by_itself_and_every_decision_reaches_the_file() {
         .propose_new("accepted.txt", "one\ntwo\n")
         .accept()
         .writes("one\ntwo\n");
+    let mut editor = Editor::connect(&scene.companion);
+    let file = sandbox.file("accepted.txt");
+    editor.show_error(&file, "cannot find the number one");
+    let mark = model.mark();
+    scene
+        .agent
+        .prompt(&Prompt::Diagnostics(&file.to_string_lossy()).to_string());
+    model.wait_for_message(mark, "cannot find the number one", TIMEOUT);
+    scene.agent.wait_until_idle();
     scene.decide_here_and_in_the_terminal();
     scene.restart_companion_under_a_question("killed.txt");
     scene.wait_until_connected();
@@ -33,6 +43,7 @@ fn copilot_connects_by_itself_and_every_decision_reaches_the_file() {
         AgentCapability::Found,
         AgentCapability::Context,
         AgentCapability::Review,
+        AgentCapability::Diagnostics,
     ] {
         Native::Copilot.proves(capability);
     }

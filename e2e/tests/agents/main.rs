@@ -6,6 +6,7 @@ mod alone;
 mod claude;
 mod codex;
 mod copilot;
+mod editor;
 mod hooks;
 mod opencode;
 mod proposal;

@@ -16,25 +16,14 @@ fn answer(companion: &Companion<'_>, prompt: &str, agent: &str) -> Value {
 }
 
 /// The chat as a newly opened page sees it.
-fn state(sandbox: &Sandbox, companion: &Companion<'_>) -> ChatState {
-    call::<requests::ChatState>(sandbox, companion, Empty {}).expect("the state")
+fn state(companion: &Companion<'_>) -> ChatState {
+    call::<requests::ChatState>(companion, Empty {}).expect("the state")
 }
 
 /// Calls the companion as a page does.
-fn call<M: Method>(
-    sandbox: &Sandbox,
-    companion: &Companion<'_>,
-    params: M::Params,
-) -> Result<M::Response, ClientError> {
-    let record = sandbox
-        .path("home/.local/state/alongside/companions")
-        .join(format!("{}.json", companion.pid()));
-    let record: Value = serde_json::from_slice(&fs::read(record).expect("a record")).expect("it is JSON");
-    let port = record["frontPort"]
-        .as_u64()
-        .and_then(|port| u16::try_from(port).ok())
-        .expect("a port");
-    let token = Secret::parse(record["frontToken"].as_str().expect("a token")).expect("a token");
+fn call<M: Method>(companion: &Companion<'_>, params: M::Params) -> Result<M::Response, ClientError> {
+    let (port, token) = companion.front_end();
+    let token = Secret::parse(&token).expect("a token");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -72,7 +61,7 @@ fn local_agent_answers_and_restarts_after_crash(cli: Cli) {
     companion.kill();
     companion.restart();
     let connected = eventually(TIMEOUT * 2, || {
-        let state = state(&sandbox, &companion);
+        let state = state(&companion);
         (state.changed.phase == ChatPhase::Connected).then_some(state)
     });
     let restored = connected.expect("the companion reconnects automatically");
@@ -80,7 +69,7 @@ fn local_agent_answers_and_restarts_after_crash(cli: Cli) {
     let second = answer(&companion, "two", cli.command());
     assert_eq!(second["answer"], "OK.", "{second}");
     let both = ["one", "two"].map(|prompt| (prompt.to_owned(), "OK.".to_owned()));
-    assert_eq!(turns(&state(&sandbox, &companion)), both);
+    assert_eq!(turns(&state(&companion)), both);
 }
 for_both_agents!(local_agent_answers_and_restarts_after_crash);
 
@@ -143,12 +132,12 @@ fn daemon_conversation_survives_companion_and_daemon_restarts() {
     companion.kill();
     companion.restart();
     assert_eq!(answer(&companion, "two", "daemon")["answer"], "OK.");
-    assert_eq!(turns(&state(&sandbox, &companion)), expected_turns(&["one", "two"]));
+    assert_eq!(turns(&state(&companion)), expected_turns(&["one", "two"]));
     daemon.restart(&sandbox, &model, TOKEN);
     // An interrupted request may have been processed, and retrying would send it twice; so send without waiting.
-    send_prompt(&sandbox, &companion, "three");
+    send_prompt(&companion, "three");
     let shown = eventually(TIMEOUT * 2, || {
-        let shown = turns(&state(&sandbox, &companion));
+        let shown = turns(&state(&companion));
         let is_answered = shown.len() > 2 && shown.iter().all(|(_, answer)| answer == "OK.");
         is_answered.then_some(shown)
     });
@@ -159,19 +148,19 @@ fn daemon_conversation_survives_companion_and_daemon_restarts() {
     companion.restart();
     assert_eq!(answer(&companion, "four", "daemon")["answer"], "OK.");
     assert_eq!(
-        turns(&state(&sandbox, &companion)),
+        turns(&state(&companion)),
         expected_turns(&["one", "two", "three", "four"])
     );
 }
 
 /// Sends a message to the selected agent without waiting for the answer.
-fn send_prompt(sandbox: &Sandbox, companion: &Companion<'_>, text: &str) {
+fn send_prompt(companion: &Companion<'_>, text: &str) {
     let sent = eventually(TIMEOUT, || {
         let blocks = vec![text.into()];
         let command = AgentCommand::Prompt { blocks, id: None };
-        call::<requests::ChatCommand>(sandbox, companion, ChatCommand { command }).ok()
+        call::<requests::ChatCommand>(companion, ChatCommand { command }).ok()
     });
-    assert!(sent.is_some(), "{:?}", state(sandbox, companion));
+    assert!(sent.is_some(), "{:?}", state(companion));
 }
 
 #[test]
@@ -192,9 +181,9 @@ fn daemon_answer_is_shown_once_despite_kills() {
         (3, "companion and daemon"),
         (4, "companion"),
     ] {
-        send_prompt(&sandbox, &companion, &prompt);
+        send_prompt(&companion, &prompt);
         let shown = |companion: &Companion<'_>| {
-            let turn = turns(&state(&sandbox, companion)).into_iter().nth(turn);
+            let turn = turns(&state(companion)).into_iter().nth(turn);
             turn.map_or_else(String::new, |(_, answer)| answer)
         };
         let begun = |companion: &Companion<'_>| Some(shown(companion)).filter(|answer| answer.len() > 100);
@@ -217,8 +206,8 @@ fn daemon_answer_is_shown_once_despite_kills() {
             let turn = turns(state).into_iter().nth(turn).unwrap_or_default();
             state.changed.phase == ChatPhase::Connected && (victims.contains("daemon") || turn.1 == whole)
         };
-        let settled = eventually(TIMEOUT * 2, || Some(state(&sandbox, &companion)).filter(is_settled));
-        let settled = settled.unwrap_or_else(|| panic!("{victims}: {:?}", turns(&state(&sandbox, &companion))));
+        let settled = eventually(TIMEOUT * 2, || Some(state(&companion)).filter(is_settled));
+        let settled = settled.unwrap_or_else(|| panic!("{victims}: {:?}", turns(&state(&companion))));
         let shown = turns(&settled);
         let prompts: Vec<&str> = shown.iter().map(|(prompt, _)| prompt.as_str()).collect();
         assert_eq!(prompts[1..], vec![prompt.as_str(); turn], "{victims}");

@@ -1,3 +1,5 @@
+//! What front ends report, and what agents may see of it.
+
 use super::*;
 
 const NEOVIM: FrontEndId = FrontEndId(1);

@@ -48,7 +48,7 @@ pub(super) fn add(text: &str, agent: HookAgent, program: &Path, tools: Tools) ->
         entries.append(entry);
     }
     if tools::are_supported(agent) {
-        match tools::register(&settings, program, tools) {
+        match tools::register(&settings, agent, program, tools) {
             Ok(is_new) => is_changed |= is_new,
             Err(reason) => return Edited::NotUnderstood(reason),
         }

@@ -221,8 +221,11 @@ fn disabled_hooks_are_mentioned() {
 
 #[test]
 fn tools_are_registered_once_and_removed_without_a_trace() {
-    let server = json!({ "command": "/opt/alongside/bin/alongside", "args": ["mcp-stdio", "--tools"] });
     for agent in [HookAgent::Gemini, HookAgent::Qwen] {
+        let mut server = json!({ "command": "/opt/alongside/bin/alongside", "args": ["mcp-stdio", "--tools"] });
+        if agent == HookAgent::Qwen {
+            server["alwaysLoadTools"] = json!(true);
+        }
         for before in [
             None,
             Some("{}"),

@@ -46,7 +46,7 @@ pub(super) fn are_registered(text: &str) -> bool {
 }
 
 /// Whether this changed the settings, or why it cannot.
-pub(super) fn register(settings: &CstObject, program: &Path, tools: Tools) -> Result<bool, String> {
+pub(super) fn register(settings: &CstObject, agent: HookAgent, program: &Path, tools: Tools) -> Result<bool, String> {
     let program = program.to_string_lossy();
     match (Entry::of(settings), tools) {
         (Entry::Own { server, .. }, _) if string(&server, "command").as_deref() == Some(&program) => Ok(false),
@@ -59,14 +59,23 @@ pub(super) fn register(settings: &CstObject, program: &Path, tools: Tools) -> Re
         (Entry::Absent | Entry::Foreign(_), Tools::Keep) => Ok(false),
         (Entry::Foreign(reason), Tools::Register) => Err(reason.to_owned()),
         (Entry::Absent, Tools::Register) => {
-            let arguments = ARGUMENTS.map(CstInputValue::from);
-            let server = object([
-                ("command", CstInputValue::from(program.as_ref())),
-                ("args", CstInputValue::Array(arguments.into())),
-            ]);
+            let server = server(agent, &program);
             settings.object_value_or_set(SERVERS).append(NAME, server);
             Ok(true)
         }
+    }
+}
+
+fn server(agent: HookAgent, program: &str) -> CstInputValue {
+    let arguments = CstInputValue::Array(ARGUMENTS.map(CstInputValue::from).into());
+    match agent {
+        // Without this, its model would have to search for the tools first.
+        HookAgent::Qwen => object([
+            ("command", program.into()),
+            ("args", arguments),
+            ("alwaysLoadTools", true.into()),
+        ]),
+        _ => object([("command", program.into()), ("args", arguments)]),
     }
 }
 

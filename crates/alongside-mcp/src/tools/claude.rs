@@ -99,7 +99,8 @@ fn open_diff_result(opened: OpenDiff, tab_name: String) -> ToolResult {
 /// Claude Code 2.1.197 and 2.1.325 drop the final newline of a new file that is accepted here, and tell the model that nothing was
 /// changed. One more newline is dropped in its place.
 ///
-/// The same happens with `Write` to an existing file, but not with `Edit`, and `openDiff` does not say which of the two it is for.
+/// The same happens with `Write` to an existing file, but not with `Edit`, and `openDiff` does not say which of the two it is for. There
+/// the companion reports it.
 fn contents_to_save(content: &str, is_new_file: bool) -> String {
     let mut contents = content.to_owned();
     if is_new_file && contents.ends_with('\n') {

@@ -15,6 +15,8 @@ pub enum Prompt<'a> {
     WriteFile(&'a str, &'a str),
     /// Replace the first text by the second in that file.
     Edit(&'a str, &'a str, &'a str),
+    /// Ask the editor for that file's diagnostics.
+    Diagnostics(&'a str),
     /// Answer with this text, a few characters at a time.
     Say(&'a str),
     /// Answer with this many different words, each in a chunk of its own.
@@ -35,6 +37,7 @@ impl std::fmt::Display for Prompt<'_> {
             Self::Read(path) => write!(formatter, "DO read {path}"),
             Self::WriteFile(path, text) => write!(formatter, "DO write_file {path} {}", escaped(text)),
             Self::Edit(path, old, new) => write!(formatter, "DO edit {path} {} {}", escaped(old), escaped(new)),
+            Self::Diagnostics(path) => write!(formatter, "DO diagnostics {path}"),
             Self::Say(text) => write!(formatter, "DO say {}", escaped(text)),
             Self::Count(count) => write!(formatter, "DO count {count}"),
             Self::Slow => write!(formatter, "DO slow"),
@@ -58,6 +61,7 @@ pub(super) fn obey(command: &str, tools: Option<Tools>) -> Turn {
         ["read", path] => call(&|tools| tools.read(path)),
         ["write_file", path, text] => call(&|tools| tools.write(path, &plain(text))),
         ["edit", path, old, new] => call(&|tools| tools.edit(path, &plain(old), &plain(new))),
+        ["diagnostics", path] => call(&|tools| tools.diagnostics(path)),
         ["say", text] => {
             let letters: Vec<char> = plain(text).chars().collect();
             let pieces: Vec<String> = letters.chunks(5).map(|piece| piece.iter().collect()).collect();

@@ -64,6 +64,19 @@ impl Tools {
         }
     }
 
+    /// Asks the editor; Codex and opencode have no such tool.
+    pub(super) fn diagnostics(self, path: &str) -> Call {
+        let uri = json!({"uri": format!("file://{path}")});
+        match self {
+            Self::Gemini => Call::new("mcp_alongside_getDiagnostics", json!({"path": path})),
+            Self::Claude => Call::new("mcp__ide__getDiagnostics", uri),
+            Self::Copilot => Call::new("ide-get_diagnostics", uri),
+            Self::Qwen | Self::Codex | Self::Opencode => {
+                Call::new("mcp__alongside__getDiagnostics", json!({"path": path}))
+            }
+        }
+    }
+
     pub(super) fn write(self, path: &str, text: &str) -> Call {
         match self {
             Self::Gemini | Self::Qwen => Call::new("write_file", json!({"file_path": path, "content": text})),

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use alongside_companion::companion_record;
 use alongside_core::context::File;
 use alongside_front::client::Client;
-use alongside_mcp::tool_server::Toolbox;
+use alongside_mcp::tool_server::{ToolResult, Toolbox};
 use alongside_protocol::{DiagnosticsQuery, Empty, FileTarget, requests};
 use anyhow::{Context as _, Result, anyhow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) struct EditorTools {
     /// Where the agent runs.
@@ -42,7 +42,7 @@ impl Toolbox for EditorTools {
             },
             {
                 "name": "getSelection",
-                "description": "Returns the file that the user is looking at, with the cursor and the selected text, as JSON. Lines and characters are 1-based.",
+                "description": "Returns the file that the user is looking at, with the cursor and the selected text, as JSON; an empty object if there is none. Lines and characters are 1-based.",
                 "inputSchema": nothing,
                 "annotations": { "readOnlyHint": true },
             },
@@ -62,7 +62,7 @@ impl Toolbox for EditorTools {
         ])
     }
 
-    async fn call(&mut self, name: &str, arguments: Value) -> Option<Result<String, String>> {
+    async fn call(&mut self, name: &str, arguments: Value) -> Option<Result<ToolResult, String>> {
         let result = match name {
             "getDiagnostics" => self.diagnostics(arguments["path"].as_str()).await,
             "getOpenFiles" => self.open_files().await,
@@ -75,31 +75,36 @@ impl Toolbox for EditorTools {
 }
 
 impl EditorTools {
-    async fn diagnostics(&self, path: Option<&str>) -> Result<String> {
+    async fn diagnostics(&self, path: Option<&str>) -> Result<ToolResult> {
         let query = DiagnosticsQuery {
             path: path.map(|path| self.absolute(path)),
         };
         let found = self.companion().await?.call::<requests::DiagnosticsList>(query).await?;
-        Ok(serde_json::to_string(&found)?)
+        Ok(files_result(json!(found)))
     }
 
-    async fn open_files(&self) -> Result<String> {
+    async fn open_files(&self) -> Result<ToolResult> {
         let files = self.files().await?.into_iter();
         let files: Vec<Value> = files
             .map(|file| json!({ "path": file.path, "active": file.is_active == Some(true) }))
             .collect();
-        Ok(serde_json::to_string(&files)?)
+        Ok(files_result(json!(files)))
     }
 
-    async fn selection(&self) -> Result<String> {
+    async fn selection(&self) -> Result<ToolResult> {
         let files = self.files().await?;
         let active = files.into_iter().find(|file| file.is_active == Some(true));
-        let selection =
-            active.map(|file| json!({ "path": file.path, "cursor": file.cursor, "selectedText": file.selected_text }));
-        Ok(serde_json::to_string(&selection)?)
+        let selection = active.map(|file| {
+            [
+                ("path".to_owned(), json!(file.path)),
+                ("cursor".to_owned(), json!(file.cursor)),
+                ("selectedText".to_owned(), json!(file.selected_text)),
+            ]
+        });
+        Ok(ToolResult::Object(selection.into_iter().flatten().collect()))
     }
 
-    async fn open_file(&self, arguments: &Value) -> Result<String> {
+    async fn open_file(&self, arguments: &Value) -> Result<ToolResult> {
         let path = arguments["path"].as_str().context("`path` must be a string")?;
         let path = self.absolute(path).into_os_string().into_string();
         let target = FileTarget {
@@ -107,7 +112,7 @@ impl EditorTools {
             line: arguments["line"].as_u64().and_then(|line| u32::try_from(line).ok()),
         };
         self.companion().await?.call::<requests::FileOpen>(target).await?;
-        Ok("The editor shows the file.".to_owned())
+        Ok(ToolResult::Sentence("The editor shows the file.".to_owned()))
     }
 
     /// What agents see: hidden files are not among them.
@@ -126,4 +131,8 @@ impl EditorTools {
         // The editor may know it by another name; if it does not exist, there is nothing to find.
         std::path::absolute(Path::new(&path)).unwrap_or(path)
     }
+}
+
+fn files_result(files: Value) -> ToolResult {
+    ToolResult::Object(Map::from_iter([("files".to_owned(), files)]))
 }

@@ -149,13 +149,15 @@ async fn mcp_stdio_serves_tools_for_the_model() {
     );
 
     let serving = sandbox.serve();
+    // Gemini CLI accepts no JSON but objects.
+    assert_eq!(call("getSelection", json!({})), Ok(json!({})));
     let (file, secret) = (sandbox.write("a.txt", "text"), sandbox.write(".env", "secret"));
     for path in [&secret, &file] {
         sandbox.words(&["context", "focus", path, "--line", "2", "--select", "chosen"]);
     }
     assert_eq!(
         call("getOpenFiles", json!({})),
-        Ok(json!([{ "path": file, "active": true }]))
+        Ok(json!({ "files": [{ "path": file, "active": true }] }))
     );
     let selection = json!({ "path": file, "cursor": { "line": 2, "character": 1 }, "selectedText": "chosen" });
     assert_eq!(call("getSelection", json!({})), Ok(selection));
@@ -181,10 +183,13 @@ async fn mcp_stdio_serves_tools_for_the_model() {
         let report = serde_json::from_value(report).unwrap();
         editor.call::<requests::ContextDiagnostics>(report).await.unwrap();
     }
-    let expected = Ok(json!([{ "path": file, "diagnostics": [found] }]));
+    let expected = Ok(json!({ "files": [{ "path": file, "diagnostics": [found] }] }));
     assert_eq!(call("getDiagnostics", json!({})), expected);
     assert_eq!(call("getDiagnostics", json!({ "path": "a.txt" })), expected);
-    assert_eq!(call("getDiagnostics", json!({ "path": ".env" })), Ok(json!([])));
+    assert_eq!(
+        call("getDiagnostics", json!({ "path": ".env" })),
+        Ok(json!({ "files": [] }))
+    );
     call("openFile", json!({ "path": "a.txt", "line": 3 })).unwrap();
     let shown = loop {
         if let Notification::FileShow(target) = editor.notification().await.unwrap() {
