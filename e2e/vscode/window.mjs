@@ -19,9 +19,12 @@ export class Window {
     await this.ready();
   }
 
-  async reload() {
-    await this.page.reload();
-    await this.ready();
+  /** Ends all extensions and starts them again, as reloading the window does. */
+  async restartExtensions() {
+    const item = this.page.locator(".statusbar-item[id^='alongside.']").first();
+    await this.command({ title: "Developer: Restart Extension Host" });
+    await item.waitFor({ state: "detached" });
+    await item.waitFor();
   }
 
   async close() {

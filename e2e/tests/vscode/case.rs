@@ -1,5 +1,6 @@
 //! One test's folder and windows, on a server that the tests share.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +39,7 @@ impl Vehicle {
     /// Installs the extension as a user does, and starts everything.
     pub(crate) fn start(sandbox: Sandbox, environment: &[(String, String)]) -> Arc<Self> {
         CodeServer::set_up(&sandbox);
-        install_extension(&sandbox);
+        sandbox.install("code-server");
         let server = CodeServer::start(&sandbox, environment);
         let browser = Browser::start(&sandbox, &server);
         Arc::new(Self {
@@ -213,6 +214,14 @@ impl Window {
         assert!(reached.is_some(), "not {wanted:?} but {:?}", self.ask("lenses"));
     }
 
+    /// Takes a picture for the extension's README, if asked for one.
+    pub(crate) fn picture(&self, name: &str) {
+        if let Some(directory) = env::var_os("ALONGSIDE_PICTURES") {
+            let path = PathBuf::from(directory).join(format!("{name}.png"));
+            self.call("screenshot", &json!({"path": path}));
+        }
+    }
+
     /// Accepts the active review, and returns the accepted text.
     pub(crate) async fn accept(&self, agent: &mut Agent) -> String {
         let decision = decision_by(agent, || self.press("Control+Enter")).await;
@@ -247,19 +256,4 @@ pub(crate) async fn decision_by(agent: &mut Agent, mut act: impl FnMut()) -> Val
 /// Records what the running test has proven.
 pub(crate) fn vscode_proves(capability: Capability) {
     proves("VS Code (code-server)", &CodeServer::version(), capability);
-}
-
-fn install_extension(sandbox: &Sandbox) {
-    let vsix = sandbox.path("alongside.vsix");
-    let mut package = std::process::Command::new(alongside_e2e::node());
-    package
-        .arg(alongside_e2e::plugin("vscode").join("package.mjs"))
-        .arg("--out")
-        .arg(&vsix);
-    let packaged = package.output().expect("start node");
-    assert!(packaged.status.success(), "{packaged:?}");
-    let mut install = sandbox.command(sandbox.path("bin/code-server"));
-    let installed = install.arg("--install-extension").arg(&vsix).output();
-    let installed = installed.expect("start code-server");
-    assert!(installed.status.success(), "{installed:?}");
 }

@@ -25,7 +25,7 @@ async fn edited_review_survives_a_killed_companion() {
 }
 
 #[tokio::test]
-async fn reload_keeps_reviews_with_their_edits() {
+async fn restarted_extensions_keep_reviews_with_their_edits() {
     let case = Case::new();
     let path = case.write("a.txt", "one\ntwo\n");
     let window = case.open();
@@ -34,7 +34,7 @@ async fn reload_keeps_reviews_with_their_edits() {
     window.show_review();
     window.type_after("2", " edited");
     window.wait_for_states(&["Edited"]);
-    window.ask("reload");
+    window.ask("restartExtensions");
     agent.reconnect().await;
     window.show_review();
     window.wait_for_draft_line("2 edited");
