@@ -19,12 +19,9 @@ export class Window {
     await this.ready();
   }
 
-  /** Ends all extensions and starts them again, as reloading the window does. */
-  async restartExtensions() {
-    const item = this.page.locator(".statusbar-item[id^='alongside.']").first();
-    await this.command({ title: "Developer: Restart Extension Host" });
-    await item.waitFor({ state: "detached" });
-    await item.waitFor();
+  async reload() {
+    await this.page.reload();
+    await this.ready();
   }
 
   async close() {
@@ -214,6 +211,12 @@ export class Window {
   async terminalShows({ text }) {
     const rows = this.page.locator(".terminal-wrapper.active .xterm-rows");
     await rows.filter({ hasText: new RegExp(text) }).waitFor();
+  }
+
+  /** Pastes into the terminal, and waits until it shows the end. */
+  async paste({ text, shown }) {
+    await this.page.keyboard.insertText(text);
+    await this.terminalShows({ text: shown });
   }
 
   async terminal() {

@@ -53,13 +53,13 @@ fn terminals_have_the_variables_and_agents_the_diagnostics() {
     let mut found = Value::Null;
     let arrived = eventually(TIMEOUT, || {
         found = diagnostics(&case);
-        (found[0]["path"] == json!(broken)).then_some(())
+        (found["files"][0]["path"] == json!(broken)).then_some(())
     });
     assert!(
         arrived.is_some(),
         "the diagnostics never arrived; the last response is {found:#}"
     );
-    assert_eq!(found[0]["diagnostics"][0]["start"]["line"], 2, "{found}");
+    assert_eq!(found["files"][0]["diagnostics"][0]["start"]["line"], 2, "{found}");
 
     window.ask("openTerminal");
     window.type_text("env > variables.txt; mv variables.txt all.txt\n");

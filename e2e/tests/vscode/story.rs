@@ -38,9 +38,9 @@ fn agents_in_the_terminal_are_connected_and_their_changes_reviewed() {
     vscode_proves(Capability::Install);
 }
 
-/// Types a prompt. Agents take an Enter right after text for a part of a paste, and lose what is typed too early.
+/// Pastes a prompt and presses Enter, which agents take for a part of the paste if it comes right after it.
 fn ask(window: &Window, model: &FakeModel, prompt: &str) {
-    window.type_text(prompt);
+    window.call("paste", &json!({"text": prompt, "shown": "from_🦀"}));
     let arrived = eventually(TIMEOUT, || {
         window.press("Enter");
         let short = json!({"text": "1 change", "timeout": 10_000});
