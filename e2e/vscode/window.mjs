@@ -6,7 +6,6 @@ import { ChatView } from "./chat-view.mjs";
 const quoted = (text) => JSON.stringify(text);
 
 export class Window {
-  /** Errors in the page, and boxes that VS Code put up. */
   constructor(page, url) {
     this.page = page;
     this.url = url;
@@ -134,15 +133,8 @@ export class Window {
   /** The texts of the lenses, from the top. */
   async lenses() {
     const lenses = await this.page
-      .locator(".codelens-decoration")
-      .evaluateAll((lenses) =>
-        lenses
-          .map((lens) => ({ box: lens.getBoundingClientRect(), editor: lens.closest(".monaco-editor"), lens }))
-          // Others are far away from their lines.
-          .filter(({ box, editor }) => box.height > 0 && box.bottom > editor.getBoundingClientRect().top)
-          .filter(({ box, editor }) => box.top < editor.getBoundingClientRect().bottom)
-          .map(({ box, lens }) => [box.top, lens.textContent]),
-      );
+      .locator(".codelens-decoration:visible")
+      .evaluateAll((lenses) => lenses.map((lens) => [lens.getBoundingClientRect().top, lens.textContent]));
     return lenses.sort(([one], [other]) => one - other).map(([, text]) => text.replaceAll("\u00a0", " "));
   }
 
@@ -160,14 +152,28 @@ export class Window {
   /** Takes a code action at the cursor. */
   async codeAction({ title }) {
     // The key means nothing before the extension has been asked.
-    await this.page.locator(".lightBulbWidget:visible").first().waitFor();
+    await this.page.locator(".codicon-gutter-lightbulb:visible, .lightBulbWidget:visible").first().waitFor();
     await this.page.keyboard.press("Control+.");
     await this.page.locator(".action-widget .monaco-list-row", { hasText: title }).first().click();
   }
 
-  /** Clicks the arrow that reverts a hunk, from the top. */
-  async revertArrow({ index = 0 }) {
-    await this.page.locator(".monaco-diff-editor .codicon-arrow-right").nth(index).click({ force: true });
+  /** Comments on the line of the cursor, and clicks a button below the comment. */
+  async comment({ text, button }) {
+    await this.command({ title: "Add Comment on Current Selection" });
+    const widget = this.page.locator(".review-widget");
+    await widget.locator(".comment-form .monaco-editor.focused").waitFor();
+    await this.page.keyboard.type(text);
+    await widget.locator(".monaco-button:not(.disabled)", { hasText: button }).click();
+  }
+
+  /** Clicks VS Code's own arrow that reverts the hunk with a line of the draft. */
+  async revertArrow({ text }) {
+    await this.clickDraft({ text });
+    const { y } = await this.draftLineWith(text).first().boundingBox();
+    const arrows = this.page.locator(".monaco-diff-editor .codicon-arrow-right:visible");
+    await arrows.first().waitFor();
+    const distances = await arrows.evaluateAll((all, y) => all.map((arrow) => Math.abs(arrow.getBoundingClientRect().y - y)), y);
+    await arrows.nth(distances.indexOf(Math.min(...distances))).click({ force: true });
   }
 
   /** Clicks an icon in the editor's title. */
@@ -193,8 +199,8 @@ export class Window {
   }
 
   /** Waits until the extension's text in the status bar contains this. */
-  async statusWith({ text }) {
-    await this.page.locator(".statusbar-item[id^='alongside.']", { hasText: text }).first().waitFor();
+  async statusWith({ text, timeout }) {
+    await this.page.locator(".statusbar-item[id^='alongside.']", { hasText: text }).first().waitFor({ timeout });
   }
 
   /** Opens a terminal and waits for its shell's prompt. */
@@ -208,6 +214,12 @@ export class Window {
   async terminalShows({ text }) {
     const rows = this.page.locator(".terminal-wrapper.active .xterm-rows");
     await rows.filter({ hasText: new RegExp(text) }).waitFor();
+  }
+
+  /** Pastes into the terminal, and waits until it shows the end. */
+  async paste({ text, shown }) {
+    await this.page.keyboard.insertText(text);
+    await this.terminalShows({ text: shown });
   }
 
   async terminal() {
@@ -242,7 +254,6 @@ export class Window {
     await this.page.locator(".statusbar-item", { hasText: "Token stored" }).waitFor();
   }
 
-  /** Evaluates an expression in the page, for measurements. */
   async screenshot({ path }) {
     mkdirSync(dirname(path), { recursive: true });
     await this.page.screenshot({ path, animations: "disabled", caret: "hide" });

@@ -42,6 +42,7 @@ Tasks:
   agents            download the agents' native programs that the tests need
   code-server       download code-server, with which the VS Code extension is tested
   package vscode    package the VS Code extension, with the program inside for each platform that can be built here
+  pictures          take the pictures in the VS Code extension's README
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         ["agents"] => plan.step("agents", agents::prepare),
         ["code-server"] => plan.step("code-server", code_server::prepare),
         ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
+        ["pictures"] => pictures(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -104,6 +106,21 @@ fn real_faults(plan: &mut Plan) {
         command.args(["--test", "real_programs", "faults::", "--", "--nocapture"]);
         command.env("ALONGSIDE_BIN", target_directory()?.join("debug").join("alongside"));
         command.env("ALONGSIDE_FAULT_ROUNDS", "15");
+        run(command)
+    });
+}
+
+/// Takes the pictures in the extension's README, with the test that shows what is on them.
+fn pictures(plan: &mut Plan) {
+    plan.step("npm packages", npm::install);
+    plan.step("code-server", code_server::prepare);
+    plan.step("release binary", || {
+        run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
+    });
+    plan.step("pictures", || {
+        let mut command = end_to_end_command(&["--test", "vscode"])?;
+        command.arg("all_changes_are_reviewed_in_one_editor");
+        command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
         run(command)
     });
 }
@@ -184,14 +201,19 @@ fn test(plan: &mut Plan, only: Option<&str>) {
 }
 
 fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
-    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
-    command.args(targets).args(only);
+    let mut command = end_to_end_command(targets)?;
     // Each test starts programs that fully use a core for several seconds.
-    command.args(["--", "--test-threads=2"]);
+    command.args(only).args(["--", "--test-threads=2"]);
+    run(command)
+}
+
+fn end_to_end_command(targets: &[&str]) -> Result<Command, String> {
+    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
+    command.args(targets);
     command.env("ALONGSIDE_BIN", release_binary()?);
     command.env("ALONGSIDE_AGENTS", agents::directory()?);
     command.env("ALONGSIDE_CODE_SERVER", code_server::directory()?);
-    run(command)
+    Ok(command)
 }
 
 /// The cargo that runs us, in the repository root.

@@ -1,5 +1,6 @@
 //! One test's folder and windows, on a server that the tests share.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,11 +37,10 @@ static NUMBER: AtomicU64 = AtomicU64::new(1);
 
 impl Vehicle {
     /// Installs the extension as a user does, and starts everything.
-    pub(crate) fn start(environment: impl FnOnce(&Sandbox) -> Vec<(String, String)>) -> Arc<Self> {
-        let sandbox = Sandbox::new();
+    pub(crate) fn start(sandbox: Sandbox, environment: &[(String, String)]) -> Arc<Self> {
         CodeServer::set_up(&sandbox);
-        install_extension(&sandbox);
-        let server = CodeServer::start(&sandbox, &environment(&sandbox));
+        sandbox.install("code-server");
+        let server = CodeServer::start(&sandbox, environment);
         let browser = Browser::start(&sandbox, &server);
         Arc::new(Self {
             browser,
@@ -54,7 +54,7 @@ impl Vehicle {
         static SHARED: Mutex<Weak<Vehicle>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.upgrade().unwrap_or_else(|| {
-            let vehicle = Self::start(|_| Vec::new());
+            let vehicle = Self::start(Sandbox::new(), &[]);
             *shared = Arc::downgrade(&vehicle);
             vehicle
         })
@@ -220,6 +220,14 @@ impl Window {
         assert!(reached.is_some(), "not {wanted:?} but {:?}", self.ask("lenses"));
     }
 
+    /// Takes a picture for the extension's README, if asked for one.
+    pub(crate) fn picture(&self, name: &str) {
+        if let Some(directory) = env::var_os("ALONGSIDE_PICTURES") {
+            let path = PathBuf::from(directory).join(format!("{name}.png"));
+            self.call("screenshot", &json!({"path": path}));
+        }
+    }
+
     /// Accepts the active review, and returns the accepted text.
     pub(crate) async fn accept(&self, agent: &mut Agent) -> String {
         let decision = decision_by(agent, || self.press("Control+Enter")).await;
@@ -254,19 +262,4 @@ pub(crate) async fn decision_by(agent: &mut Agent, mut act: impl FnMut()) -> Val
 /// Records what the running test has proven.
 pub(crate) fn vscode_proves(capability: Capability) {
     proves("VS Code (code-server)", &CodeServer::version(), capability);
-}
-
-fn install_extension(sandbox: &Sandbox) {
-    let vsix = sandbox.path("alongside.vsix");
-    let mut package = std::process::Command::new(alongside_e2e::node());
-    package
-        .arg(alongside_e2e::plugin("vscode").join("package.mjs"))
-        .arg("--out")
-        .arg(&vsix);
-    let packaged = package.output().expect("start node");
-    assert!(packaged.status.success(), "{packaged:?}");
-    let mut install = sandbox.command(sandbox.path("bin/code-server"));
-    let installed = install.arg("--install-extension").arg(&vsix).output();
-    let installed = installed.expect("start code-server");
-    assert!(installed.status.success(), "{installed:?}");
 }

@@ -50,12 +50,16 @@ fn terminals_have_the_variables_and_agents_the_diagnostics() {
     let window = case.open();
     let (port, _) = case.companion().port_and_token;
     window.open_file(&broken, 1, 1);
-    let found = eventually(TIMEOUT, || {
-        let found = diagnostics(&case);
-        (found[0]["path"] == json!(broken)).then_some(found)
+    let mut found = Value::Null;
+    let arrived = eventually(TIMEOUT, || {
+        found = diagnostics(&case);
+        (found["files"][0]["path"] == json!(broken)).then_some(())
     });
-    let found = found.expect("the diagnostics arrived in time");
-    assert_eq!(found[0]["diagnostics"][0]["start"]["line"], 2, "{found}");
+    assert!(
+        arrived.is_some(),
+        "the diagnostics never arrived; the last response is {found:#}"
+    );
+    assert_eq!(found["files"][0]["diagnostics"][0]["start"]["line"], 2, "{found}");
 
     window.ask("openTerminal");
     window.type_text("env > variables.txt; mv variables.txt all.txt\n");
@@ -68,7 +72,6 @@ fn terminals_have_the_variables_and_agents_the_diagnostics() {
             "{line} is not in\n{variables}"
         );
     }
-    assert!(variables.contains("CLAUDE_CODE_SSE_PORT="), "{variables}");
 }
 
 /// What the tool of an agent's model returns.
@@ -92,5 +95,5 @@ fn diagnostics(case: &Case) -> Value {
     let text = answer["result"]["content"][0]["text"]
         .as_str()
         .expect("a tool's answer has a text");
-    serde_json::from_str(text).unwrap_or(Value::Null)
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }

@@ -36,14 +36,14 @@ async fn hunk_is_rejected_by_lens_quick_fix_and_arrow_and_undone() {
     window.wait_for_states(&["Rejected", "Rejected", "Accepted", "Accepted"]);
     window.wait_for_draft_line("line 8");
 
-    window.call("revertArrow", &json!({"index": 0}));
+    window.call("revertArrow", &json!({"text": "changed 13"}));
     window.wait_for_states(&["Rejected", "Rejected", "Rejected", "Accepted"]);
     window.call("clickDraft", &json!({"text": "line 13"}));
     window.press("Control+Z");
     window.wait_for_states(&["Rejected", "Rejected", "Accepted", "Accepted"]);
     window.wait_for_draft_line("changed 13");
 
-    window.call("revertArrow", &json!({"index": 1}));
+    window.call("revertArrow", &json!({"text": "changed 18"}));
     window.wait_for_states(&["Rejected", "Rejected", "Accepted", "Rejected"]);
     window.call("clickDraft", &json!({"text": "line 3"}));
     window.command("Alongside: Accept Hunk");

@@ -9,5 +9,7 @@ mod chat;
 mod context;
 mod hunks;
 mod life;
+mod reasons;
 mod reviews;
 mod speed;
+mod story;

@@ -11,8 +11,30 @@ use crate::case::{Case, decision_by, vscode_proves};
 /// Long enough for everything that VS Code and the extension do later.
 const A_WHILE: Duration = Duration::from_millis(1500);
 
+const GREETING: &str = "\
+/// What the program says first.
+pub fn greeting(name: &str) -> String {
+    let mut text = String::new();
+    text.push_str(\"Hello, \");
+    text.push_str(name);
+    text
+}
+
+pub fn farewell() -> &'static str {
+    \"Bye\"
+}
+";
+const TESTS: &str = "\
+use greeting::greeting;
+
+#[test]
+fn greets() {
+    assert_eq!(greeting(\"Ada\"), \"Hello, Ada\");
+}
+";
+
 /// A file, its text, the proposal, and a line of the draft to type after.
-const ODD_TEXTS: [(&str, Option<&str>, &str, &str); 7] = [
+const ODD_TEXTS: [(&str, Option<&str>, &str, &str); 6] = [
     (
         "mark.txt",
         Some("\u{feff}one\r\ntwo\r\n"),
@@ -21,7 +43,6 @@ const ODD_TEXTS: [(&str, Option<&str>, &str, &str); 7] = [
     ),
     ("mixed.txt", Some("a\r\nb\nc\r\nd\n"), "a\r\nB\nc\r\nd\nend\n", "end"),
     ("carriage.txt", Some("a\rb\nc\n"), "a\rb\nC\rd\n", "C"),
-    ("nul.txt", Some("a\0b\nc\n"), "a\0b\nC\n", "C"),
     ("unfinished.txt", Some("one\ntwo"), "one\n2\nthree", "three"),
     ("crab.txt", Some("🦀 one\nx\n"), "🦀🦀 one\nX\n", "🦀🦀 one"),
     ("new.txt", None, "\u{feff}fresh\r\nfile 🦀\rand\0more", "fresh"),
@@ -126,22 +147,34 @@ async fn moved_tab_and_automatic_saving_decide_nothing() {
 #[tokio::test]
 async fn all_changes_are_reviewed_in_one_editor() {
     let case = Case::new();
-    let one = case.write("one.txt", "first\nsecond\n");
-    let other = case.write("other.txt", "third\nfourth\n");
+    let one = case.write("src/greeting.rs", GREETING);
+    let other = case.write("tests/greeting.rs", TESTS);
+    let body =
+        "    let mut text = String::new();\n    text.push_str(\"Hello, \");\n    text.push_str(name);\n    text\n";
+    let greeting = GREETING.replace(body, "    format!(\"Hello, {name}\")\n");
+    let proposal = greeting.replace("\"Bye\"", "\"Goodbye\"");
+    let tests = TESTS
+        .replace("\"Ada\"", "\"Grace\"")
+        .replace("Hello, Ada", "Hello, Grace");
     let window = case.open();
     let mut agent = case.agent().await;
-    agent.propose(&one, "FIRST\nsecond\n").await;
-    agent.propose(&other, "third\nFOURTH\n").await;
-    window.call("statusWith", &json!({"text": "2 changes"}));
-    window.command("Alongside: Show All Changes");
-    window.call("diffs", &json!({"count": 2}));
+    agent.propose(&one, &proposal).await;
+    window.show_review();
     window.wait_for_states(&["Accepted", "Accepted"]);
     window.click_lens("Reject hunk", 1);
     window.wait_for_states(&["Accepted", "Rejected"]);
-    let decided = [
-        (&one, "FIRST\nsecond\n", &["Rejected"][..]),
-        (&other, "third\nfourth\n", &[][..]),
-    ];
+    window.picture("review");
+
+    agent.propose(&other, &tests).await;
+    window.call("statusWith", &json!({"text": "2 changes"}));
+    window.command("Alongside: Show All Changes");
+    window.call("diffs", &json!({"count": 2}));
+    // The rejected hunk is an unchanged region, which VS Code hides here.
+    window.wait_for_states(&["Accepted", "Accepted"]);
+    window.click_lens("Reject hunk", 1);
+    window.wait_for_states(&["Accepted", "Rejected"]);
+    window.picture("all-changes");
+    let decided = [(&one, greeting.as_str(), &["Rejected"][..]), (&other, TESTS, &[][..])];
     for (path, text, left) in decided {
         let decision = decision_by(&mut agent, || window.click_lens("Accept change", 0)).await;
         assert_eq!(decision["params"]["filePath"], json!(path), "{decision}");
