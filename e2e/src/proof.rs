@@ -19,7 +19,7 @@ use crate::programs;
 /// What works in an editor; the columns of the table, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// Open files, the cursor and the selection reach agents.
+    /// Open files, and the cursor or the selection, reach agents.
     Context,
     /// A proposed change is shown, accepted and rejected in the editor.
     Review,
@@ -72,11 +72,13 @@ fn record(name: &str, line: &str) {
 /// The version of an editor: the first word starting with a number in its output.
 pub fn version(program: &Path) -> String {
     let printed_version = |option: &str| {
-        let output = Command::new(program).arg(option).output().ok()?;
+        let mut command = Command::new(program);
+        // Kate and Qt Creator print nothing without a screen.
+        let output = command.arg(option).env("QT_QPA_PLATFORM", "offscreen").output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.split_whitespace().find_map(version_in)
     };
-    // Kakoune uses the second.
+    // Kakoune and Qt Creator use the second.
     printed_version("--version")
         .or_else(|| printed_version("-version"))
         .unwrap_or_else(|| panic!("{} does not print its version", program.display()))

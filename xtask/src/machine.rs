@@ -1,4 +1,5 @@
-//! System programs that the tests need: Node with npm, tmux, Chromium, Vim, Emacs and Kakoune.
+//! System programs that the tests need: Node with npm, tmux, Chromium, Vim, Emacs, Kakoune, Kate and Qt Creator, and a screen for
+//! the last two.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +12,7 @@ struct Need {
     package: &'static str,
 }
 
-const NEEDS: [Need; 9] = [
+const NEEDS: [Need; 15] = [
     Need {
         program: "node",
         check_arguments: "--version",
@@ -58,6 +59,37 @@ const NEEDS: [Need; 9] = [
         program: "kak",
         check_arguments: "-version",
         package: "kakoune",
+    },
+    // The next ones do not start without a screen.
+    Need {
+        program: "which",
+        check_arguments: "kate",
+        package: "kate",
+    },
+    Need {
+        program: "which",
+        check_arguments: "qtcreator",
+        package: "qtcreator",
+    },
+    Need {
+        program: "which",
+        check_arguments: "Xvfb",
+        package: "xvfb",
+    },
+    Need {
+        program: "which",
+        check_arguments: "openbox",
+        package: "openbox",
+    },
+    Need {
+        program: "which",
+        check_arguments: "xdotool",
+        package: "xdotool",
+    },
+    Need {
+        program: "which",
+        check_arguments: "dbus-run-session",
+        package: "dbus",
     },
 ];
 

@@ -166,10 +166,11 @@ pub(crate) fn take_over(places: &Places, mark: &Path) -> bool {
     let Ok(runtime) = Handle::try_current() else {
         return false;
     };
-    match runtime.block_on(asking) {
+    match runtime.block_on(async { tokio::time::timeout(HAND_OVER_TIMEOUT, asking).await }) {
         // It may exit before its response is sent.
-        Ok(_) | Err(ClientError::Closed) => true,
-        Err(error) => {
+        Ok(Ok(_) | Err(ClientError::Closed)) => true,
+        Err(_) => false,
+        Ok(Err(error)) => {
             tracing::info!(%error, pid = record.pid, "an editor's previous companion does not hand over");
             false
         }

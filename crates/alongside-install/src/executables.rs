@@ -64,6 +64,13 @@ pub(super) const EXECUTABLES: &[Executable] = &[
         &["/opt/homebrew/bin/hx"],
         &[],
     ),
+    executable(
+        DetectedIde::Kate,
+        &["kate"],
+        &[],
+        &["/Applications/kate.app/Contents/MacOS/kate"],
+        &["%PROGRAMFILES%/Kate/bin/kate.exe"],
+    ),
     executable(DetectedIde::Kakoune, &["kak"], &[], &["/opt/homebrew/bin/kak"], &[]),
     executable(
         DetectedIde::VsCode,

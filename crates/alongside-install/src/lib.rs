@@ -15,6 +15,7 @@ mod extension;
 #[cfg(test)]
 mod fixture;
 mod hooks;
+mod kate;
 mod language_server;
 mod native;
 mod package;
@@ -289,6 +290,10 @@ pub fn installer<'a>(
         DetectedIde::Neovim | DetectedIde::Vim => Box::new(native::Native::new(ide, context)?),
         DetectedIde::Emacs => Box::new(emacs::Emacs::new(context)?),
         DetectedIde::Helix | DetectedIde::Kakoune => Box::new(language_server::LanguageServer::new(ide, context)?),
+        // Elsewhere its settings are in other places.
+        DetectedIde::Kate if context.environment.platform == alongside_discovery::Platform::Unix => {
+            Box::new(kate::Kate::new(context)?)
+        }
         // Its terminals run on a machine that is recreated each time.
         DetectedIde::CloudShell => return Err(InstallError::Manual(manual_steps(ide))),
         _ if ide.family() == Family::VsCode => Box::new(extension::Extension::new(ide, context)),
@@ -300,7 +305,12 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
     DetectedIde::ALL.iter().copied().filter(|ide| {
         let is_plugin = matches!(
             ide,
-            DetectedIde::Neovim | DetectedIde::Vim | DetectedIde::Emacs | DetectedIde::Helix | DetectedIde::Kakoune
+            DetectedIde::Neovim
+                | DetectedIde::Vim
+                | DetectedIde::Emacs
+                | DetectedIde::Helix
+                | DetectedIde::Kakoune
+                | DetectedIde::Kate
         );
         is_plugin || (ide.family() == Family::VsCode && *ide != DetectedIde::CloudShell)
     })
@@ -310,7 +320,9 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
 pub fn manual_steps(ide: DetectedIde) -> String {
     let name = ide.display_name();
     let client = match ide {
-        DetectedIde::Zed | DetectedIde::SublimeText => Some("its language client"),
+        DetectedIde::Zed | DetectedIde::SublimeText | DetectedIde::QtCreator | DetectedIde::Kate => {
+            Some("its language client")
+        }
         _ if ide.family() == Family::JetBrains => Some("the LSP4IJ plugin"),
         _ => None,
     };

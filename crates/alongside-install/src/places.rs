@@ -126,6 +126,16 @@ impl SystemPaths<'_> {
         Some(directory?.join("kakrc"))
     }
 
+    /// The settings of Kate's LSP client.
+    pub(super) fn kate_settings(&self) -> Option<PathBuf> {
+        Some(self.configuration()?.join("kate/lspclient/settings.json"))
+    }
+
+    /// Kate's own settings.
+    pub(super) fn katerc(&self) -> Option<PathBuf> {
+        Some(self.configuration()?.join("katerc"))
+    }
+
     /// The file that an agent's hook is in.
     pub(super) fn hook_file(&self, agent: HookAgent) -> Option<PathBuf> {
         let own = |variable, usual| self.directory(variable).or_else(|| self.home(usual));

@@ -20,8 +20,8 @@ use crate::front_end::{LspFrontEnd, PendingRequest};
 use crate::reviews::{self, ACCEPT, REJECT, ReviewLines, SHOW, Side, display_name};
 use crate::types::{
     CodeAction, CodeActionOptions, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensOptions, Command,
-    ExecuteCommandOptions, ExecuteCommandParams, MessageActionItem, MessageType, Range, SaveOptions,
-    ServerCapabilities, ShowDocumentParams, TextDocumentSyncKind, TextDocumentSyncOptions,
+    ExecuteCommandOptions, ExecuteCommandParams, InitializeResult, MessageActionItem, MessageType, Range, SaveOptions,
+    ServerCapabilities, ServerInfo, ShowDocumentParams, TextDocumentSyncKind, TextDocumentSyncOptions,
     WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 use crate::uri;
@@ -76,7 +76,13 @@ impl<B: Backend> LspFrontEnd<B> {
             return Vec::new();
         }
         let address = &params.text_document.uri;
-        self.user_is_at(address, params.range).await;
+        let selected = self
+            .documents
+            .get(address)
+            .and_then(|document| self.selected(document, params.range));
+        if let Some(range) = selected {
+            self.user_is_at(address, range).await;
+        }
         let mut actions = Vec::new();
         let own = self.shown_in(address);
         for (id, side) in &own {
@@ -395,7 +401,7 @@ impl<B: Backend> LspFrontEnd<B> {
         let Some(document) = self.documents.get(&selection.uri) else {
             return;
         };
-        let range = self.selected(document, selection.range);
+        let range = self.selected(document, selection.range).unwrap_or(selection.range);
         let lines = document.between(range, self.client.encoding).lines().count();
         let plural = if lines == 1 { "" } else { "s" };
         let mut message = format!(
@@ -416,8 +422,8 @@ impl<B: Backend> LspFrontEnd<B> {
     fn has_selection(&self, address: &str, range: Range) -> bool {
         let document = self.documents.get(address);
         document.is_some_and(|document| {
-            let range = self.selected(document, range);
-            let selected = document.between(range, self.client.encoding);
+            let selected = self.selected(document, range);
+            let selected = selected.map_or("", |range| document.between(range, self.client.encoding));
             !self.scratch.holds(&document.real) && selected.chars().nth(1).is_some()
         })
     }
@@ -476,7 +482,19 @@ fn command(title: String, command: &'static str, argument: &impl Serialize) -> C
 }
 
 /// What the server offers in `initialize`.
-pub(crate) fn capabilities(client: &Client) -> ServerCapabilities {
+impl InitializeResult {
+    pub(crate) fn new(client: &Client, version: String) -> Self {
+        Self {
+            capabilities: capabilities(client),
+            server_info: ServerInfo {
+                name: "alongside",
+                version,
+            },
+        }
+    }
+}
+
+fn capabilities(client: &Client) -> ServerCapabilities {
     ServerCapabilities {
         position_encoding: client.encoding.name(),
         text_document_sync: TextDocumentSyncOptions {

@@ -1,11 +1,12 @@
 //! What an editor reports about itself in `initialize`, and what is known about it in addition.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::text::Encoding;
 use crate::uri;
+use crate::workspace::{distinct, workspace_of};
 
 /// How a proposed change appears in an editor by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Open {
 /// The editor on the other end.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// Whether it reported a name. If not, the others are placeholders.
+    pub is_named: bool,
     /// A short lowercase name for agents.
     pub name: String,
     /// The name that agents show.
@@ -51,6 +54,20 @@ pub(super) struct Abilities {
     pub(super) asks_questions: bool,
 }
 
+/// What the range of a request for code actions is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SelectionRange {
+    /// The selection, or the cursor.
+    #[default]
+    Exact,
+    /// The selection, with its last character at the end of the range instead of before it.
+    ToTheLast,
+    /// The selection, or the cursor's whole line.
+    OrLine,
+    /// The word or line at the cursor, or the whole document: it says nothing about the selection.
+    Unrelated,
+}
+
 /// What is known about an editor that the protocol does not report.
 #[derive(Debug)]
 pub(super) struct EditorProfile {
@@ -62,8 +79,8 @@ pub(super) struct EditorProfile {
     pub(super) code_actions: &'static str,
     /// Whether it requests hovers at the cursor. In graphical editors they follow the mouse.
     pub(super) hovers_at_the_cursor: bool,
-    /// Whether a range ends at the last selected character instead of after it.
-    pub(super) selects_to_the_last: bool,
+    /// What the range of a request for code actions says about the selection.
+    pub(super) selection: SelectionRange,
     /// Whether a question does not interrupt the user. Other editors let it take the keyboard, or hide it; then none is asked.
     shows_questions: bool,
     /// How to see what was written to an open file.
@@ -76,12 +93,12 @@ const DEFAULT_PROFILE: EditorProfile = EditorProfile {
     display_name: "",
     code_actions: "code actions",
     hovers_at_the_cursor: false,
-    selects_to_the_last: false,
+    selection: SelectionRange::Exact,
     shows_questions: true,
     reload: "",
 };
 
-const PROFILES: [EditorProfile; 5] = [
+const PROFILES: [EditorProfile; 7] = [
     EditorProfile {
         client: "helix",
         name: "helix",
@@ -98,7 +115,7 @@ const PROFILES: [EditorProfile; 5] = [
         display_name: "Kakoune",
         code_actions: ":lsp-code-actions",
         hovers_at_the_cursor: true,
-        selects_to_the_last: true,
+        selection: SelectionRange::ToTheLast,
         shows_questions: false,
         ..DEFAULT_PROFILE
     },
@@ -129,6 +146,22 @@ const PROFILES: [EditorProfile; 5] = [
         shows_questions: false,
         ..DEFAULT_PROFILE
     },
+    EditorProfile {
+        client: "kate",
+        name: "kate",
+        display_name: "Kate",
+        code_actions: "Alt+Return",
+        selection: SelectionRange::OrLine,
+        ..DEFAULT_PROFILE
+    },
+    EditorProfile {
+        client: "qt creator",
+        name: "qtcreator",
+        display_name: "Qt Creator",
+        code_actions: "Alt+Return",
+        selection: SelectionRange::Unrelated,
+        ..DEFAULT_PROFILE
+    },
 ];
 
 impl Client {
@@ -153,6 +186,7 @@ impl Client {
         let flag = |pointer: &str| capabilities.pointer(pointer).and_then(Value::as_bool) == Some(true);
         let has = |pointer: &str| capabilities.pointer(pointer).is_some_and(|value| !value.is_null());
         Self {
+            is_named: !reported.is_empty(),
             name,
             display_name,
             pid: params["processId"].as_u64().and_then(|pid| u32::try_from(pid).ok()),
@@ -171,6 +205,39 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Sets the name of a client that reported none.
+    pub fn set_name(&mut self, name: &str) {
+        let lower = name.to_lowercase();
+        if let Some(profile) = PROFILES.iter().find(|profile| lower.starts_with(profile.client)) {
+            self.profile = profile;
+            self.abilities.asks_questions &= profile.shows_questions;
+        }
+        self.name = match self.profile.name {
+            "" => slug(name),
+            known => known.to_owned(),
+        };
+        self.display_name = match self.profile.display_name {
+            "" => name.to_owned(),
+            known => known.to_owned(),
+        };
+    }
+}
+
+/// A name that is safe in a file name.
+fn slug(name: &str) -> String {
+    let words: Vec<String> = name
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    if words.is_empty() {
+        "lsp".to_owned()
+    } else {
+        words.join("-")
+    }
+}
+
 fn folders(params: &Value) -> Vec<PathBuf> {
     let listed = params["workspaceFolders"].as_array().into_iter().flatten();
     let mut folders: Vec<PathBuf> = listed
@@ -181,39 +248,7 @@ fn folders(params: &Value) -> Vec<PathBuf> {
         let root = root.or_else(|| params["rootPath"].as_str().map(str::to_owned));
         folders.extend(root.map(PathBuf::from));
     }
-    let mut projects: Vec<PathBuf> = Vec::new();
-    for project in folders.into_iter().map(project_of) {
-        if !projects.contains(&project) {
-            projects.push(project);
-        }
-    }
-    projects
-}
-
-/// The repository that contains a folder, or the folder itself. Clients report the root of a language's project, such as a crate, but
-/// users start agents anywhere in the repository.
-pub(super) fn project_of(folder: PathBuf) -> PathBuf {
-    const MARKS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-    // Some users keep their home directory in a repository; that is not one project.
-    let home = std::env::home_dir();
-    let repository = folder
-        .ancestors()
-        .take_while(|ancestor| Some(*ancestor) != home.as_deref())
-        .find(|ancestor| MARKS.iter().any(|mark| ancestor.join(mark).exists()));
-    repository.map(Path::to_owned).unwrap_or(folder)
-}
-
-/// A name that is safe in a file name.
-fn slug(name: &str) -> String {
-    let words: Vec<&str> = name
-        .split(|character: char| !character.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    if words.is_empty() {
-        "lsp".to_owned()
-    } else {
-        words.join("-")
-    }
+    distinct(folders.into_iter().filter_map(workspace_of))
 }
 
 #[cfg(test)]
@@ -252,16 +287,6 @@ mod tests {
     }
 
     #[test]
-    fn folder_in_a_repository_means_the_repository() {
-        let scratch = tempfile::tempdir().unwrap();
-        let inside = scratch.path().join("crates/one");
-        std::fs::create_dir_all(&inside).unwrap();
-        assert_eq!(project_of(inside.clone()), inside);
-        std::fs::create_dir(scratch.path().join(".git")).unwrap();
-        assert_eq!(project_of(inside), scratch.path());
-    }
-
-    #[test]
     fn folders_are_read_from_every_form() {
         let folders = |params: Value| Client::read(&params).folders;
         let listed =
@@ -275,6 +300,8 @@ mod tests {
             folders(json!({ "rootUri": null, "rootPath": "/d" })),
             [PathBuf::from("/d")]
         );
+        let with_root = json!({ "workspaceFolders": [{ "uri": "file:///" }, { "uri": "file:///e" }] });
+        assert_eq!(folders(with_root), [PathBuf::from("/e")]);
         assert!(folders(json!([])).is_empty() && folders(json!({ "rootUri": 7 })).is_empty());
     }
 }

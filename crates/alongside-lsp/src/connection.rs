@@ -1,5 +1,6 @@
 //! The connection to an editor: JSON-RPC messages with `Content-Length` headers over stdio.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use alongside_wire::content_length::read_frame;
@@ -11,6 +12,8 @@ use serde::Serialize;
 use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
+use crate::types::{MessageType, ShowMessageParams};
+
 const MAX_MESSAGE_BYTES: usize = 96 * 1024 * 1024;
 
 /// What may be queued for an editor that does not read. Beyond it the connection is closed.
@@ -19,6 +22,8 @@ const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct Connection {
+    /// Messages that were read and have to be handled again.
+    held: VecDeque<Vec<u8>>,
     frames: BoxStream<'static, Vec<u8>>,
     pub(crate) sender: RpcSender,
     writer: JoinHandle<QueueEnd>,
@@ -41,6 +46,7 @@ impl Connection {
         });
         let (messages, queue) = outgoing(MAX_QUEUED_BYTES);
         Self {
+            held: VecDeque::new(),
             frames: frames.boxed(),
             sender: RpcSender::new(messages),
             writer: tokio::spawn(queue.write_to(output, Framing::ContentLength)),
@@ -52,6 +58,9 @@ impl Connection {
         if self.writer.is_finished() {
             return None;
         }
+        if let Some(frame) = self.held.pop_front() {
+            return Some(frame);
+        }
         tokio::select! {
             frame = self.frames.next() => frame,
             end = &mut self.writer => {
@@ -59,6 +68,20 @@ impl Connection {
                 None
             }
         }
+    }
+
+    /// Makes these the next messages.
+    pub(crate) fn hold(&mut self, frames: VecDeque<Vec<u8>>) {
+        self.held = frames;
+    }
+
+    pub(crate) fn show_error(&self, message: &str) {
+        let params = ShowMessageParams {
+            kind: MessageType::Error,
+            message,
+            actions: Vec::new(),
+        };
+        log_unsent(self.sender.notify("window/showMessage", &params));
     }
 
     pub(crate) fn respond(&self, id: &RequestId, result: &impl Serialize) {

@@ -14,17 +14,18 @@ use alongside_wire::sender::RpcSender;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::client::{Client, project_of};
+use crate::client::{Client, SelectionRange};
 use crate::connection::log_unsent;
 use crate::documents::{Document, Documents};
 use crate::drafts::DraftFile;
 use crate::scratch::Scratch;
 use crate::types::{
     Diagnostic, DidChangeParams, DidChangeWorkspaceFoldersParams, DidOpenParams, DidSaveParams, InitializeResult,
-    MessageType, Range, ServerInfo, ShowDocumentResult, ShowMessageParams, TextDocumentItem, TextDocumentParams,
+    MessageType, Range, ShowDocumentResult, ShowMessageParams, TextDocumentItem, TextDocumentParams,
     TextDocumentPositionParams, WorkspaceFolder, WorkspaceFoldersChangeEvent,
 };
-use crate::{REQUEST_FAILED, actions, documents, text, uri};
+use crate::workspace::workspace_of;
+use crate::{REQUEST_FAILED, documents, text, uri};
 
 /// Requests to the editor without a response so far. Some clients never respond; beyond this the oldest is forgotten.
 const MAX_PENDING_REQUESTS: usize = 256;
@@ -99,13 +100,7 @@ impl<B: Backend> LspFrontEnd<B> {
         let hello = self.front_end.hello.clone();
         let welcome = self.call::<requests::Hello>(hello).await;
         let welcome = welcome.map_err(|error| RpcError::new(REQUEST_FAILED, error.message))?;
-        Ok(InitializeResult {
-            capabilities: actions::capabilities(&self.client),
-            server_info: ServerInfo {
-                name: "alongside",
-                version: welcome.version,
-            },
-        })
+        Ok(InitializeResult::new(&self.client, welcome.version))
     }
 
     /// Handles a request and returns the text of the response.
@@ -259,7 +254,6 @@ impl<B: Backend> LspFrontEnd<B> {
         if self.scratch.holds(&document.real) {
             return;
         }
-        let range = self.selected(document, range);
         let selected = document.between(range, encoding);
         // The cursor of Helix and Kakoune is a selection of one character.
         let is_selection = selected != "\r\n" && selected.chars().nth(1).is_some();
@@ -289,13 +283,25 @@ impl<B: Backend> LspFrontEnd<B> {
         self.report::<requests::ContextFocus>(focus).await;
     }
 
-    /// The range that the editor has selected.
-    pub(crate) fn selected(&self, document: &Document, range: Range) -> Range {
+    /// The selection or the cursor, by the range of a request for code actions. `None` if the request does not say.
+    pub(crate) fn selected(&self, document: &Document, range: Range) -> Option<Range> {
         let mut selected = range;
-        if self.client.profile.selects_to_the_last && range.start != range.end {
-            selected.end = text::position_after(&document.text, range.end, self.client.encoding);
+        match self.client.profile.selection {
+            SelectionRange::Exact => {}
+            SelectionRange::ToTheLast if range.start == range.end => {}
+            SelectionRange::ToTheLast => {
+                selected.end = text::position_after(&document.text, range.end, self.client.encoding);
+            }
+            SelectionRange::OrLine => {
+                let (start, end) = (range.start, range.end);
+                let is_line = start.character == 0 && end.character == 0 && end.line == start.line + 1;
+                if is_line {
+                    selected.end = start;
+                }
+            }
+            SelectionRange::Unrelated => return None,
         }
-        selected
+        Some(selected)
     }
 
     async fn report_buffer(&mut self, address: &str) {
@@ -312,7 +318,7 @@ impl<B: Backend> LspFrontEnd<B> {
         if !self.client.follows_folders {
             return;
         }
-        let path = |folder: &WorkspaceFolder| Some(project_of(PathBuf::from(uri::to_path(&folder.uri)?)));
+        let path = |folder: &WorkspaceFolder| workspace_of(PathBuf::from(uri::to_path(&folder.uri)?));
         let removed: Vec<PathBuf> = event.removed.iter().filter_map(path).collect();
         self.folders.retain(|folder| !removed.contains(folder));
         for folder in event.added.iter().filter_map(path) {

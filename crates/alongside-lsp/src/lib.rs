@@ -18,6 +18,7 @@ mod scratch;
 mod text;
 mod types;
 mod uri;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,7 @@ use front_end::LspFrontEnd;
 pub use client::{Client, Open};
 pub use connection::Connection;
 pub use scratch::Scratch;
+pub use workspace::wait_for_workspace;
 
 /// How long to wait for `exit` after `shutdown`.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,7 +52,8 @@ const REQUEST_FAILED: i64 = -32_803;
 /// An editor that has sent `initialize` and waits for the response.
 pub struct PendingInitialize {
     pub client: Client,
-    id: RequestId,
+    /// `None` after the response.
+    id: Option<RequestId>,
 }
 
 pub enum SessionEnd {
@@ -97,7 +100,7 @@ pub async fn wait_for_initialize(connection: &mut Connection) -> Option<PendingI
                 let params = request.params.map(|params| serde_json::from_str(params.get()));
                 return Some(PendingInitialize {
                     client: Client::read(&params.and_then(Result::ok).unwrap_or_default()),
-                    id: request.id.into(),
+                    id: Some(request.id.into()),
                 });
             }
             Ok(Message::Request(request)) => {
@@ -111,9 +114,12 @@ pub async fn wait_for_initialize(connection: &mut Connection) -> Option<PendingI
     }
 }
 
-/// Fails `initialize` with a reason for the user.
+/// Fails `initialize` with a reason for the user, or shows it if there was a response already.
 pub async fn refuse(connection: Connection, initialize: PendingInitialize, reason: &str) {
-    connection.refuse(&initialize.id, &RpcError::new(REQUEST_FAILED, reason.to_owned()));
+    match &initialize.id {
+        Some(id) => connection.refuse(id, &RpcError::new(REQUEST_FAILED, reason.to_owned())),
+        None => connection.show_error(reason),
+    }
     connection.close().await;
 }
 
@@ -175,9 +181,10 @@ async fn serve<B: Backend>(
     let mut notifications = backend.subscribe();
     let PendingInitialize { client, id } = initialize;
     let mut front_end = LspFrontEnd::new(backend, client, scratch, connection.sender.clone());
-    match front_end.initialize().await {
-        Ok(result) => connection.respond(&id, &result),
-        Err(error) => connection.refuse(&id, &error),
+    match (front_end.initialize().await, &id) {
+        (Ok(result), Some(id)) => connection.respond(id, &result),
+        (Err(error), Some(id)) => connection.refuse(id, &error),
+        (_, None) => {}
     }
     let shutdown = loop {
         tokio::select! {

@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Run as an editor's companion over stdio (started by editor plugins)
     Bridge(Bridge),
-    /// Run as a language server, for editors such as Helix and Kakoune
+    /// Run as a language server, for editors such as Helix, Kakoune and Kate
     Lsp(Lsp),
     /// Set or show the editor context that agents see
     #[command(subcommand)]
@@ -207,7 +207,7 @@ pub(crate) struct Bridge {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Editors start this command; you do not normally run it yourself. `alongside install helix` and `alongside install kakoune` set it up; see docs/EDITORS.md for other editors. It is a language server without a language: it reports open files and selections to agents, shows proposed changes as hints, and offers code actions to accept or reject them. Workspace folders, PID and editor name come from the editor; options given here override them. It exits when the editor disconnects.
+Editors start this command; you do not normally run it yourself. `alongside install` sets it up for helix, kakoune and kate; see docs/EDITORS.md for other editors. It is a language server without a language: it reports open files and selections to agents, shows proposed changes as hints, and offers code actions to accept or reject them. Workspace folders, PID and editor name come from the editor; options given here override them. It exits when the editor disconnects.
 
 Examples:
   alongside lsp
@@ -436,7 +436,7 @@ Examples:
   alongside install --status --json")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Install {
-    /// Editors, such as neovim, vim, emacs, helix, kakoune, vscode or cursor, and agents: claude, codex, copilot, gemini, opencode or qwen
+    /// Editors, such as neovim, vim, emacs, helix, kakoune, kate, vscode or cursor, and agents: claude, codex, copilot, gemini, opencode or qwen
     #[arg(value_name = "NAME", conflicts_with = "yes")]
     pub(crate) names: Vec<String>,
     /// Install for every editor found

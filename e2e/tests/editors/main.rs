@@ -3,15 +3,18 @@
 
 mod agent;
 mod checked;
+mod desktop;
 mod emacs;
 mod helix;
 mod installed;
 mod kakoune;
+mod kate;
 mod neovim;
 mod neovim_opening;
 mod neovim_with_cli;
 mod nvim;
 mod packages;
+mod qtcreator;
 mod vim;
 mod vim_driver;
 mod vim_opening;

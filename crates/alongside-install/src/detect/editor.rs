@@ -51,6 +51,8 @@ editors! {
     Emacs, None, "emacs", "Emacs", [];
     Helix, None, "helix", "Helix", ["hx"];
     Kakoune, None, "kakoune", "Kakoune", ["kak"];
+    Kate, None, "kate", "Kate", [];
+    QtCreator, None, "qtcreator", "Qt Creator", ["qt-creator"];
     SublimeText, None, "sublimetext", "Sublime Text", ["sublime", "subl"];
     Zed, None, "zed", "Zed", ["zeditor"];
     Xcode, None, "xcode", "Xcode", [];

@@ -14,6 +14,7 @@ mod rules;
 use serde::Serialize;
 
 pub use editor::{DetectedIde, Family};
+pub use program::name_of_process;
 
 use alongside_discovery::Environment;
 use alongside_discovery::process::Processes;

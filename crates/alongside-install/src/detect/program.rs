@@ -20,6 +20,21 @@ pub(super) fn editor(command: &str) -> Option<DetectedIde> {
     rule.map(|rule| rule.ide)
 }
 
+/// What to call the editor that a process is. `None` for an interpreter or a shell, which says nothing about the program.
+pub fn name_of_process(command: &str) -> Option<String> {
+    if let Some(ide) = editor(command) {
+        return Some(ide.display_name().to_owned());
+    }
+    let name = Program::of(command).name;
+    let is_generic = ["java", "javaw", "node", "perl", "ruby"].contains(&name.as_str())
+        || name.starts_with("python")
+        || name.ends_with("sh");
+    // The command line has it in the editor's own spelling.
+    let start = command.to_lowercase().find(&name)?;
+    let shown = command.get(start..start + name.len()).unwrap_or(&name).to_owned();
+    (!name.is_empty() && !is_generic).then_some(shown)
+}
+
 impl Program {
     fn of(command: &str) -> Self {
         let command = command.trim().to_lowercase().replace('\\', "/");

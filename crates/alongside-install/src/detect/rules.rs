@@ -160,6 +160,8 @@ pub(super) const PROCESSES: &[ProcessRule] = &[
     ),
     process(Helix, &[Name("hx"), Name("helix")]),
     process(Kakoune, &[Name("kak")]),
+    process(Kate, &[Name("kate"), Bundle("kate")]),
+    process(QtCreator, &[Name("qtcreator"), Bundle("qt creator")]),
     process(
         SublimeText,
         &[Name("sublime_text"), Name("subl"), Bundle("sublime text")],

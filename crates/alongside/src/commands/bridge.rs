@@ -8,6 +8,7 @@ mod check;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alongside_discovery::{Announcement, Environment, terminal_environment};
 use alongside_front::stdio;
@@ -20,6 +21,9 @@ use crate::command_line::{Bridge, Common, Serve};
 use crate::commands::serve;
 use crate::signals::ShutdownSignals;
 use alongside_companion::{Companion, RunningCompanion};
+
+/// How long the discovery files may take to be removed when the next bridge takes over.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
     if bridge.check {
@@ -55,7 +59,8 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
         () = deserted => {}
         () = running.handed_over() => {
             tracing::info!("the editor's next companion has taken over");
-            let _abandoned = running.leave_everything().await;
+            // A hung file system must not keep the next one waiting.
+            let _abandoned = tokio::time::timeout(EXIT_TIMEOUT, running.leave_everything()).await;
             // Not 0: a plugin that is still there starts another one.
             std::process::exit(1);
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
+use alongside_install::detect::name_of_process;
 use alongside_lsp::{Client, Connection, Open, PendingInitialize, Scratch, Session, SessionEnd};
 use anyhow::{Context, Result};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
@@ -39,7 +40,26 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     let Some(mut initialize) = initialize else {
         return Ok(ExitCode::SUCCESS);
     };
-    let (running, scratch) = match start(common, lsp, &mut initialize).await {
+    name_by_process(&mut initialize.client);
+    if !common.workspace.is_empty() {
+        initialize.client.folders.clone_from(&common.workspace);
+        initialize.client.follows_folders = false;
+    } else if initialize.client.folders.is_empty() {
+        // No agent should find this companion before it is known what for.
+        let known = tokio::select! {
+            known = alongside_lsp::wait_for_workspace(connection, initialize) => known,
+            () = signals.received() => return Ok(ExitCode::SUCCESS),
+        };
+        (connection, initialize) = match known {
+            Ok(known) => known,
+            Err(SessionEnd::Shutdown(shutdown)) => {
+                shutdown.finish().await;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(SessionEnd::Abrupt) => return Ok(ExitCode::FAILURE),
+        };
+    }
+    let (running, scratch) = match start(lsp, &mut initialize).await {
         Ok(started) => started,
         Err(error) => {
             alongside_lsp::refuse(connection, initialize, &format!("{error:#}")).await;
@@ -73,21 +93,13 @@ pub(crate) async fn run(common: &Common, lsp: Lsp) -> Result<ExitCode> {
     })
 }
 
-async fn start(common: &Common, lsp: Lsp, initialize: &mut PendingInitialize) -> Result<(RunningCompanion, Scratch)> {
+async fn start(lsp: Lsp, initialize: &mut PendingInitialize) -> Result<(RunningCompanion, Scratch)> {
     let client = &mut initialize.client;
     client.open = match lsp.open {
         OpenChange::Auto | OpenChange::Notify => Open::Notify,
         OpenChange::View => Open::View,
         OpenChange::Focus => Open::Focus,
     };
-    if !common.workspace.is_empty() {
-        client.folders.clone_from(&common.workspace);
-        client.follows_folders = false;
-    } else if client.folders.is_empty() {
-        client
-            .folders
-            .push(std::env::current_dir().context("cannot determine the current directory")?);
-    }
     let drafts = Places::of_user()?.drafts();
     sweep(&drafts);
     let scratch =
@@ -100,6 +112,17 @@ async fn start(common: &Common, lsp: Lsp, initialize: &mut PendingInitialize) ->
         ..Options::default()
     };
     Ok((RunningCompanion::start(options).await?, scratch))
+}
+
+/// Some editors do not report a name.
+fn name_by_process(client: &mut Client) {
+    if client.is_named {
+        return;
+    }
+    let process = editor(client).and_then(|pid| SystemProcesses::default().find(pid));
+    if let Some(name) = process.and_then(|process| name_of_process(&process.command)) {
+        client.set_name(&name);
+    }
 }
 
 /// The editor's process. If it does not exist, the editor runs in another container; then our parent process is used.

@@ -21,8 +21,14 @@ pub(crate) struct Editor {
 impl Editor {
     /// Starts the server, without a word.
     pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        Self::start_in(&sandbox.workspace(), sandbox, arguments)
+    }
+
+    /// The same in any directory.
+    pub(crate) fn start_in(directory: &Path, sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut command = sandbox.command(&[&["lsp"], arguments].concat());
         command
+            .current_dir(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
