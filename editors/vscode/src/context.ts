@@ -50,7 +50,11 @@ export class Context implements vscode.Disposable {
     const { document, selection } = editor;
     const focus: Focus = { path: document.uri.fsPath, cursor: cursor(selection.active) };
     if (selection.isEmpty) return focus;
-    const selectedText = document.getText(selection).slice(0, MAX_SELECTION);
+    // Not half a surrogate pair, which is not valid JSON for every parser.
+    const selectedText = document
+      .getText(selection)
+      .slice(0, MAX_SELECTION)
+      .replace(/[\ud800-\udbff]$/, "");
     return { ...focus, selectedText, selectionStart: cursor(selection.start) };
   }
 

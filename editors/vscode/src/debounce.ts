@@ -13,7 +13,7 @@ export class Debounce {
     this.timers.set(key, timer);
   }
 
-  /** Calls the actions that are due soon never. */
+  /** Drops the actions that are due. */
   dispose(): void {
     for (const timer of this.timers.values()) clearTimeout(timer);
     this.timers.clear();

@@ -1,4 +1,4 @@
-// How a pending change appears by itself: the setting `alongside.review.open`, with the same values as in other editors.
+// How a pending change appears: the setting `alongside.review.open`, with the same values as in other editors.
 
 import * as vscode from "vscode";
 import type { Reviews } from "../reviews";
