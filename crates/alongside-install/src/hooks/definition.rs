@@ -8,6 +8,8 @@ use std::path::Path;
 use alongside_core::HookAgent;
 use jsonc_parser::cst::CstInputValue;
 
+use crate::program::find_or_exit;
+
 const DAY_SECONDS: u32 = 86_400;
 const DAY_MILLISECONDS: u32 = DAY_SECONDS * 1000;
 const PROMPT_SECONDS: u32 = 5;
@@ -126,12 +128,14 @@ fn timed(name: Option<&str>, command: &str, timeout: u32, status: Option<&str>) 
     CstInputValue::Object(name.into_iter().chain(properties).chain(status).collect())
 }
 
-/// What makes an entry ours.
-pub(super) fn marker(agent: HookAgent) -> String {
-    format!("' hook {}", agent.id())
+/// Whether an entry, as it is in a file, is ours, of any version.
+pub(super) fn is_own(entry: &str, agent: HookAgent) -> bool {
+    let id = agent.id();
+    // Its quotes are escaped there.
+    entry.contains(&format!("$p\\\" hook {id}")) || entry.contains(&format!("' hook {id}"))
 }
 
-/// If this program is gone, the agent works as without a hook. If it fails or is killed, the change is denied: only exit code 2 with a text does
+/// If this program is gone, also from the PATH, the agent works as without a hook. If it fails or is killed, the change is denied: only exit code 2 with a text does
 /// that in every agent.
 pub(super) fn review_command(agent: HookAgent, program: &Path) -> String {
     let hook = prompt_command(agent, program);
@@ -139,13 +143,7 @@ pub(super) fn review_command(agent: HookAgent, program: &Path) -> String {
 }
 
 fn prompt_command(agent: HookAgent, program: &Path) -> String {
-    let program = quoted(program);
-    format!("[ -x {program} ] || exit 0; {program} hook {}", agent.id())
-}
-
-/// For a POSIX shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
+    format!("{}\"$p\" hook {}", find_or_exit(program), agent.id())
 }
 
 /// What the user must know or do.
