@@ -235,7 +235,7 @@ fn package_of<'a>(listed: &'a str, version: &str) -> Option<&'a str> {
     })
 }
 
-/// Zig and cargo-zigbuild, from PyPI.
+/// Zig and cargo-zigbuild, as wheels with their checksums.
 fn zig() -> Result<PathBuf, String> {
     let requirements = root().join("e2e/platforms/requirements.txt");
     let recipe = fs::read(&requirements).map_err(|error| format!("cannot read {}: {error}", requirements.display()))?;
