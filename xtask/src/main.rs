@@ -15,7 +15,9 @@ mod machine;
 mod npm;
 mod package;
 mod plan;
+mod platforms;
 mod table;
+mod toolchain;
 mod trials;
 
 use std::env;
@@ -42,6 +44,7 @@ Tasks:
   agents            download the agents' native programs that the tests need
   code-server       download code-server, with which the VS Code extension is tested
   package vscode    package the VS Code extension, with the program inside for each platform that can be built here
+  platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors
   pictures          take the pictures in the VS Code extension's README
   table             check README.md's tables against the last test run
   table --write     update them
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         ["agents"] => plan.step("agents", agents::prepare),
         ["code-server"] => plan.step("code-server", code_server::prepare),
         ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
+        ["platforms"] => plan.step("platforms", platforms::check_all),
         ["pictures"] => pictures(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
