@@ -197,9 +197,11 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         let mut command = cargo(&["test", "--locked"]);
         command.args(&filter);
         run(command)?;
-        // What a fuzzer once found, and the trials' own rules.
+        // What a fuzzer once found, and the trials' and our own rules.
         let mut command = cargo(&["test", "--locked", "--package", "alongside-fuzz-checks"]);
-        command.args(["--package", "alongside-trials"]).args(filter);
+        command
+            .args(["--package", "alongside-trials", "--package", "xtask"])
+            .args(filter);
         run(command)
     });
     plan.step("release binary", || {
