@@ -98,7 +98,7 @@ impl Installer for Emacs<'_> {
         })
     }
 
-    fn program(&self) -> Option<PathBuf> {
+    fn program(&self, _state: InstallState) -> Option<PathBuf> {
         self.package.installed_program()
     }
 

@@ -128,8 +128,8 @@ pub trait Installer {
     fn state(&self) -> Result<InstallState, InstallError>;
 
     /// The program that the installed plugin starts, if known.
-    fn program(&self) -> Option<PathBuf> {
-        matches!(self.state(), Ok(InstallState::Installed)).then(|| self.context().program.clone())
+    fn program(&self, state: InstallState) -> Option<PathBuf> {
+        (state == InstallState::Installed).then(|| self.context().program.clone())
     }
 
     fn plan_install(&self) -> Result<Plan, InstallError>;
@@ -196,12 +196,13 @@ pub trait Installer {
 
 fn status_of(installer: &(impl Installer + ?Sized)) -> InstallStatus {
     let place = at(installer.place());
-    let program = installer.program();
+    let found = installer.state();
+    let program = found.as_ref().ok().and_then(|state| installer.program(*state));
     let runs = program
         .as_ref()
         .map(|program| format!("; runs {}", program.display()))
         .unwrap_or_default();
-    let (state, sentence) = match (installer.state(), installer.obstacle()) {
+    let (state, sentence) = match (found, installer.obstacle()) {
         (Err(error), _) => (InstallState::Unavailable, capitalized(&error)),
         (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalized(&obstacle)),
         (Ok(state), _) => (

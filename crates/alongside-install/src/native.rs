@@ -103,7 +103,7 @@ impl Installer for Native<'_> {
         self.package.state()
     }
 
-    fn program(&self) -> Option<PathBuf> {
+    fn program(&self, _state: InstallState) -> Option<PathBuf> {
         self.package.installed_program()
     }
 

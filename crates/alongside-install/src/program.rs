@@ -55,22 +55,25 @@ impl Invocation {
             Platform::Windows => by_path,
             Platform::Unix | Platform::MacOs => Self {
                 command: "sh".to_owned(),
-                arguments: vec!["-c".to_owned(), format!("{}exec \"$p\" {argument}", find(program))],
+                arguments: vec!["-c".to_owned(), exec(program, argument)],
             },
         }
     }
 }
 
-/// Shell commands that set `p` to the program, or to the one on the PATH if it was moved.
-fn find(program: &Path) -> String {
-    format!("p={}; [ -x \"$p\" ] || p={NAME}; ", quoted(program))
+/// A shell command that becomes this program or, if it was moved, the one on the PATH.
+fn exec(program: &Path, argument: &str) -> String {
+    let program = quoted(program);
+    format!("if [ -x {program} ]; then exec {program} {argument}; else exec {NAME} {argument}; fi")
 }
 
-/// Shell commands that set `p` to the program, or to the one on the PATH if it was moved, and exit with 0 if there is none.
-pub(super) fn find_or_exit(program: &Path) -> String {
+/// A shell command that runs this program or, if it was moved, the one on the PATH. Without either, it succeeds.
+///
+/// It has no variables, because Gemini CLI and Qwen Code replace those in their settings.
+pub(super) fn run_if_found(program: &Path, arguments: &str) -> String {
+    let program = quoted(program);
     format!(
-        "p={}; [ -x \"$p\" ] || p=$(command -v {NAME}) || exit 0; ",
-        quoted(program)
+        "if [ -x {program} ]; then {program} {arguments}; elif command -v {NAME} >/dev/null; then {NAME} {arguments}; fi"
     )
 }
 
@@ -143,8 +146,7 @@ mod tests {
             (output.status.code(), String::from_utf8(output.stdout).unwrap())
         };
         let own = scene.program("1.0/it's alongside");
-        let lsp = format!("{}exec \"$p\" lsp", find(&own));
-        let hook = format!("{}\"$p\" hook", find_or_exit(&own));
+        let (lsp, hook) = (exec(&own, "lsp"), run_if_found(&own, "hook"));
         assert_eq!(run(&lsp), (Some(0), format!("{} lsp\n", own.display())));
         assert_eq!(run(&hook), (Some(0), format!("{} hook\n", own.display())));
         fs::remove_file(&own).unwrap();

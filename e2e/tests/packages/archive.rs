@@ -1,6 +1,8 @@
 //! The archive: unpacked anywhere, and removed with its directory.
 
-use crate::{files, has_completions_and_pages, package, run, sandbox, use_it};
+use std::fs;
+
+use crate::{files, has_completions_and_pages, package, packages, run, sandbox, use_it};
 
 #[test]
 fn unpacked_archive_works_where_it_is() {
@@ -31,4 +33,26 @@ fn unpacked_archive_works_where_it_is() {
     let program = directory.join("alongside");
     use_it(&sandbox, &program, &program);
     assert_eq!(files(&directory), unpacked, "it writes nothing next to itself");
+}
+
+#[test]
+fn hashes_and_formula_are_those_of_the_archive() {
+    let sandbox = sandbox();
+    run(sandbox
+        .command("sha256sum")
+        .args(["--check", "--strict", "SHA256SUMS"])
+        .current_dir(packages()));
+    let archive = package("alongside-VERSION-x86_64-unknown-linux-musl.tar.gz");
+    let name = archive.file_name().expect("it has a name").to_string_lossy();
+    let sums = fs::read_to_string(packages().join("SHA256SUMS")).expect("read the hashes");
+    let sum = sums
+        .lines()
+        .find(|line| line.ends_with(name.as_ref()))
+        .expect("the archive is listed");
+    let hash = sum.split(' ').next().expect("it has a hash");
+    let formula = fs::read_to_string(packages().join("homebrew/alongside.rb")).expect("read the formula");
+    assert!(
+        formula.contains(&format!("/{name}\"\n      sha256 \"{hash}\"\n")),
+        "{formula}"
+    );
 }

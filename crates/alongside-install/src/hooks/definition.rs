@@ -8,7 +8,7 @@ use std::path::Path;
 use alongside_core::HookAgent;
 use jsonc_parser::cst::CstInputValue;
 
-use crate::program::find_or_exit;
+use crate::program::run_if_found;
 
 const DAY_SECONDS: u32 = 86_400;
 const DAY_MILLISECONDS: u32 = DAY_SECONDS * 1000;
@@ -128,11 +128,9 @@ fn timed(name: Option<&str>, command: &str, timeout: u32, status: Option<&str>) 
     CstInputValue::Object(name.into_iter().chain(properties).chain(status).collect())
 }
 
-/// Whether an entry, as it is in a file, is ours, of any version.
-pub(super) fn is_own(entry: &str, agent: HookAgent) -> bool {
-    let id = agent.id();
-    // Its quotes are escaped there.
-    entry.contains(&format!("$p\\\" hook {id}")) || entry.contains(&format!("' hook {id}"))
+/// What makes an entry ours.
+pub(super) fn marker(agent: HookAgent) -> String {
+    format!("' hook {}", agent.id())
 }
 
 /// If this program is gone, also from the PATH, the agent works as without a hook. If it fails or is killed, the change is denied: only exit code 2 with a text does
@@ -143,7 +141,7 @@ pub(super) fn review_command(agent: HookAgent, program: &Path) -> String {
 }
 
 fn prompt_command(agent: HookAgent, program: &Path) -> String {
-    format!("{}\"$p\" hook {}", find_or_exit(program), agent.id())
+    run_if_found(program, &format!("hook {}", agent.id()))
 }
 
 /// What the user must know or do.

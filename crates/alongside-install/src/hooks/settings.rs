@@ -7,7 +7,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::definition::{Hook, hooks as hooks_of, is_own};
+use super::definition::{Hook, hooks as hooks_of, marker};
 use super::tools::{self, Tools};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) fn add(text: &str, agent: HookAgent, program: &Path, tools: Tools) ->
 }
 
 pub(super) fn remove(text: &str, agent: HookAgent) -> Edited {
-    if !is_own(text, agent) && !text.contains(tools::COMMAND) {
+    if !text.contains(&marker(agent)) && !text.contains(tools::COMMAND) {
         return Edited::Already;
     }
     let (root, settings) = match parse(text) {
@@ -127,7 +127,7 @@ pub(super) fn parse(text: &str) -> Result<(CstRootNode, CstObject), String> {
 
 fn own_entries(entries: &CstArray, agent: HookAgent) -> Vec<CstNode> {
     let mut own = entries.elements();
-    own.retain(|entry| is_own(&entry.to_string(), agent));
+    own.retain(|entry| entry.to_string().contains(&marker(agent)));
     own
 }
 

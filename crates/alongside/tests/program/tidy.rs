@@ -247,7 +247,6 @@ const CONNECTING: &[(&str, &str)] = &[
         "alongside-mcp/src/client/socket.rs",
         "the companion that an agent would find",
     ),
-    ("alongside-wire/src/http.rs", "a port on this machine"),
 ];
 
 #[test]
