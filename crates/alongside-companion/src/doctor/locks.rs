@@ -108,13 +108,7 @@ impl LockCheck {
             }
             (None, _) => format!("✓ {name} would connect{}\n", place(lookup)),
         };
-        for advice in &lookup.advice {
-            text.push_str(&format!(
-                "  note: {}\n  → {}\n",
-                printable_line(&advice.message),
-                printable_line(&advice.hint)
-            ));
-        }
+        text.extend(lookup.advice.iter().map(note));
         text.push_str(&format!("  Searched {}\n", lookup.directory.display()));
         for candidate in &lookup.candidates {
             let status = describe(&candidate.status);
@@ -122,6 +116,12 @@ impl LockCheck {
         }
         Some(text)
     }
+}
+
+/// Advice as a note below a check.
+pub(super) fn note(advice: &Advice) -> String {
+    let (message, hint) = (printable_line(&advice.message), printable_line(&advice.hint));
+    format!("  note: {message}\n  → {hint}\n")
 }
 
 fn place(lookup: &LockLookup) -> String {
