@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use alongside_core::dialect::{AgentKind, Dialect};
 use alongside_core::printable::printable_line;
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::locks::{self, Advice, Endpoint, LockLookup, LockOutcome, LockStatus};
@@ -22,29 +23,23 @@ pub fn look_up(directory: &Path) -> Vec<Found> {
     let mut environment = Environment::current();
     directory.clone_into(&mut environment.working_directory);
     let processes = SystemProcesses::default();
-    let found = |id, display_name, lookup| Found {
-        id,
-        display_name,
-        is_installed: environment.has_program(id),
-        lookup,
+    let found = |kind, lookup| {
+        let dialect = Dialect::of(kind);
+        Found {
+            id: dialect.command,
+            display_name: dialect.display_name,
+            is_installed: environment.has_program(dialect.command),
+            lookup,
+        }
     };
     vec![
+        found(AgentKind::Claude, locks::claude(&environment, &processes, directory)),
         found(
-            "claude",
-            "Claude Code",
-            locks::claude(&environment, &processes, directory),
-        ),
-        found(
-            "opencode",
-            "opencode",
+            AgentKind::Opencode,
             locks::opencode(&environment, &processes, directory),
         ),
-        found(
-            "copilot",
-            "Copilot CLI",
-            locks::copilot(&environment, &processes, directory),
-        ),
-        found("codex", "Codex", locks::codex(&environment, directory)),
+        found(AgentKind::Copilot, locks::copilot(&environment, &processes, directory)),
+        found(AgentKind::Codex, locks::codex(&environment, directory)),
     ]
 }
 

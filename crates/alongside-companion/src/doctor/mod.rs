@@ -68,14 +68,15 @@ pub async fn examine(directory: &Path) -> Result<Diagnosis> {
     })
 }
 
-/// Whether the agent would change files without showing them.
+/// Whether the agent, if it is installed, would change files without showing them.
 fn review_advice(lookup: &Lookup) -> Option<Advice> {
     let agent = match lookup.agent {
         McpAgent::Gemini => HookAgent::Gemini,
         McpAgent::Qwen => HookAgent::Qwen,
     };
-    let reason = lookup::unreviewed(agent, &Environment::current(), &lookup.working_directory)?;
-    Some(reason.advice(agent))
+    let environment = Environment::current();
+    let reason = lookup::unreviewed(agent, &environment, &lookup.working_directory)?;
+    environment.has_program(agent.id()).then(|| reason.advice(agent))
 }
 
 /// Nothing if there is no companion, or if it does not respond: the checks say so.

@@ -346,7 +346,7 @@ fn doctor_connects_as_every_installed_agent_would() {
     let sandbox = Sandbox::new();
     let programs = sandbox.path("bin");
     std::fs::create_dir_all(&programs).unwrap();
-    for name in ["claude", "opencode", "codex"] {
+    for name in ["claude", "opencode", "codex", "qwen"] {
         std::fs::write(programs.join(name), "").unwrap();
         std::fs::set_permissions(programs.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
