@@ -152,6 +152,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
     let (in_browser, in_editors, with_agents, with_native) = (only.clone(), only.clone(), only.clone(), only.clone());
+    let in_vscode = only.clone();
     plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("agents", agents::prepare);
@@ -189,6 +190,10 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("editor tests", move || {
         editors::prepare()?;
         end_to_end(&["--test", "editors"], &in_editors)
+    });
+    plan.at_the_same_time("VS Code tests", move || {
+        code_server::prepare()?;
+        end_to_end(&["--test", "vscode"], &in_vscode)
     });
     if is_full_run {
         plan.step("README table", table::check);

@@ -111,6 +111,23 @@ impl Case {
         window
     }
 
+    /// Opens a workspace file with these folders in a window, and waits until the extension runs.
+    pub(crate) fn open_workspace(&self, folders: &[&Path]) -> Window {
+        let window = Window {
+            vehicle: Arc::clone(&self.vehicle),
+            id: NUMBER.fetch_add(1, Ordering::Relaxed),
+        };
+        let workspace = self.write_workspace(folders);
+        window.call("open", &json!({"workspace": workspace}));
+        window
+    }
+
+    /// Writes the workspace file; an open window notices.
+    pub(crate) fn write_workspace(&self, folders: &[&Path]) -> PathBuf {
+        let folders: Vec<Value> = folders.iter().map(|folder| json!({"path": folder})).collect();
+        self.write("all.code-workspace", &json!({"folders": folders}).to_string())
+    }
+
     /// The only window's companion.
     pub(crate) fn companion(&self) -> Announced {
         self.companions(1).remove(0)

@@ -6,9 +6,11 @@
 mod browser;
 mod case;
 mod chat;
+mod conflicts;
 mod context;
 mod hunks;
 mod life;
+mod list;
 mod reasons;
 mod reviews;
 mod speed;
