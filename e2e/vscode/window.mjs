@@ -243,6 +243,7 @@ export class Window {
   async remove({ name }) {
     const row = await this.explorerRow(name);
     await this.page.keyboard.press("Delete");
+    await this.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Delete" }).first().click();
     await row.waitFor({ state: "detached" });
   }
 
