@@ -70,6 +70,11 @@ export class Window {
     return this.page.locator(`.tab${state}[data-resource-name=${quoted(name)}]`);
   }
 
+  /** Waits for a tab with this label. */
+  async tab({ name }) {
+    await this.page.locator(".tab", { hasText: name }).first().waitFor();
+  }
+
   /** The tabs, in order. */
   async tabs() {
     return await this.page.locator(".tab").evaluateAll((tabs) =>

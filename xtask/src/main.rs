@@ -110,7 +110,7 @@ fn real_faults(plan: &mut Plan) {
     });
 }
 
-/// Takes the pictures in the extension's README, with the test that shows what is on them.
+/// Takes the pictures in the extension's README, with the tests that show what is on them.
 fn pictures(plan: &mut Plan) {
     plan.step("npm packages", npm::install);
     plan.step("code-server", code_server::prepare);
@@ -119,7 +119,11 @@ fn pictures(plan: &mut Plan) {
     });
     plan.step("pictures", || {
         let mut command = end_to_end_command(&["--test", "vscode"])?;
-        command.arg("all_changes_are_reviewed_in_one_editor");
+        command.args([
+            "--",
+            "all_changes_are_reviewed_in_one_editor",
+            "daemon_chat_works_and_no_secret_reaches_the_webview",
+        ]);
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
         run(command)
     });

@@ -9,6 +9,7 @@ mod chat;
 mod conflicts;
 mod context;
 mod hunks;
+mod installed;
 mod life;
 mod list;
 mod reasons;
