@@ -70,11 +70,6 @@ export class Window {
     return this.page.locator(`.tab${state}[data-resource-name=${quoted(name)}]`);
   }
 
-  /** Waits for a tab with this label. */
-  async tab({ name }) {
-    await this.page.locator(".tab", { hasText: name }).first().waitFor();
-  }
-
   /** The tabs, in order. */
   async tabs() {
     return await this.page.locator(".tab").evaluateAll((tabs) =>
@@ -282,6 +277,13 @@ export class Window {
     const notification = this.page.locator(".notification-list-item", { hasText: text }).first();
     await notification.waitFor();
     if (button) await notification.locator(".monaco-button", { hasText: button }).click();
+  }
+
+  /** Waits until the list of extensions has exactly these. */
+  async extensions({ names }) {
+    const rows = this.page.locator(".extensions-viewlet .extensions-list .monaco-list-row");
+    for (const [index, name] of names.entries()) await rows.nth(index).filter({ hasText: name }).waitFor();
+    await rows.nth(names.length).waitFor({ state: "detached" });
   }
 
   /** The extension's text in the status bar. */

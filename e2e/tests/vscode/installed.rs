@@ -17,18 +17,18 @@ fn official_extension_is_reported_and_ours_is_removed_alone() {
     let window = case.open();
     let text = "Gemini CLI\u{2019}s own extension is also installed";
     window.call("notification", &json!({"text": text, "button": "Show extension"}));
-    window.call("tab", &json!({"name": "Extension: Gemini CLI Companion"}));
+    window.call("extensions", &json!({"names": ["Gemini CLI Companion"]}));
     drop(window);
 
     let status = run(&case, &["install", "code-server", "--status"]);
     let offer = format!("`code-server --uninstall-extension {OFFICIAL}`");
-    assert!(status.contains("is installed") && status.contains(&offer), "{status}");
+    assert!(status.contains("Installed.") && status.contains(&offer), "{status}");
     let again = run(&case, &["install", "code-server"]);
     assert!(again.contains(&offer), "{again}");
     let removed = run(&case, &["uninstall", "code-server"]);
     assert!(removed.contains(&offer), "{removed}");
     let status = run(&case, &["install", "code-server", "--status"]);
-    assert!(status.contains("not installed"), "{status}");
+    assert!(status.contains("Not installed"), "{status}");
     let mut list = case.sandbox().command(case.sandbox().path("bin/code-server"));
     let listed = list.arg("--list-extensions").output().expect("list the extensions");
     assert_eq!(String::from_utf8_lossy(&listed.stdout).trim(), OFFICIAL);

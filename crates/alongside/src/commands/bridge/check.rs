@@ -130,19 +130,20 @@ async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
     let to_accept = plugin.backend.propose(&file("accept.txt"));
     let accepted = plugin.decides("review/accept", to_accept).await;
     let asked = plugin.heard.iter().any(|heard| heard["method"] == "review/get");
+    let to_reject = plugin.backend.propose(&file("reject.txt"));
+    let rejected = plugin.decides("review/reject", to_reject).await;
+    let lives_on = plugin.is_running() && (accepted.is_some() || rejected.is_some());
+    let ended = plugin.hang_up().await;
+
     let has_edited = plugin.heard.iter().any(|heard| {
         (heard["method"] == "review/change" || heard["method"] == "review/edit")
             && heard["params"]["review"] == to_accept.0
     });
     let content = accepted.as_ref().and_then(|accepted| {
         let sent = accepted["params"]["content"].as_str().map(str::to_owned);
-        // It has sent the user's edits one by one.
+        // It has sent the user's edits one by one. Asked only now: a message is seen here before the backend has handled it.
         sent.or_else(|| plugin.backend.accepted_draft().filter(|_| has_edited))
     });
-    let to_reject = plugin.backend.propose(&file("reject.txt"));
-    let rejected = plugin.decides("review/reject", to_reject).await;
-    let lives_on = plugin.is_running() && (accepted.is_some() || rejected.is_some());
-    let ended = plugin.hang_up().await;
 
     let sent = |method: &str| plugin.heard.iter().any(|heard| heard["method"] == method);
     let malformed = plugin.heard.iter().find(|heard| heard["jsonrpc"] != "2.0");
