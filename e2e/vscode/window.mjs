@@ -347,9 +347,16 @@ export class Window {
     await this.page.locator(".statusbar-item", { hasText: "Token stored" }).waitFor();
   }
 
-  async screenshot({ path }) {
+  /** A picture of the window, or of the part of it with this class. */
+  async screenshot({ path, part }) {
     mkdirSync(dirname(path), { recursive: true });
-    await this.page.screenshot({ path, animations: "disabled", caret: "hide" });
+    const subject = part ? this.page.locator(`.part.${part}`) : this.page;
+    await subject.screenshot({ path, animations: "disabled", caret: "hide" });
+  }
+
+  /** Folds a section of the side bar. */
+  async fold({ section }) {
+    await this.page.locator(`.pane-header.expanded[aria-label*=${quoted(section)}]`).click();
   }
 
   /** Saves what is shown. */

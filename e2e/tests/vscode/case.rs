@@ -239,9 +239,18 @@ impl Window {
 
     /// Takes a picture for the extension's README, if asked for one.
     pub(crate) fn picture(&self, name: &str) {
+        self.take_picture(name, &Value::Null);
+    }
+
+    /// The same, of the side bar only.
+    pub(crate) fn picture_of_side_bar(&self, name: &str) {
+        self.take_picture(name, &json!("sidebar"));
+    }
+
+    fn take_picture(&self, name: &str, part: &Value) {
         if let Some(directory) = env::var_os("ALONGSIDE_PICTURES") {
             let path = PathBuf::from(directory).join(format!("{name}.png"));
-            self.call("screenshot", &json!({"path": path}));
+            self.call("screenshot", &json!({"path": path, "part": part}));
         }
     }
 

@@ -280,6 +280,22 @@ fn demo_of_an_agent_without_reviews_shows_its_context() {
     assert_eq!(codex["context"]["activeFile"]["path"], "notes.md");
 }
 
+/// No companion is running, and no file is open.
+#[test]
+#[cfg(unix)]
+fn demo_of_an_agent_without_reviews_brings_its_own_file() {
+    for (agent, file) in [("opencode", "/filePath"), ("codex", "/activeFile/path")] {
+        let sandbox = Sandbox::new();
+        let shown = sandbox.json(&["demo", "--agent", agent]);
+        let path = shown["context"].pointer(file).and_then(Value::as_str);
+        assert!(
+            path.is_some_and(|path| path.ends_with("shopping.md")),
+            "{agent}: {shown}"
+        );
+        assert!(sandbox.discovery_files().is_empty());
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn doctor_connects_as_every_installed_agent_would() {
