@@ -16,7 +16,7 @@ use self::formats::Share;
 use self::platform::{PLATFORMS, Platform};
 use self::release::Release;
 use crate::machine::Need;
-use crate::{cache, cargo, machine, npm, root, run, target_directory, toolchain};
+use crate::{cache, cargo, cargo_test, machine, npm, root, run, target_directory, toolchain};
 
 /// What writes and installs the packages. Macs of the public CI have what is needed there.
 const NEEDS: [Need; 4] = [
@@ -114,8 +114,8 @@ fn directory() -> Result<PathBuf, String> {
 }
 
 fn test_in(packages: &Path) -> Result<(), String> {
-    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e", "--test", "packages"]);
-    command.env("ALONGSIDE_PACKAGES", packages);
+    let mut command = cargo_test();
+    command.args(["--test", "packages"]).env("ALONGSIDE_PACKAGES", packages);
     run(command)
 }
 
