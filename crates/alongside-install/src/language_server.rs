@@ -296,8 +296,10 @@ mod tests {
         assert_eq!((of("rust"), of("go"), of("python")), (1, 2, 1));
         let server = &table["language-server"]["alongside"];
         assert_eq!(server["command"].as_str(), Some("sh"));
-        let script = server["args"][1].as_str().unwrap();
+        let arguments = server["args"].as_array().unwrap();
+        let script = arguments[1].as_str().unwrap();
         assert!(script.contains(context.program.to_str().unwrap()), "{script}");
+        assert_eq!(arguments.last().unwrap().as_str(), Some("lsp"), "more can be added");
     }
 
     #[test]

@@ -55,16 +55,17 @@ impl Invocation {
             Platform::Windows => by_path,
             Platform::Unix | Platform::MacOs => Self {
                 command: "sh".to_owned(),
-                arguments: vec!["-c".to_owned(), exec(program, argument)],
+                // In the user's file, so more arguments can be added at the end.
+                arguments: vec!["-c".to_owned(), exec(program), NAME.to_owned(), argument.to_owned()],
             },
         }
     }
 }
 
-/// A shell command that becomes this program or, if it was moved, the one on the PATH.
-fn exec(program: &Path, argument: &str) -> String {
+/// A shell command that becomes this program or, if it was moved, the one on the PATH, with the shell's own arguments.
+fn exec(program: &Path) -> String {
     let program = quoted(program);
-    format!("if [ -x {program} ]; then exec {program} {argument}; else exec {NAME} {argument}; fi")
+    format!("if [ -x {program} ]; then exec {program} \"$@\"; else exec {NAME} \"$@\"; fi")
 }
 
 /// A shell command that runs this program or, if it was moved, the one on the PATH. Without either, it succeeds.
@@ -141,13 +142,13 @@ mod tests {
         let run = |script: &str| {
             let mut command = Command::new("/bin/sh");
             command
-                .args(["-c", script])
+                .args(["-c", script, "alongside", "lsp"])
                 .env("PATH", scene.scratch.path().join("bin"));
             let output = command.output().unwrap();
             (output.status.code(), String::from_utf8(output.stdout).unwrap())
         };
         let own = scene.program("1.0/it's alongside");
-        let (lsp, hook) = (exec(&own, "lsp"), run_if_found(&own, "hook"));
+        let (lsp, hook) = (exec(&own), run_if_found(&own, "hook"));
         assert_eq!(run(&lsp), (Some(0), format!("{} lsp\n", own.display())));
         assert_eq!(run(&hook), (Some(0), format!("{} hook\n", own.display())));
         fs::remove_file(&own).unwrap();

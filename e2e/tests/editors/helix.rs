@@ -292,7 +292,7 @@ async fn change_opens_in_a_split_if_wanted() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("open.md", "text\n");
     let helix = Helix::start_with(&sandbox, &path, |languages| {
-        languages.replace(r#"args = ["lsp"]"#, r#"args = ["lsp", "--open", "view"]"#)
+        languages.replace(r#""lsp"]"#, r#""lsp", "--open", "view"]"#)
     });
     let agent = Agent::connect(&announced(&sandbox, helix.pid)).await;
     agent.propose(&sandbox.file("a.md"), "text of a\n").await;
