@@ -255,7 +255,7 @@ impl Agent {
     }
 
     pub fn prompt(&self, text: &str) {
-        self.terminal.type_line(text);
+        self.terminal.submit(text);
     }
 
     /// Waits for the agent's own prompt whether it may change the file.
