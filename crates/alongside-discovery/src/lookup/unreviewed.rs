@@ -125,7 +125,7 @@ fn shows_changes(agent: HookAgent, settings: &[Value]) -> bool {
         values.next()
     };
     match agent {
-        HookAgent::Claude => last("/permissions/defaultMode") == Some("default"),
+        HookAgent::Claude => matches!(last("/permissions/defaultMode"), Some("default" | "manual" | "plan")),
         HookAgent::Qwen => matches!(last("/tools/approvalMode"), Some("default" | "plan")),
         HookAgent::Gemini => last("/general/defaultApprovalMode") != Some("auto_edit"),
         HookAgent::Copilot => true,
@@ -273,6 +273,11 @@ mod tests {
             (
                 HookAgent::Claude,
                 json!({"permissions": {"defaultMode": "default"}}),
+                None,
+            ),
+            (
+                HookAgent::Claude,
+                json!({"permissions": {"defaultMode": "manual"}}),
                 None,
             ),
             (HookAgent::Qwen, json!({"tools": {"approvalMode": "default"}}), None),
