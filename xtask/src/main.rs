@@ -110,7 +110,7 @@ fn real_faults(plan: &mut Plan) {
     });
 }
 
-/// Takes the pictures in the extension's README, with the test that shows what is on them.
+/// Takes the pictures in the extension's README, with the tests that show what is on them.
 fn pictures(plan: &mut Plan) {
     plan.step("npm packages", npm::install);
     plan.step("code-server", code_server::prepare);
@@ -119,7 +119,11 @@ fn pictures(plan: &mut Plan) {
     });
     plan.step("pictures", || {
         let mut command = end_to_end_command("vscode")?;
-        command.arg("all_changes_are_reviewed_in_one_editor");
+        command.args([
+            "--",
+            "all_changes_are_reviewed_in_one_editor",
+            "daemon_chat_works_and_no_secret_reaches_the_webview",
+        ]);
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
         run(command)
     });
@@ -152,6 +156,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
     let (in_browser, in_editors, with_agents, with_native) = (only.clone(), only.clone(), only.clone(), only.clone());
+    let in_vscode = only.clone();
     plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("agents", agents::prepare);
@@ -184,6 +189,10 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     plan.step("editor tests", move || {
         editors::prepare()?;
         end_to_end("editors", &in_editors)
+    });
+    plan.at_the_same_time("VS Code tests", move || {
+        code_server::prepare()?;
+        end_to_end("vscode", &in_vscode)
     });
     if is_full_run {
         plan.step("README table", table::check);

@@ -54,6 +54,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     let window = case.open();
     window.call("storeDaemonToken", &json!({"token": TOKEN}));
     window.ask("openChat");
+    window.call("fold", &json!({"section": "Pending Changes"}));
     chat(&window, "choose", &json!(["daemon"]));
     let locality = text_of(&window, "locality");
     assert!(
@@ -61,7 +62,20 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
         "{locality}"
     );
 
+    // Where the agent runs is shown in detail.
+    chat(&window, "click", &json!(["locality-details"]));
+    let ownership = text_of(&window, "ownership");
+    assert!(
+        ownership.contains("Credentialsof the user who started the daemon"),
+        "{ownership}"
+    );
+    chat(&window, "open", &json!(["preflight"]));
+    window.picture_of_side_bar("locality");
+    chat(&window, "click", &json!(["drawer-close"]));
+
     // An answer streams, and another one is cancelled.
+    say(&window, &Prompt::Explain, "in one line");
+    window.picture_of_side_bar("chat");
     say(&window, &Prompt::Count(60), "word59");
     chat(&window, "send", &json!([Prompt::Slow.to_string()]));
     chat(&window, "until", &json!(["slow3"]));

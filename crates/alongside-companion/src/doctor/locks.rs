@@ -136,6 +136,7 @@ fn describe(status: &LockStatus) -> String {
             format!("for another directory: {}", printable_line(&folders.join(", ")))
         }
         LockStatus::DeadProcess(pid) => format!("its editor, process {pid}, has exited"),
+        LockStatus::OtherEditor => "for another editor than the one of this terminal".to_owned(),
         LockStatus::Unreachable => "nothing listens on its socket".to_owned(),
         LockStatus::Invalid(reason) => format!("ignored: {reason}"),
     }

@@ -12,6 +12,9 @@ use crate::process::{Alive, Processes};
 const PORT: &str = "CLAUDE_CODE_SSE_PORT";
 const AUTO_CONNECT: &str = "CLAUDE_CODE_AUTO_CONNECT_IDE";
 
+/// How far it looks for the editor among its ancestors.
+const MAX_ANCESTORS: usize = 10;
+
 /// What Claude Code, started in `working_directory`, would connect to.
 pub fn claude(environment: &Environment, processes: &impl Processes, working_directory: &Path) -> LockLookup {
     let home = environment.claude_home();
@@ -23,7 +26,11 @@ pub fn claude(environment: &Environment, processes: &impl Processes, working_dir
         .filter(|lock| lock.port().is_some())
         .map(|lock| {
             let is_forced = forced.is_some() && lock.port() == forced;
-            let status = judge(&lock, processes, working_directory, is_forced);
+            let mut status = judge(&lock, processes, working_directory, is_forced);
+            let must_descend = !is_forced && is_in_vscode(environment);
+            if status == LockStatus::AlsoMatches && must_descend && !descends_from(environment, processes, &lock) {
+                status = LockStatus::OtherEditor;
+            }
             (lock, status)
         })
         .collect();
@@ -101,9 +108,24 @@ fn judge(lock: &Lock, processes: &impl Processes, here: &Path, is_forced: bool) 
     }
 }
 
+/// Whether this is a terminal of VS Code or an editor built on it.
+fn is_in_vscode(environment: &Environment) -> bool {
+    environment.variable("TERM_PROGRAM") == Some("vscode")
+}
+
+fn descends_from(environment: &Environment, processes: &impl Processes, lock: &Lock) -> bool {
+    let parent = |pid: &u32| processes.find(*pid).map(|process| process.parent);
+    let ancestors = std::iter::successors(parent(&environment.pid), parent).take(MAX_ANCESTORS);
+    let editor = lock.pid().and_then(|pid| u32::try_from(pid).ok());
+    ancestors.into_iter().any(|ancestor| Some(ancestor) == editor)
+}
+
 fn connects_by_itself(environment: &Environment, home: &Path) -> bool {
     if let Some(value) = environment.variable(AUTO_CONNECT) {
         return value == "true";
+    }
+    if is_in_vscode(environment) {
+        return true;
     }
     let directory = match environment.variable("CLAUDE_CONFIG_DIR") {
         Some(_) => Some(home),

@@ -59,6 +59,8 @@ pub enum LockStatus {
     /// The working directory does not match its folders.
     OtherFolder(Vec<PathBuf>),
     DeadProcess(u64),
+    /// This terminal belongs to another editor.
+    OtherEditor,
     /// Nothing accepts connections.
     Unreachable,
     Invalid(String),
