@@ -38,6 +38,19 @@ fn written(path: &Path) -> Option<String> {
     eventually(TIMEOUT, || fs::read_to_string(path).ok())
 }
 
+/// Where the agent runs is shown in detail.
+fn check_locality(window: &Window) {
+    chat(window, "click", &json!(["locality-details"]));
+    let ownership = text_of(window, "ownership");
+    assert!(
+        ownership.contains("Credentialsof the user who started the daemon"),
+        "{ownership}"
+    );
+    chat(window, "open", &json!(["preflight"]));
+    window.picture_of_side_bar("locality");
+    chat(window, "click", &json!(["drawer-close"]));
+}
+
 #[test]
 fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     let model = FakeModel::start();
@@ -62,16 +75,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
         "{locality}"
     );
 
-    // Where the agent runs is shown in detail.
-    chat(&window, "click", &json!(["locality-details"]));
-    let ownership = text_of(&window, "ownership");
-    assert!(
-        ownership.contains("Credentialsof the user who started the daemon"),
-        "{ownership}"
-    );
-    chat(&window, "open", &json!(["preflight"]));
-    window.picture_of_side_bar("locality");
-    chat(&window, "click", &json!(["drawer-close"]));
+    check_locality(&window);
 
     // An answer streams, and another one is cancelled.
     say(&window, &Prompt::Explain, "in one line");
