@@ -36,6 +36,8 @@ pub enum Capability {
 pub enum AgentCapability {
     /// It finds the companion in a plain terminal without a setting or a command.
     Found,
+    /// It finds the companion in a plain terminal after its own `/ide`.
+    FoundAfterIde,
     /// The model receives the open file, the cursor or the selection.
     Context,
     /// A change is accepted and rejected, and the agent writes what was accepted.

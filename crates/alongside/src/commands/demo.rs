@@ -93,9 +93,9 @@ async fn review(
     let value = json!({ "outcome": outcome, "content": content });
     output.answer(&value, || {
         if is_accepted {
-            format!("You accepted the change, and the agent wrote the file:\n\n{content}\nThat's the whole loop. Now try it with `gemini` or `qwen`.\n")
+            format!("You accepted the change, and the agent wrote the file:\n\n{content}\nThat's the whole loop. Now try it with an agent, such as `claude` or `gemini`.\n")
         } else {
-            "You rejected the change, and the agent left the file alone. Now try it with `gemini` or `qwen`.\n".to_owned()
+            "You rejected the change, and the agent left the file alone. Now try it with an agent, such as `claude` or `gemini`.\n".to_owned()
         }
     });
     Ok(ExitCode::SUCCESS)

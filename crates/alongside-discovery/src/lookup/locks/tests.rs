@@ -135,6 +135,7 @@ fn lock_file_of_another_folder_or_transport_does_not_match() {
     assert_eq!(port(&fixture.claude("project")), Some(4000));
 }
 
+/// C13: the default permission mode shows changes to no editor.
 #[test]
 fn claude_that_shows_no_changes_is_reported_unless_a_hook_reviews_them() {
     let fixture = Fixture::new();

@@ -135,16 +135,7 @@ async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
     let lives_on = plugin.is_running() && (accepted.is_some() || rejected.is_some());
     let ended = plugin.hang_up().await;
 
-    let has_edited = plugin.heard.iter().any(|heard| {
-        (heard["method"] == "review/change" || heard["method"] == "review/edit")
-            && heard["params"]["review"] == to_accept.0
-    });
-    let content = accepted.as_ref().and_then(|accepted| {
-        let sent = accepted["params"]["content"].as_str().map(str::to_owned);
-        // It has sent the user's edits one by one. Asked only now: a message is seen here before the backend has handled it.
-        sent.or_else(|| plugin.backend.accepted_draft().filter(|_| has_edited))
-    });
-
+    let content = accepted.and_then(|accepted| plugin.accepted_text(&accepted, to_accept));
     let sent = |method: &str| plugin.heard.iter().any(|heard| heard["method"] == method);
     let malformed = plugin.heard.iter().find(|heard| heard["jsonrpc"] != "2.0");
     let refused = plugin.refusals.lock().first().cloned();
@@ -289,6 +280,17 @@ impl Plugin {
             // Whether it still listens is asked later.
             let _ = outgoing.send(line.to_owned());
         }
+    }
+
+    /// The text that an acceptance means: its own, or that of the draft if the plugin sent the user's edits one by one. Call it once the
+    /// plugin has ended: a message is seen here before the backend has handled it.
+    fn accepted_text(&self, accepted: &Value, review: ReviewId) -> Option<String> {
+        let has_edited = self.heard.iter().any(|heard| {
+            (heard["method"] == "review/change" || heard["method"] == "review/edit")
+                && heard["params"]["review"] == review.0
+        });
+        let sent = accepted["params"]["content"].as_str().map(str::to_owned);
+        sent.or_else(|| self.backend.accepted_draft().filter(|_| has_edited))
     }
 
     fn is_running(&mut self) -> bool {
