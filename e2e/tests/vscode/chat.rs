@@ -46,8 +46,12 @@ fn check_locality(window: &Window) {
         ownership.contains("Credentialsof the user who started the daemon"),
         "{ownership}"
     );
-    chat(window, "open", &json!(["preflight"]));
     window.picture_of_side_bar("locality");
+    chat(window, "open", &json!(["preflight"]));
+    assert!(
+        text_of(window, "preflight").contains("Node.js version"),
+        "the daemon's checks"
+    );
     chat(window, "click", &json!(["drawer-close"]));
 }
 
