@@ -47,7 +47,8 @@ impl<'a> Extension<'a> {
         }
     }
 
-    fn program(&self) -> Result<PathBuf, InstallError> {
+    /// The editor's command.
+    fn command(&self) -> Result<PathBuf, InstallError> {
         self.executable.clone().ok_or_else(|| InstallError::NoExecutable {
             editor: self.ide.display_name(),
             command: executables::usual_name(self.ide),
@@ -121,11 +122,11 @@ impl Installer for Extension<'_> {
     }
 
     fn obstacle(&self) -> Option<InstallError> {
-        self.program().err()
+        self.command().err()
     }
 
     fn state(&self) -> Result<InstallState, InstallError> {
-        let Ok(program) = self.program() else {
+        let Ok(program) = self.command() else {
             return Ok(InstallState::Absent);
         };
         Ok(match self.present(&program)?.ours {
@@ -135,8 +136,14 @@ impl Installer for Extension<'_> {
         })
     }
 
+    fn program(&self, state: InstallState) -> Option<PathBuf> {
+        // One from a gallery looks for a program itself.
+        let is_noted = Receipt::load(self.context).extension(self.ide.id(), OURS).is_some();
+        (is_noted && state == InstallState::Installed).then(|| self.context.program.clone())
+    }
+
     fn plan_install(&self) -> Result<Plan, InstallError> {
-        let program = self.program()?;
+        let program = self.command()?;
         let present = self.present(&program)?;
         let is_current = match &present.ours {
             Some(version) => self.is_current(version)?,
@@ -164,7 +171,7 @@ impl Installer for Extension<'_> {
     }
 
     fn plan_uninstall(&self) -> Result<Plan, InstallError> {
-        let program = self.program()?;
+        let program = self.command()?;
         let receipt = Receipt::load(self.context);
         let present = self.present(&program)?;
         let is_noted = |(_, id): &(&str, &str)| receipt.extension(self.ide.id(), id).is_some();
@@ -192,7 +199,7 @@ impl Installer for Extension<'_> {
     fn status(&self) -> InstallStatus {
         let mut status = super::status_of(self);
         if matches!(status.state, InstallState::Installed | InstallState::Outdated) {
-            let present = self.program().and_then(|program| self.present(&program));
+            let present = self.command().and_then(|program| self.present(&program));
             for official in present.map(|present| present.official).unwrap_or_default() {
                 status.sentence.push(' ');
                 status.sentence.push_str(&self.duplicate_remark(official));
@@ -252,7 +259,9 @@ mod tests {
     fn installed_package_has_the_path_of_this_program() {
         let scene = editor("code");
         let context = scene.context();
-        installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
+        let installer = installer(DetectedIde::VsCode, &context).unwrap();
+        installer.install(Mode::Real);
+        assert_eq!(installer.status().program, Some(PathBuf::from(PROGRAM)));
         let package = &scene.packages()[0];
         assert!(package.starts_with(b"PK"));
         assert!(
@@ -260,6 +269,15 @@ mod tests {
                 .windows(PROGRAM.len())
                 .any(|window| window == PROGRAM.as_bytes())
         );
+    }
+
+    #[test]
+    fn program_of_an_extension_from_a_gallery_is_unknown() {
+        let listed = format!("{OURS}@{}", env!("CARGO_PKG_VERSION"));
+        let scene = editor("code").with_answer(&listed);
+        let context = scene.context();
+        let status = installer(DetectedIde::VsCode, &context).unwrap().status();
+        assert_eq!((status.state, status.program), (InstallState::Installed, None));
     }
 
     #[test]

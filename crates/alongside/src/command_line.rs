@@ -119,6 +119,30 @@ Examples:
     Install(Install),
     /// Remove what `install` installed, and nothing else
     Uninstall(Uninstall),
+    /// Print a script that completes alongside's commands and options in your shell
+    #[command(after_help = "\
+The packages for Debian and Homebrew install these scripts already. In PowerShell, put the output into your $PROFILE.
+
+Examples:
+  alongside completions bash > ~/.local/share/bash-completion/completions/alongside
+  alongside completions zsh > \"${fpath[1]}/_alongside\"
+  alongside completions fish > ~/.config/fish/completions/alongside.fish
+  alongside completions powershell >> $PROFILE")]
+    Completions {
+        /// Your shell
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands
+    #[command(after_help = "\
+Examples:
+  alongside man | man -l -
+  alongside man --out ~/.local/share/man/man1")]
+    Man {
+        /// Directory for the pages of all commands; it is created if it does not exist
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Review the change that an agent's hook reports on stdin (started by agents)
     #[command(after_help = "\
 Agents start this command; you do not normally run it yourself. `alongside install <agent>` sets it up. It reads the agent's tool call from stdin, opens a review for each file in this workspace's companion, waits for your decisions, and prints them in the agent's own form. See docs/HOOKS.md.
