@@ -19,6 +19,7 @@ use crate::output::Output;
 Examples:
   alongside                          start the companion for this directory
   alongside context focus main.rs    tell agents what you are looking at
+  alongside review                   review changes in this terminal
   alongside diff list                list pending changes
   alongside chat -p 'Hello'          ask an agent a question
   alongside doctor                   check that agents can connect
@@ -56,7 +57,9 @@ pub(crate) enum Command {
     /// Set or show the editor context that agents see
     #[command(subcommand)]
     Context(Context),
-    /// Review the changes that agents propose
+    /// Review the changes that agents propose, in this terminal
+    Review(Review),
+    /// List, show and decide changes with commands
     #[command(subcommand)]
     Diff(Diff),
     /// Show running companions with their agents and reviews
@@ -239,6 +242,21 @@ pub(crate) enum OpenChange {
     View,
     /// As a diff, with the focus
     Focus,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Shows pending changes as they arrive, side by side or unified, hunk by hunk. Press ? for the keys. Reconnects when the companion is restarted. Respects NO_COLOR, COLORTERM, COLORFGBG, VISUAL and EDITOR; `terminal.*` in your settings has the rest.
+
+Examples:
+  alongside review
+  alongside review --workspace ~/project
+  alongside review --also ~/other-project
+  tmux split-window -h alongside review")]
+pub(crate) struct Review {
+    /// Also attach the companion of this directory; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub(crate) also: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

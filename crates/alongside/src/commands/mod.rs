@@ -13,6 +13,7 @@ mod install;
 mod lsp;
 mod mcp_stdio;
 mod page;
+mod review;
 mod run;
 mod send_selection;
 mod serve;
@@ -35,6 +36,7 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Lsp(lsp)) => lsp::run(&common, lsp).await,
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
+        Some(Command::Review(review)) => review::run(&common, review).await,
         Some(Command::Status) => status::run(&common).await,
         Some(Command::Page { open }) => page::run(&common, open).await,
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
