@@ -43,6 +43,7 @@ Tasks:
   code-server       download code-server, with which the VS Code extension is tested
   package vscode    package the VS Code extension, with the program inside for each platform that can be built here
   pictures          take the pictures in the VS Code extension's README
+  record            record the terminal session in the README
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         ["code-server"] => plan.step("code-server", code_server::prepare),
         ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
         ["pictures"] => pictures(&mut plan),
+        ["record"] => record(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -121,6 +123,19 @@ fn pictures(plan: &mut Plan) {
         let mut command = end_to_end_command(&["--test", "vscode"])?;
         command.arg("all_changes_are_reviewed_in_one_editor");
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
+        run(command)
+    });
+}
+
+/// Records a session of the terminal reviewer with the real program, as an asciicast and as an SVG.
+fn record(plan: &mut Plan) {
+    plan.step("binary", || {
+        run(cargo(&["build", "--locked", "--package", "alongside"]))
+    });
+    plan.step("recording", || {
+        let mut command = cargo(&["run", "--locked", "--package", "alongside", "--example", "record", "--"]);
+        command.arg(target_directory()?.join("debug").join("alongside"));
+        command.arg(root().join("docs/images"));
         run(command)
     });
 }

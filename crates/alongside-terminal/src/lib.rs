@@ -9,6 +9,7 @@
 //! *Invariant:* no text from elsewhere reaches the terminal but through the `cells` module.
 
 mod cells;
+mod chat;
 mod edit;
 mod highlight;
 mod input;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use alongside_core::ReviewId;
 use alongside_core::context::IdeContext;
-use alongside_protocol::{AgentSummary, HiddenFile, ReviewSummary};
+use alongside_protocol::{AgentSummary, HiddenFile, Request, ReviewSummary};
 use ratatui::layout::{Constraint, Layout as Areas, Rect};
 
+use crate::chat::Chat;
 use crate::edit::Edit;
 use crate::input::Input;
 use crate::message::{Action, ReviewKey, RunningCompanion};
@@ -25,13 +26,15 @@ const NOTICE_TIME: Duration = Duration::from_secs(8);
 const MAX_NOTICE_LINES: usize = 4;
 
 /// What the user chose.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     pub theme: Theme,
-    /// Whether Ctrl-Z suspends the program. Not if a companion runs in it.
-    pub may_suspend: bool,
+    /// Whether the companion runs in this program: it stops with the reviewer, and must not be suspended.
+    pub owns_companion: bool,
     /// Whether the chat is shown first.
     pub starts_with_chat: bool,
+    /// Unlike that of any other front end: the start of the ids of messages.
+    pub id: String,
 }
 
 pub struct Model {
@@ -51,12 +54,14 @@ pub struct Model {
     pub(crate) size: (u16, u16),
     /// What can be attached.
     pub(crate) running: Vec<RunningCompanion>,
+    pub(crate) chat: Chat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     List,
     Review,
+    Chat,
 }
 
 /// Something in front of the view.
@@ -71,11 +76,15 @@ pub(crate) enum Overlay {
     Companions {
         selected: usize,
     },
+    /// The agents that the chat can connect to.
+    Agents {
+        selected: usize,
+    },
     Confirm {
         question: String,
         action: Confirmed,
     },
-    Input(Input),
+    Input(Box<Input>),
     Edit(Box<Edit>),
 }
 
@@ -87,6 +96,8 @@ pub(crate) enum Confirmed {
     AcceptEmpty,
     /// Comments reach the agent only with a rejection.
     AcceptWithComments,
+    /// Stops the companion too.
+    Quit,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,10 +170,15 @@ pub(crate) struct Screen {
 
 impl Model {
     pub fn new(options: Options, workspace: Vec<PathBuf>, size: (u16, u16)) -> Self {
+        let view = if options.starts_with_chat {
+            View::Chat
+        } else {
+            View::List
+        };
         Self {
             options,
             companions: vec![Companion::new(workspace)],
-            view: View::List,
+            view,
             selected: 0,
             open: None,
             opening: None,
@@ -172,6 +188,7 @@ impl Model {
             now: Duration::ZERO,
             size,
             running: Vec::new(),
+            chat: Chat::new(),
         }
     }
 
@@ -239,7 +256,12 @@ impl Model {
     pub fn next_tick(&self) -> Option<Duration> {
         let armed = self.open.as_ref().map(|open| open.shown_at + crate::review::ARM_DELAY);
         let faded = self.notice.as_ref().map(|notice| notice.since + NOTICE_TIME);
-        [armed, faded].into_iter().flatten().filter(|at| *at > self.now).min()
+        let asked = self.chat.next_tick(self.now);
+        [armed, faded, asked]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > self.now)
+            .min()
     }
 
     pub(crate) fn inform(&mut self, text: impl Into<String>) {
@@ -268,6 +290,9 @@ impl Model {
 
     /// What the texts on the screen need.
     pub(crate) fn wanted(&mut self) -> Vec<Action> {
+        if self.view == View::Chat {
+            return self.wanted_for_chat();
+        }
         let height = self.height();
         let layout = self.layout();
         let Some(open) = self.open.as_mut() else {
@@ -276,5 +301,13 @@ impl Model {
         open.set_layout(layout);
         let jobs = open.missing_marks(height);
         jobs.into_iter().map(Action::Highlight).collect()
+    }
+
+    fn wanted_for_chat(&mut self) -> Vec<Action> {
+        let missing = self.chat.missing_diffs();
+        let width = self.chat_screen(self.screen().body).log.width;
+        self.chat.lay_out(width, self.options.theme);
+        let requests = missing.into_iter().map(Request::Diff);
+        requests.map(|request| Action::Send(0, Box::new(request))).collect()
     }
 }

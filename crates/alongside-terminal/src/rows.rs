@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     fn sample() -> (Draft, usize) {
-        let base: String = (1..=40).map(|line| format!("{line}\n")).collect();
+        let base = (1..=40).fold(String::new(), |text, line| text + &line.to_string() + "\n");
         let proposal = base.replace("20\n", "twenty\nand more\n");
         (Draft::new(base, proposal, None), 40)
     }

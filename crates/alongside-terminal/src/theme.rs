@@ -98,7 +98,6 @@ impl Theme {
     pub(crate) fn line(self, side: Side) -> Style {
         let style = Style::new();
         match side {
-            Side::Context => style,
             Side::Declined => style.add_modifier(Modifier::DIM | Modifier::CROSSED_OUT),
             Side::Removed if self.has_backgrounds() => {
                 style.bg(self.pick((0x003c_1a1e, 52, Color::Red), (0x00ff_ebe9, 224, Color::Red)))
@@ -108,7 +107,7 @@ impl Theme {
             }
             Side::Removed if !self.plain() => style.fg(Color::Red),
             Side::Added if !self.plain() => style.fg(Color::Green),
-            Side::Removed | Side::Added => style,
+            Side::Context | Side::Removed | Side::Added => style,
         }
     }
 
@@ -154,6 +153,7 @@ impl Theme {
         }
     }
 
+    #[expect(clippy::unused_self, reason = "like the others")]
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }

@@ -72,7 +72,7 @@ fn alongside_run_connects_claude_without_its_own_setting() {
     let text = fs::read_to_string(&settings).expect("read the settings");
     let text = text.replace("\"autoConnectIde\":true", "\"autoConnectIde\":false");
     fs::write(&settings, text).expect("write the settings");
-    let line = format!("alongside run {}", Native::Claude.start_line());
+    let line = format!("TMUX= alongside run {}", Native::Claude.start_line());
     let scene = Scene::start_with(&sandbox, &model, Native::Claude, &line);
     scene.wait_until_connected();
     scene.agent.terminal.wait_for_text("1 line selected", TIMEOUT);

@@ -39,7 +39,7 @@ pub trait Links {
     fn try_next(&mut self) -> Option<(CompanionIndex, LinkEvent)>;
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ShellOptions {
     pub model: Options,
     pub mouse: bool,
@@ -55,7 +55,7 @@ pub async fn run(
 ) -> io::Result<()> {
     let mut screen = Screen::enter(options.mouse)?;
     let size = screen.size()?;
-    let mut model = Model::new(options.model, workspace, size);
+    let mut model = Model::new(options.model.clone(), workspace, size);
     let (highlighted, mut highlights) = mpsc::unbounded_channel();
     let mut shell = Shell {
         start: Instant::now(),
@@ -160,7 +160,7 @@ impl Shell {
             Action::Suspend => {
                 // The events' reader would take what is typed for the shell.
                 *events = None;
-                screen.leave();
+                terminal::restore();
                 suspend();
                 screen.reenter()?;
                 *events = Some(EventStream::new());
@@ -169,7 +169,7 @@ impl Shell {
             }
             Action::OpenEditor { key, path, text, line } => {
                 *events = None;
-                screen.leave();
+                terminal::restore();
                 let original = text.clone();
                 let text = editor::edit(&path, &text, line).await;
                 screen.reenter()?;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
 use crossterm::execute;
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
@@ -36,10 +38,6 @@ impl Screen {
         }
     }
 
-    pub(super) fn leave(&mut self) {
-        restore();
-    }
-
     pub(super) fn reenter(&mut self) -> io::Result<()> {
         IS_ENTERED.store(true, Ordering::SeqCst);
         enter(self.mouse)?;
@@ -47,7 +45,10 @@ impl Screen {
     }
 
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `Terminal::clear`, which asks the terminal where the cursor is and waits for an answer.
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
     }
 
     pub(super) fn size(&self) -> io::Result<(u16, u16)> {
@@ -77,7 +78,7 @@ fn enter(mouse: bool) -> io::Result<()> {
 }
 
 /// Gives the terminal back. Does nothing if that has been done.
-fn restore() {
+pub(super) fn restore() {
     if !IS_ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }

@@ -307,7 +307,7 @@ fn suspending_is_refused_where_it_would_stop_the_companion() {
     bench.control('z');
     assert!(matches!(bench.actions.as_slice(), [Action::Suspend]));
     bench.actions.clear();
-    bench.model.options.may_suspend = false;
+    bench.model.options.owns_companion = true;
     bench.control('z');
     assert!(bench.actions.is_empty());
 }

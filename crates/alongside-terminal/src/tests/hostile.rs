@@ -94,7 +94,7 @@ fn tiny_terminals_are_no_problem() {
     for width in 0..12 {
         for height in 0..8 {
             let mut bench = Bench::connected(width, height);
-            bench.open("a.rs", BASE, &proposal());
+            bench.open("a.unknown", BASE, &proposal());
             check(&bench);
             for keys in ["?", "q", "v", "q", "i", "x"] {
                 bench.keys(keys);

@@ -1,6 +1,7 @@
 //! The whole reviewer against a companion's own drafts, without a terminal.
 
 mod behavior;
+mod chat;
 mod hostile;
 mod snapshots;
 
@@ -35,6 +36,10 @@ struct Bench {
     actions: Vec<Action>,
     /// Whether requests reach the companion.
     is_online: bool,
+    chat: Option<alongside_protocol::ChatState>,
+    refuses_chat: bool,
+    /// Whether lines get colors, which takes a while.
+    highlights: bool,
 }
 
 fn theme(depth: ColorDepth) -> Theme {
@@ -48,8 +53,9 @@ impl Bench {
     fn new(width: u16, height: u16) -> Self {
         let options = Options {
             theme: theme(ColorDepth::Ansi16),
-            may_suspend: true,
+            owns_companion: false,
             starts_with_chat: false,
+            id: "test".to_owned(),
         };
         let model = Model::new(options, vec![PathBuf::from("/home/me/project")], (width, height));
         Self {
@@ -59,6 +65,9 @@ impl Bench {
             decided: Vec::new(),
             actions: Vec::new(),
             is_online: true,
+            chat: None,
+            refuses_chat: false,
+            highlights: false,
         }
     }
 
@@ -95,6 +104,7 @@ impl Bench {
                             next.extend(self.model.update(Message::Link(companion, event), self.now));
                         }
                     }
+                    Action::Highlight(_) if !self.highlights => {}
                     Action::Highlight(job) => {
                         let marks = job.run();
                         next.extend(
@@ -243,6 +253,16 @@ impl Bench {
                 } else {
                     Response::ReviewReject(decided)
                 })
+            }
+            Request::Diff(texts) => Ok(Response::Diff(chat::compare(texts))),
+            Request::ChatState(_) => {
+                let state = self.chat.clone();
+                state
+                    .map(Response::ChatState)
+                    .ok_or_else(|| RequestError::new(ErrorKind::Failed, "no chat"))
+            }
+            Request::ChatCommand(_) if self.refuses_chat => {
+                Err(RequestError::new(ErrorKind::AgentFailed, "the agent is gone"))
             }
             other => {
                 self.decided.push(other.clone());

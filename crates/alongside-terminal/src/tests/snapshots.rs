@@ -148,6 +148,7 @@ fn colors_of_every_depth() {
     ] {
         let mut bench = Bench::connected(60, 12);
         bench.model.options.theme = Theme { depth, background };
+        bench.highlights = true;
         bench.open("a.rs", "let a = 1;\nlet b = 2;\n", "let a = 3;\nlet b = 2;\n");
         let terminal = bench.screen();
         insta::assert_snapshot!(format!("colors_{name}"), format!("{:?}", terminal.backend().buffer()));

@@ -54,6 +54,9 @@ impl Model {
             let review = open.key.review;
             actions.push(send::<requests::ReviewGet>(index, ReviewRef { review }));
         }
+        if self.view == View::Chat && index == 0 {
+            actions.extend(self.fetch_chat());
+        }
         actions
     }
 
@@ -91,7 +94,9 @@ impl Model {
                         open.choose(0, height);
                     }
                     self.open = Some(open);
-                    self.view = View::Review;
+                    if self.view == View::List {
+                        self.view = View::Review;
+                    }
                 }
                 Vec::new()
             }
@@ -105,14 +110,15 @@ impl Model {
                 let decided = all.decided.len();
                 match all.refused.first() {
                     Some(refused) => {
-                        self.complain(format!("Review {} was skipped: {}", refused.review, refused.message))
+                        self.complain(format!("Review {} was skipped: {}", refused.review, refused.message));
                     }
                     None if decided == 1 => self.inform("1 change decided."),
                     None => self.inform(format!("{decided} changes decided.")),
                 }
                 Vec::new()
             }
-            _ => Vec::new(),
+            (_, Response::ChatState(state)) if index == 0 => self.chat_state(state),
+            (request, response) => self.chat_reply(&request, response),
         }
     }
 
@@ -131,12 +137,11 @@ impl Model {
             }
             Request::ReviewHunk(params) => {
                 // What was recorded for it did not happen.
-                if let Some(open) = self.open.as_mut().filter(|open| open.key == key(params.review)) {
-                    if let Some(undo) = open.undo.pop_if(|undo| undo.hunk == params.hunk)
-                        && !undo.was_decided
-                    {
-                        open.decided.remove(&undo.hunk);
-                    }
+                if let Some(open) = self.open.as_mut().filter(|open| open.key == key(params.review))
+                    && let Some(undo) = open.undo.pop_if(|undo| undo.hunk == params.hunk)
+                    && !undo.was_decided
+                {
+                    open.decided.remove(&undo.hunk);
                 }
             }
             Request::ReviewChange(change) => {
@@ -152,6 +157,9 @@ impl Model {
             _ => {}
         }
         match (error.kind, request) {
+            (_, request @ (Request::ChatState(_) | Request::ChatCommand(_) | Request::ChatConnect(_))) => {
+                self.chat_refused(&request, &error);
+            }
             (ErrorKind::EmptyMeansUnedited, Request::ReviewAccept(_)) => {
                 self.overlay = Some(Overlay::Confirm {
                     question: error.message,
@@ -254,6 +262,11 @@ impl Model {
                 Vec::new()
             }
             Notification::Resync(_) => self.fetch(index),
+            Notification::ChatEvent(event) if index == 0 => self.chat_event(event),
+            Notification::ChatChanged(changed) if index == 0 => {
+                self.chat.changed = changed;
+                Vec::new()
+            }
             Notification::FileShow(_) | Notification::ChatEvent(_) | Notification::ChatChanged(_) => Vec::new(),
         }
     }

@@ -64,22 +64,21 @@ impl Model {
         }
         open.choose_id(undo.hunk, height);
         let key = open.key;
-        let request = match OpenReview::restoring(undo.before) {
-            Some(decision) => Request::ReviewHunk(DecideHunkParams {
+        let request = if let Some(decision) = OpenReview::restoring(undo.before) {
+            Request::ReviewHunk(DecideHunkParams {
                 review: key.review,
                 hunk: undo.hunk,
                 decision,
-            }),
-            None => {
-                let Some(change) = TextChange::between(open.draft.shared(), &undo.text) else {
-                    return Vec::new();
-                };
-                Request::ReviewChange(Change {
-                    review: key.review,
-                    version: open.version,
-                    changes: vec![change],
-                })
-            }
+            })
+        } else {
+            let Some(change) = TextChange::between(open.draft.shared(), &undo.text) else {
+                return Vec::new();
+            };
+            Request::ReviewChange(Change {
+                review: key.review,
+                version: open.version,
+                changes: vec![change],
+            })
         };
         self.ask(key.companion, request)
     }
@@ -136,7 +135,7 @@ impl Model {
         if self.takes_reason()
             && let Some(open) = self.open.as_ref()
         {
-            self.overlay = Some(Overlay::Input(Input::new(Purpose::Reason(open.key), "")));
+            self.overlay = Some(Overlay::Input(Box::new(Input::new(Purpose::Reason(open.key), ""))));
         }
     }
 
@@ -147,7 +146,10 @@ impl Model {
             let line = open.draft_line() + 1;
             let known = open.comments.iter().find(|comment| comment.line == line);
             let text = known.map_or("", |comment| comment.text.as_str());
-            self.overlay = Some(Overlay::Input(Input::new(Purpose::Comment(open.key, line), text)));
+            self.overlay = Some(Overlay::Input(Box::new(Input::new(
+                Purpose::Comment(open.key, line),
+                text,
+            ))));
         }
     }
 
@@ -189,6 +191,7 @@ impl Model {
 
     pub(super) fn confirmed(&mut self, action: &Confirmed) -> Vec<Action> {
         match action {
+            Confirmed::Quit => vec![Action::Quit],
             Confirmed::AcceptEmpty => self.accept(true, true),
             Confirmed::AcceptWithComments => self.accept(false, true),
             Confirmed::AcceptAll(key) | Confirmed::RejectAll(key) => {

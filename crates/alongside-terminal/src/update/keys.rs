@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::input::{Input, Purpose};
 use crate::message::{Action, ReviewKey};
-use crate::model::{Companion, Model, Overlay, View};
+use crate::model::{Companion, Confirmed, Model, Overlay, View};
 use crate::rows::Layout;
 
 use alongside_protocol::{Empty, requests};
@@ -22,6 +22,7 @@ impl Model {
         }
         let is_held = key.kind == KeyEventKind::Repeat;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
         match key.code {
             KeyCode::Char('z') if control => return self.suspend(),
             KeyCode::Char('l') if control => return vec![Action::Redraw],
@@ -32,16 +33,19 @@ impl Model {
         }
         match self.overlay.take() {
             Some(overlay) => self.overlay_key(overlay, key),
-            None if control || key.modifiers.contains(KeyModifiers::ALT) => Vec::new(),
+            None if key.code == KeyCode::F(2) || (key.code == KeyCode::Char('c') && alt) => self.toggle_chat(),
+            None if self.view == View::Chat => self.chat_key(key),
+            None if control || alt => Vec::new(),
             None => match self.view {
                 View::List => self.list_key(key.code),
                 View::Review => self.review_key(key.code, is_held),
+                View::Chat => Vec::new(),
             },
         }
     }
 
     fn suspend(&mut self) -> Vec<Action> {
-        if self.options.may_suspend {
+        if !self.options.owns_companion {
             vec![Action::Suspend]
         } else {
             self.inform(
@@ -55,6 +59,11 @@ impl Model {
         match self.overlay.as_mut() {
             Some(Overlay::Input(input)) => input.paste(text),
             Some(Overlay::Edit(edit)) => edit.paste(text),
+            None if self.view == View::Chat => {
+                self.chat
+                    .composer
+                    .insert_str(text.replace("\r\n", "\n").replace('\r', "\n"));
+            }
             // Pasted text must not decide anything.
             _ => {}
         }
@@ -62,7 +71,7 @@ impl Model {
     }
 
     /// Keys that work in every view.
-    fn common_key(&mut self, code: KeyCode) -> Vec<Action> {
+    pub(super) fn common_key(&mut self, code: KeyCode) -> Vec<Action> {
         match code {
             KeyCode::Char('?') | KeyCode::F(1) => self.overlay = Some(Overlay::Help { top: 0 }),
             KeyCode::Char('v') => {
@@ -72,9 +81,16 @@ impl Model {
                     .map(|index| send::<requests::ContextShow>(index, Empty {}))
                     .collect();
             }
+            KeyCode::Char('c') => return self.toggle_chat(),
             KeyCode::Char('w') => return vec![Action::ListCompanions],
             KeyCode::Char('+') => self.confirm_all(true),
             KeyCode::Char('-') => self.confirm_all(false),
+            KeyCode::Char('q') if self.options.owns_companion => {
+                self.overlay = Some(Overlay::Confirm {
+                    question: "Stop the companion? Pending changes are rejected.".to_owned(),
+                    action: Confirmed::Quit,
+                });
+            }
             KeyCode::Char('q') => return vec![Action::Quit],
             _ => {}
         }
@@ -136,7 +152,7 @@ impl Model {
                     .as_ref()
                     .and_then(|open| open.search.clone())
                     .unwrap_or_default();
-                self.overlay = Some(Overlay::Input(Input::new(Purpose::Search, &last)));
+                self.overlay = Some(Overlay::Input(Box::new(Input::new(Purpose::Search, &last))));
             }
             KeyCode::Char('.') => self.step_match(true),
             KeyCode::Char(',') => self.step_match(false),
@@ -197,6 +213,7 @@ impl Model {
                 Vec::new()
             }
             Overlay::Companions { selected } => self.companions_key(selected, key.code),
+            Overlay::Agents { selected } => self.agents_key(selected, key.code),
             Overlay::Confirm { question, action } => match key.code {
                 KeyCode::Char('y' | 'Y') => self.confirmed(&action),
                 KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc => Vec::new(),
@@ -232,7 +249,7 @@ impl Model {
         Vec::new()
     }
 
-    fn input_key(&mut self, mut input: Input, key: KeyEvent) -> Vec<Action> {
+    fn input_key(&mut self, mut input: Box<Input>, key: KeyEvent) -> Vec<Action> {
         match key.code {
             KeyCode::Esc => Vec::new(),
             KeyCode::Enter => {

@@ -1,5 +1,6 @@
 //! What each message changes, and what it causes. Nothing here does I/O: it only asks for it.
 
+mod chat;
 mod companion;
 mod decide;
 mod keys;
@@ -84,7 +85,9 @@ impl Model {
     }
 
     pub(crate) fn back_to_list(&mut self) {
-        self.view = View::List;
+        if self.view == View::Review {
+            self.view = View::List;
+        }
         self.open = None;
         self.opening = None;
     }

@@ -19,6 +19,7 @@ impl Model {
         match self.overlay.as_mut() {
             Some(Overlay::Help { top } | Overlay::Context { top }) => *top = top.saturating_add_signed(by),
             Some(_) => {}
+            None if self.view == View::Chat => self.scroll_chat(-by),
             None => match (self.view, self.open.as_mut()) {
                 (View::Review, Some(open)) => open.scroll_by(by, height),
                 _ => self.select_by(by.signum()),
@@ -48,6 +49,7 @@ impl Model {
                     }
                 }
             }
+            View::Chat => {}
             View::Review => {
                 let height = self.height();
                 if let Some(open) = self.open.as_mut() {

@@ -7,7 +7,7 @@ use ratatui_textarea::TextArea;
 
 use crate::cells::{Drawn, width};
 use crate::edit::Edit;
-use crate::model::{Model, Overlay};
+use crate::model::{Model, Overlay, View};
 
 use super::list::cut_left;
 use super::row;
@@ -68,7 +68,12 @@ impl Model {
     /// Where the terminal's cursor belongs, if something is being typed.
     pub(super) fn cursor_position(&self) -> Option<(u16, u16)> {
         let screen = self.screen();
-        match self.overlay.as_ref()? {
+        let Some(overlay) = self.overlay.as_ref() else {
+            return (self.view == View::Chat)
+                .then(|| self.composer_cursor(screen.body))
+                .flatten();
+        };
+        match overlay {
             Overlay::Edit(edit) => {
                 let (row, column) = place(&edit.area);
                 let gutter = gutter_digits(edit.area.lines().len()) + 2;

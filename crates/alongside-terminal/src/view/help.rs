@@ -47,9 +47,22 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "Chat",
+        &[
+            ("Enter", "send; Ctrl-J starts another line"),
+            ("Alt-1…9", "answer a permission request"),
+            ("Ctrl-X", "cancel the turn"),
+            ("Ctrl-O", "connect to an agent"),
+            ("Ctrl-E", "show all output and thoughts"),
+            ("Esc i", "read, write"),
+            ("d", "remove the last queued message"),
+        ],
+    ),
+    (
         "Everywhere",
         &[
             ("v", "what agents see"),
+            ("c  Alt-C", "chat, and back to the reviews"),
             ("w", "attach another companion"),
             ("l  Esc", "back to the list"),
             ("Ctrl-L", "redraw"),

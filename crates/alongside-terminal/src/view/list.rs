@@ -102,17 +102,16 @@ impl Model {
             ),
         };
         let lines = wrapped(&text, usize::from(area.width.saturating_sub(4)));
-        let mut y = area.y + (area.height / 3).min(area.height.saturating_sub(1));
+        let top = area.y + (area.height / 3).min(area.height.saturating_sub(1));
         let styles = std::iter::once((title, Style::new().add_modifier(Modifier::BOLD)))
             .chain(lines.into_iter().map(|line| (line, theme.quiet())));
-        for (line, style) in styles {
+        for (y, (line, style)) in (top..).zip(styles) {
             if y >= area.y + area.height {
                 break;
             }
             let line_width = u16::try_from(width(&line, usize::from(area.width))).unwrap_or(0);
             let x = area.x + (area.width - line_width) / 2;
             row(&[(line, style)], Rect::new(x, y, line_width, 1), Style::new(), buffer);
-            y += 1;
         }
     }
 }

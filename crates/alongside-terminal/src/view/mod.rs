@@ -1,5 +1,6 @@
 //! What is drawn. Everything that comes from elsewhere goes through [`crate::cells`].
 
+mod chat;
 mod edit;
 mod help;
 mod list;
@@ -32,6 +33,10 @@ impl Model {
                 (View::Review, Some(open)) => {
                     self.draw_review_head(open, screen.head, buffer);
                     self.draw_review(open, screen.body, buffer);
+                }
+                (View::Chat, _) => {
+                    self.draw_chat_head(screen.head, buffer);
+                    self.draw_chat(screen.body, buffer);
                 }
                 _ => {
                     self.draw_list_head(screen.head, buffer);

@@ -16,6 +16,7 @@ impl Model {
             Some(Overlay::Help { top }) => self.draw_help(*top, body, buffer),
             Some(Overlay::Context { top }) => self.draw_context(*top, body, buffer),
             Some(Overlay::Companions { selected }) => self.draw_companions(*selected, body, buffer),
+            Some(Overlay::Agents { selected }) => self.draw_agents(*selected, body, buffer),
             Some(Overlay::Confirm { question, .. }) => self.draw_question(question, body, buffer),
             Some(Overlay::Input(input)) => {
                 let theme = self.options.theme;
@@ -167,7 +168,7 @@ impl Model {
     }
 }
 
-fn draw_lines(lines: impl IntoIterator<Item = Pieces>, inside: Rect, top: usize, buffer: &mut Buffer) {
+pub(super) fn draw_lines(lines: impl IntoIterator<Item = Pieces>, inside: Rect, top: usize, buffer: &mut Buffer) {
     for (offset, line) in (0..inside.height).zip(lines.into_iter().skip(top)) {
         let place = Rect {
             x: inside.x + 1,

@@ -98,7 +98,7 @@ struct Painter<'a> {
 struct Line<'a> {
     text: &'a Text,
     which: Which,
-    line: usize,
+    index: usize,
     side: Side,
     /// The line on the other side that it is compared with.
     other: Option<&'a str>,
@@ -190,8 +190,9 @@ impl Painter<'_> {
     fn unified(&self, content: Row, area: Rect, buffer: &mut Buffer) {
         let open = self.open;
         let (sign, line, numbers) = match content {
-            Row::Context { base, draft } => (' ', self.draft(draft, Side::Context, None), (Some(base), Some(draft))),
-            Row::Kept { base, draft, .. } => (' ', self.draft(draft, Side::Context, None), (Some(base), Some(draft))),
+            Row::Context { base, draft } | Row::Kept { base, draft, .. } => {
+                (' ', self.draft(draft, Side::Context, None), (Some(base), Some(draft)))
+            }
             Row::Removed { base, hunk } => {
                 let other = paired(open, hunk, Some(base), None).map(|line| open.draft.line(line));
                 ('-', self.base(base, Side::Removed, other), (Some(base), None))
@@ -256,7 +257,7 @@ impl Painter<'_> {
         let digits = self.digits;
         for (side, place) in [(left, left_area), (right, right_area)] {
             if let Some((sign, line)) = side {
-                let gutter = format!("{:>digits$} ", line.line + 1);
+                let gutter = format!("{:>digits$} ", line.index + 1);
                 self.numbered(&gutter, sign, &line, place, buffer);
             }
         }
@@ -266,7 +267,7 @@ impl Painter<'_> {
         Line {
             text: &self.open.base,
             which: Which::Base,
-            line,
+            index: line,
             side,
             other,
         }
@@ -276,7 +277,7 @@ impl Painter<'_> {
         Line {
             text: &self.open.draft,
             which: Which::Draft,
-            line,
+            index: line,
             side,
             other,
         }
@@ -286,7 +287,7 @@ impl Painter<'_> {
         Line {
             text: &self.open.proposal,
             which: Which::Proposal,
-            line,
+            index: line,
             side: Side::Declined,
             other: None,
         }
@@ -300,7 +301,7 @@ impl Painter<'_> {
             Side::Context | Side::Declined => theme.quiet(),
         };
         let commented =
-            line.which == Which::Draft && self.open.comments.iter().any(|comment| comment.line == line.line + 1);
+            line.which == Which::Draft && self.open.comments.iter().any(|comment| comment.line == line.index + 1);
         let sign = if commented { '»' } else { sign };
         let style = theme.line(line.side);
         let gutter_style = style.remove_modifier(Modifier::CROSSED_OUT);
@@ -316,7 +317,7 @@ impl Painter<'_> {
 
     fn text(&self, line: &Line<'_>, area: Rect, buffer: &mut Buffer) {
         let theme = self.model.options.theme;
-        let text = line.text.line(line.line);
+        let text = line.text.line(line.index);
         let style = theme.line(line.side);
         let words = line.other.map(|other| match line.side {
             Side::Removed => changed_words(text, other).0,
@@ -332,7 +333,7 @@ impl Painter<'_> {
         let marks = self
             .open
             .marks_of(line.which)
-            .map_or(&[][..], |marks| marks.line(line.line));
+            .map_or(&[][..], |marks| marks.line(line.index));
         let drawn = Drawn {
             line: text,
             skip: self.open.left,
@@ -354,7 +355,7 @@ impl Painter<'_> {
         };
         let used = drawn.draw(area, buffer);
         // A line ending that differs is otherwise invisible.
-        let whole = line.text.whole(line.line);
+        let whole = line.text.whole(line.index);
         let ending = if whole.ends_with("\r\n") && line.side != Side::Context {
             Some("␍")
         } else if !whole.ends_with('\n') && line.side != Side::Context {

@@ -52,7 +52,7 @@ pub(crate) async fn show(common: &Common, also: &[std::path::PathBuf], chat: boo
             connections.attach_record(&other);
         }
     }
-    let options = options(&settings, true, chat);
+    let options = options(&settings, false, chat);
     alongside_terminal::run(connections, record.workspace.clone(), options, signals.received())
         .await
         .context("cannot use this terminal")?;
@@ -67,13 +67,21 @@ pub(crate) async fn show_own(running: &RunningCompanion, stop: impl Future<Outpu
     let workspace = record.workspace.clone();
     let own = record.clone();
     let connections = Connections::new(places, &record, Box::new(move || Some(own.clone())));
-    let options = options(&settings, false, false);
+    let options = options(&settings, true, false);
     alongside_terminal::run(connections, workspace, options, stop)
         .await
         .context("cannot use this terminal")
 }
 
-fn options(settings: &Settings, may_suspend: bool, starts_with_chat: bool) -> ShellOptions {
+/// Unlike that of any other front end, so that no message is taken for one of another.
+fn id() -> String {
+    let mut random = [0; 8];
+    // Without random numbers the PID is all there is.
+    let _ = getrandom::fill(&mut random);
+    format!("{}-{:x}", std::process::id(), u64::from_ne_bytes(random))
+}
+
+fn options(settings: &Settings, owns_companion: bool, starts_with_chat: bool) -> ShellOptions {
     let mut theme = Theme::from_environment(|name| std::env::var(name).ok());
     match settings.terminal_background {
         TerminalBackground::Auto => {}
@@ -83,8 +91,9 @@ fn options(settings: &Settings, may_suspend: bool, starts_with_chat: bool) -> Sh
     ShellOptions {
         model: Options {
             theme,
-            may_suspend,
+            owns_companion,
             starts_with_chat,
+            id: id(),
         },
         mouse: settings.terminal_mouse,
         alert: match settings.terminal_alert {
