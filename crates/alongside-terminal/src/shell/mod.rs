@@ -161,7 +161,7 @@ impl Shell {
                 // The events' reader would take what is typed for the shell.
                 *events = None;
                 terminal::restore();
-                suspend();
+                suspend().await;
                 screen.reenter()?;
                 *events = Some(EventStream::new());
                 let (width, height) = screen.size()?;
@@ -183,10 +183,21 @@ impl Shell {
 
 /// Stops this process until the user's shell continues it.
 #[cfg(unix)]
-fn suspend() {
-    // The whole job, as the terminal does it.
-    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+async fn suspend() {
+    use rustix::process::{Signal, kill_current_process_group};
+    use tokio::signal::unix::{SignalKind, signal};
+
+    /// The kernel may drop the signal: then nothing stops, and nothing continues.
+    const STOP_TIMEOUT: Duration = Duration::from_millis(300);
+
+    let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()));
+    // The whole job, as the terminal does it. This thread may run on for a moment.
+    let _ = kill_current_process_group(Signal::TSTP);
+    if let Ok(mut continued) = continued {
+        let _ = tokio::time::timeout(STOP_TIMEOUT, continued.recv()).await;
+    }
 }
 
 #[cfg(not(unix))]
-fn suspend() {}
+#[expect(clippy::unused_async, reason = "other systems wait here")]
+async fn suspend() {}
