@@ -95,6 +95,13 @@ impl Terminal {
         run(self.tmux().args(["send-keys", "-t", "s", key]));
     }
 
+    /// Opens another pane to the right, with a shell command in it.
+    pub fn split(&self, command: &str) -> Pane<'_> {
+        let split = ["split-window", "-h", "-d", "-P", "-F", "#{pane_id}", "-t", "s", command];
+        let id = run(self.tmux().args(split)).trim().to_owned();
+        Pane { terminal: self, id }
+    }
+
     /// Clears a shell's screen, so that a later wait does not match old text.
     pub fn clear(&self) {
         self.type_line("clear");
@@ -152,6 +159,43 @@ impl Terminal {
         let mut command = Command::new("tmux");
         command.env_remove("TMUX").arg("-S").arg(&self.socket);
         command
+    }
+}
+
+/// Another pane of a terminal's window.
+pub struct Pane<'a> {
+    terminal: &'a Terminal,
+    id: String,
+}
+
+impl Pane<'_> {
+    pub fn screen(&self) -> String {
+        run(self.terminal.tmux().args(["capture-pane", "-p", "-t", &self.id]))
+    }
+
+    pub fn type_text(&self, text: &str) {
+        run(self.terminal.tmux().args(["send-keys", "-t", &self.id, "-l", text]));
+    }
+
+    /// Presses a key by its tmux name, such as `Escape`.
+    pub fn press(&self, key: &str) {
+        run(self.terminal.tmux().args(["send-keys", "-t", &self.id, key]));
+    }
+
+    /// Waits until the pane satisfies `wanted`, and returns what it shows.
+    pub fn wait_for(&self, what: &str, limit: Duration, wanted: impl Fn(&str) -> bool) -> String {
+        let found = eventually(limit, || Some(self.screen()).filter(|screen| wanted(screen)));
+        found.unwrap_or_else(|| {
+            panic!(
+                "waited {} s for {what}; the pane shows:\n{}",
+                limit.as_secs(),
+                self.screen()
+            )
+        })
+    }
+
+    pub fn wait_for_text(&self, text: &str, limit: Duration) -> String {
+        self.wait_for(&format!("{text:?}"), limit, |screen| screen.contains(text))
     }
 }
 

@@ -52,6 +52,7 @@ Tasks:
   package --check   install and use packages that are made with ALONGSIDE_BIN, or a release build
   platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors
   pictures          take the pictures in the VS Code extension's README
+  record            record the terminal session in the README
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         }
         ["platforms"] => plan.step("platforms", platforms::check_all),
         ["pictures"] => pictures(&mut plan),
+        ["record"] => record(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -162,6 +164,19 @@ fn pictures(plan: &mut Plan) {
             "daemon_chat_works_and_no_secret_reaches_the_webview",
         ]);
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
+        run(command)
+    });
+}
+
+/// Records a session of the terminal reviewer with the real program, as an asciicast and as an SVG.
+fn record(plan: &mut Plan) {
+    plan.step("binary", || {
+        run(cargo(&["build", "--locked", "--package", "alongside"]))
+    });
+    plan.step("recording", || {
+        let mut command = cargo(&["run", "--locked", "--package", "alongside", "--example", "record", "--"]);
+        command.arg(target_directory()?.join("debug").join("alongside"));
+        command.arg(root().join("docs/images"));
         run(command)
     });
 }
