@@ -19,6 +19,7 @@ mod platforms;
 mod table;
 mod toolchain;
 mod trials;
+mod wine;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,9 @@ Tasks:
   agents            download the agents' native programs that the tests need
   code-server       download code-server, with which the VS Code extension is tested
   package vscode    package the VS Code extension, with the program inside for each platform that can be built here
-  platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors
+  platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors, and run what
+                    can be run here: the static program in an empty root, Windows in wine, ARM in qemu
+  platforms --quick the part of it that `ci` runs
   pictures          take the pictures in the VS Code extension's README
   table             check README.md's tables against the last test run
   table --write     update them
@@ -74,7 +77,8 @@ fn main() -> ExitCode {
         ["agents"] => plan.step("agents", agents::prepare),
         ["code-server"] => plan.step("code-server", code_server::prepare),
         ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
-        ["platforms"] => plan.step("platforms", platforms::check_all),
+        ["platforms"] => platforms::all(&mut plan),
+        ["platforms", "--quick"] => platforms::quick(&mut plan),
         ["pictures"] => pictures(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
@@ -196,6 +200,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     });
     if is_full_run {
         plan.step("README table", table::check);
+        platforms::quick(plan);
         plan.step("faults", || {
             trials::run_with_release("faults", &["--kills", "100", "--seed", "1"])
         });
