@@ -118,7 +118,7 @@ fn real_faults(plan: &mut Plan) {
     });
 }
 
-/// Takes the pictures in the extension's README, with the test that shows what is on them.
+/// Takes the pictures in the extension's README, with the tests that show what is on them.
 fn pictures(plan: &mut Plan) {
     plan.step("npm packages", npm::install);
     plan.step("code-server", code_server::prepare);
@@ -126,8 +126,12 @@ fn pictures(plan: &mut Plan) {
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("pictures", || {
-        let mut command = end_to_end_command(&["--test", "vscode"])?;
-        command.arg("all_changes_are_reviewed_in_one_editor");
+        let mut command = end_to_end_command("vscode")?;
+        command.args([
+            "--",
+            "all_changes_are_reviewed_in_one_editor",
+            "daemon_chat_works_and_no_secret_reaches_the_webview",
+        ]);
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
         run(command)
     });
@@ -160,43 +164,43 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
     let (in_browser, in_editors, with_agents, with_native) = (only.clone(), only.clone(), only.clone(), only.clone());
+    let in_vscode = only.clone();
     plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("agents", agents::prepare);
     plan.step("page", npm::check_page);
     plan.step("crate tests", move || {
-        let mut command = cargo(&["test", "--locked"]);
-        command.args(&filter);
-        run(command)?;
-        // What a fuzzer once found, and the trials' own rules.
-        let mut command = cargo(&["test", "--locked", "--package", "alongside-fuzz-checks"]);
-        command.args(["--package", "alongside-trials"]).args(filter);
+        let mut command = cargo_test();
+        command.args(["--exclude", "alongside-e2e"]).args(filter);
         run(command)
     });
-    plan.step("release binary", || {
+    // Most of it is one thread that links.
+    plan.at_the_same_time("release binary", || {
         // Before the first test that writes new ones.
         table::delete_records()?;
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("VS Code extension", || npm::check_extension(&release_binary()?));
-    plan.step("end-to-end tests", move || {
-        end_to_end(&["--lib", "--test", "real_programs"], &only)
-    });
-    plan.at_the_same_time("agent tests", move || end_to_end(&["--test", "agents"], &with_native));
+    plan.step("end-to-end tests", move || end_to_end("real_programs", &only));
+    plan.at_the_same_time("agent tests", move || end_to_end("agents", &with_native));
     plan.step("ACP and daemon tests", move || {
-        let mut command = cargo(&["test", "--locked", "--package", "alongside-agent"]);
+        let mut command = cargo_test();
         command
-            .args(["--features", "real-programs", "--test", "real"])
+            .args(["--features", "alongside-agent/real-programs", "--test", "real"])
             .args(with_agents);
         command.args(["--", "--test-threads=2"]);
         command.env("ALONGSIDE_NODE", npm::node());
         command.env("ALONGSIDE_NODE_MODULES", root().join("e2e/node_modules"));
         run(command)
     });
-    plan.step("browser tests", move || end_to_end(&["--test", "browser"], &in_browser));
+    plan.at_the_same_time("browser tests", move || end_to_end("browser", &in_browser));
     plan.step("editor tests", move || {
         editors::prepare()?;
-        end_to_end(&["--test", "editors"], &in_editors)
+        end_to_end("editors", &in_editors)
+    });
+    plan.at_the_same_time("VS Code tests", move || {
+        code_server::prepare()?;
+        end_to_end("vscode", &in_vscode)
     });
     if is_full_run {
         plan.step("README table", table::check);
@@ -204,25 +208,32 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         plan.step("faults", || {
             trials::run_with_release("faults", &["--kills", "100", "--seed", "1"])
         });
+        plan.at_the_same_time("fuzz", || fuzz::fuzz(None, 3));
+        // Alone, because it measures.
         plan.step("load", || trials::run_with_release("load", &["--minutes", "1"]));
-        plan.step("fuzz", || fuzz::fuzz(None, 3));
     }
 }
 
-fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
-    let mut command = end_to_end_command(targets)?;
+fn end_to_end(target: &str, only: &[String]) -> Result<(), String> {
+    let mut command = end_to_end_command(target)?;
     // Each test starts programs that fully use a core for several seconds.
     command.args(only).args(["--", "--test-threads=2"]);
     run(command)
 }
 
-fn end_to_end_command(targets: &[&str]) -> Result<Command, String> {
-    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
-    command.args(targets);
+fn end_to_end_command(target: &str) -> Result<Command, String> {
+    let mut command = cargo_test();
+    command.args(["--test", target]);
     command.env("ALONGSIDE_BIN", release_binary()?);
     command.env("ALONGSIDE_AGENTS", agents::directory()?);
     command.env("ALONGSIDE_CODE_SERVER", code_server::directory()?);
     Ok(command)
+}
+
+/// `cargo test` of the whole workspace, from which the caller chooses: with fewer packages, cargo would build those again that have
+/// fewer features then.
+fn cargo_test() -> Command {
+    cargo(&["test", "--locked", "--workspace"])
 }
 
 /// The cargo that runs us, in the repository root.

@@ -7,6 +7,7 @@
 mod definition;
 mod settings;
 mod tools;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use alongside_core::HookAgent;
 use alongside_core::dialect::{AgentKind, DIALECTS, Dialect};
 use alongside_discovery::Platform;
 use serde::Serialize;
+use serde_json::json;
 
 use self::settings::Edited;
 pub use self::tools::Tools;
@@ -121,6 +123,13 @@ pub fn uninstall_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode
         Some(agents::disconnect(dialect, setting, context, mode))
     });
     (report, disconnected)
+}
+
+/// Settings with nothing but the hook, for an agent that takes settings on its command line.
+pub fn settings_with_hook(agent: HookAgent, program: &std::path::Path) -> String {
+    let hooks = definition::hooks(agent, program).into_iter();
+    let hooks = hooks.map(|hook| (hook.event.to_owned(), json!([settings::value(&hook.entry)])));
+    json!({ "hooks": hooks.collect::<serde_json::Map<_, _>>() }).to_string()
 }
 
 /// The row of an agent with a setting to connect automatically.
@@ -262,6 +271,12 @@ fn plan_uninstall(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan
                 Edited::NotUnderstood(reason) => return Err(InstallError::Configuration { path, reason }),
             },
         }
+    }
+    if agent == HookAgent::Codex {
+        let own = path.with_file_name("config.toml");
+        let forgotten = read_text(&own)?.and_then(|own| trust::forget(&own, &path, &text));
+        let forgotten = forgotten.map(|text| Change::write(own, text.into_bytes(), false));
+        plan.changes.extend(forgotten.transpose()?.flatten());
     }
     if let Some(known) = known {
         let before = known.before.as_deref().map(str::as_bytes);

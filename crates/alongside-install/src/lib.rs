@@ -32,7 +32,7 @@ use serde::Serialize;
 
 pub use agents::{AgentReport, connect_agents, disconnect_agents};
 pub use error::InstallError;
-pub use hooks::{HookReport, HookStatus, Tools, hook_status, install_hook, uninstall_hook};
+pub use hooks::{HookReport, HookStatus, Tools, hook_status, install_hook, settings_with_hook, uninstall_hook};
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
 pub use runner::{Runner, SystemRunner};

@@ -190,6 +190,32 @@ fn setting_and_hook_of_one_agent_are_removed_together() {
 }
 
 #[test]
+fn codex_forgets_that_it_trusted_the_hook() {
+    let scene = Fixture::on(Platform::Unix);
+    let path = file(&scene, HookAgent::Codex);
+    let own = path.with_file_name("config.toml");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&own, "model = \"x\"\n").unwrap();
+    install_hook(HookAgent::Codex, Tools::Keep, &scene.context(), Mode::Real);
+    let table = |event: &str| {
+        format!(
+            "\n[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"y\"\n",
+            path.display()
+        )
+    };
+    let trusted = format!(
+        "model = \"x\"\n\n[hooks.state]\n{}{}",
+        table("pre_tool_use"),
+        table("user_prompt_submit")
+    );
+    fs::write(&own, trusted).unwrap();
+    let report = uninstall_hook(HookAgent::Codex, &scene.context(), Mode::Real).0;
+    assert_eq!(report.outcome, InstallOutcome::Done, "{report:?}");
+    assert_eq!(fs::read_to_string(&own).unwrap(), "model = \"x\"\n");
+    assert_eq!(scene.count_files(), 1, "something is left");
+}
+
+#[test]
 fn users_own_plugin_is_left_alone() {
     let scene = Fixture::on(Platform::Unix);
     let path = file(&scene, HookAgent::Opencode);

@@ -215,6 +215,40 @@ fn every_test_in_the_table_of_bounds_exists() {
     assert!(count > 50, "the table was not found");
 }
 
+/// PROTOCOL.md numbers the differences between agents, and the comment of a test has the number.
+#[test]
+fn every_numbered_difference_is_named_by_a_test() {
+    let document = fs::read_to_string(root().join("docs/PROTOCOL.md")).unwrap();
+    let (_, section) = document.split_once("\n# The agents' side\n").unwrap();
+    let mut comments = Vec::new();
+    for_each_source(&root().join("crates"), &mut |_, source| {
+        let lines = source.lines().map(str::trim);
+        comments.extend(lines.filter(|line| line.starts_with("//")).map(str::to_lowercase));
+    });
+    let names = |comment: &String, number: &str| {
+        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
+        comment
+            .match_indices(number)
+            .any(|(at, _)| ends(&comment[at + number.len()..]))
+    };
+    let numbers = section
+        .lines()
+        .filter_map(|row| row.strip_prefix("| ")?.split(' ').next());
+    let numbers = numbers.filter(|number| number.ends_with(|last: char| last.is_ascii_digit()));
+    let mut count = 0;
+    for number in numbers {
+        // Those of Gemini CLI and Qwen Code are plain numbers.
+        let name = match number.parse::<u32>() {
+            Ok(_) => format!("difference {number}"),
+            Err(_) => format!(" {}", number.to_lowercase()),
+        };
+        let is_named = comments.iter().any(|comment| names(comment, &name));
+        assert!(is_named, "no test names difference {number} of docs/PROTOCOL.md");
+        count += 1;
+    }
+    assert!(count > 50, "the tables were not found");
+}
+
 #[test]
 fn only_the_allocator_is_called_without_checks() {
     let mark = concat!("unsafe", "_code");
