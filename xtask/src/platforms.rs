@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::machine::Need;
 use crate::plan::Plan;
 use crate::toolchain::{self, LINUX_ARM, LINUX_STATIC, MAC_ARM, MAC_INTEL, Target, Toolchain, WINDOWS};
-use crate::{cache, cargo, machine, run, target_directory, wine};
+use crate::{cache, cargo_test, machine, run, target_directory, wine};
 
 /// The oldest Debian whose C library the program for ARM runs with.
 const OLD_SUITE: &str = "bullseye";
@@ -194,9 +194,9 @@ fn link_mac(toolchain: &Toolchain) -> Result<(), String> {
 /// The Windows program with the agents' own code, in wine.
 fn run_windows(toolchain: &Toolchain) -> Result<(), String> {
     let program = build(toolchain, &WINDOWS)?;
-    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e", "--test", "windows"]);
+    let mut command = cargo_test();
     // Wine has one user.
-    command.args(["--", "--test-threads=1"]);
+    command.args(["--test", "windows", "--", "--test-threads=1"]);
     command.env("ALONGSIDE_WINE", wine::prepare()?);
     command.env("ALONGSIDE_WINDOWS_BIN", program);
     run(command)

@@ -32,14 +32,12 @@ pub fn spelled(platform: Platform, path: &str) -> Cow<'_, str> {
     if platform != Platform::Windows {
         return Cow::Borrowed(path);
     }
-    let mut text = path.replace('/', "\\");
-    if let Some(share) = text.strip_prefix(r"\\?\UNC\") {
-        text = format!(r"\\{share}");
-    } else if let Some(plain) = text.strip_prefix(r"\\?\")
-        && has_drive(plain)
-    {
-        text = plain.to_owned();
-    }
+    let text = path.replace('/', "\\");
+    let mut text = match text.strip_prefix(r"\\?\") {
+        Some(plain) if has_drive(plain) => plain.to_owned(),
+        Some(plain) if plain.starts_with(r"UNC\") => format!(r"\{}", &plain[3..]),
+        _ => text,
+    };
     if has_drive(&text) {
         text[..1].make_ascii_uppercase();
     }
