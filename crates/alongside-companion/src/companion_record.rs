@@ -201,7 +201,7 @@ fn nearest_of(
     directory: &Path,
     is_wanted: impl Fn(&CompanionRecord) -> bool,
 ) -> Option<CompanionRecord> {
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let directory = alongside_platform::path::real_or_same(directory);
     let named = ports_of_terminal(&Environment::current());
     all(places)
         .into_iter()

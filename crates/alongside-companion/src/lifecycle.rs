@@ -442,8 +442,7 @@ fn identity(options: &Options, settings: &Settings) -> Identity {
 }
 
 fn real_directory(folder: &Path) -> Result<PathBuf> {
-    let real = folder
-        .canonicalize()
+    let real = alongside_platform::path::real(folder)
         .with_context(|| format!("cannot use the workspace folder {}", folder.display()))?;
     if real.is_dir() {
         Ok(real)

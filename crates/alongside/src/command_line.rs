@@ -540,8 +540,7 @@ impl Common {
     /// The absolute path of the directory that a command applies to.
     pub(crate) fn directory(&self) -> PathBuf {
         let typed = self.workspace.first().cloned().unwrap_or_else(|| PathBuf::from("."));
-        typed
-            .canonicalize()
+        alongside_platform::path::real(&typed)
             .or_else(|_| std::path::absolute(&typed))
             .unwrap_or(typed)
     }

@@ -85,7 +85,12 @@ async fn become_agent(run: &Run, changes: RunEnvironment) -> Result<ExitCode> {
 fn command(run: &Run, changes: RunEnvironment) -> Command {
     let mut parts = run.command.iter();
     // Clap requires at least one.
-    let mut command = Command::new(parts.next().cloned().unwrap_or_default());
+    let mut command = Command::new(
+        parts
+            .next()
+            .map(|name| alongside_platform::program(name))
+            .unwrap_or_default(),
+    );
     command.args(parts).envs(changes.set);
     for name in changes.remove {
         command.env_remove(name);

@@ -92,7 +92,7 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
 /// The companions already running for this directory.
 fn others(common: &Common) -> Result<Vec<CompanionRecord>> {
     let directory = common.directory();
-    let directory = directory.canonicalize().unwrap_or(directory);
+    let directory = alongside_platform::path::real_or_same(&directory);
     let all = companion_record::all(&Places::of_user()?).into_iter();
     Ok(all.filter(|record| record.serves(&directory)).collect())
 }

@@ -34,7 +34,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     }
     companions.sort_by_key(|status| Some(status.pid) != here);
     let directory = common.directory();
-    let directory = directory.canonicalize().unwrap_or(directory);
+    let directory = alongside_platform::path::real_or_same(&directory);
     let mut targets: Vec<(&str, ConnectTarget)> = doctor::look_up(&directory)?
         .into_iter()
         .filter_map(|(agent, _, target)| Some((agent, target?)))
