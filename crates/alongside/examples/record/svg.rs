@@ -10,13 +10,13 @@ const BACKGROUND: &str = "#0d1117";
 /// How long the last frame is shown, in milliseconds.
 const LAST: u32 = 2500;
 
-pub struct Frame {
+pub(crate) struct Frame {
     /// When it appears, in milliseconds.
-    pub start: u32,
-    pub screen: vt100::Screen,
+    pub(crate) start: u32,
+    pub(crate) screen: vt100::Screen,
 }
 
-pub fn render(frames: &[Frame], rows: u16, columns: u16) -> String {
+pub(crate) fn render(frames: &[Frame], rows: u16, columns: u16) -> String {
     let (width, height) = (
         f64::from(columns) * CELL_WIDTH + 2.0 * MARGIN,
         f64::from(rows) * CELL_HEIGHT + 2.0 * MARGIN,

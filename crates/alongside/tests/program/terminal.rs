@@ -96,11 +96,11 @@ impl Terminal {
     /// Waits until the screen is as wanted. Each change of the screen wakes it.
     fn wait_for(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
         let received = self.received.0.lock().unwrap();
-        let waited = self
+        let outcome = self
             .received
             .1
             .wait_timeout_while(received, TIMEOUT, |received| !wanted(received.parser.screen()));
-        let (received, timeout) = waited.unwrap();
+        let (received, timeout) = outcome.unwrap();
         assert!(
             !timeout.timed_out(),
             "waited too long for {what}; the terminal shows:\n{}",
@@ -204,7 +204,7 @@ async fn own_editor_changes_the_draft() {
 async fn reviewer_survives_a_restart_of_the_companion() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
-    let mut agent = Agent::connect(&serving).await;
+    let agent = Agent::connect(&serving).await;
     let path = sandbox.write("a.txt", BASE);
     let mut terminal = Terminal::start(&sandbox, &["review"]);
     agent.propose(&path, &proposal()).await;
@@ -265,7 +265,7 @@ async fn reviewer_is_suspended_and_resumed() {
 async fn resize_is_followed() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
-    let mut agent = Agent::connect(&serving).await;
+    let agent = Agent::connect(&serving).await;
     let path = sandbox.write("a.txt", BASE);
     let terminal = Terminal::start(&sandbox, &["review"]);
     agent.propose(&path, &proposal()).await;
@@ -295,7 +295,7 @@ async fn resize_is_followed() {
 async fn hostile_proposal_writes_nothing_to_the_terminal() {
     let sandbox = Sandbox::new();
     let serving = sandbox.serve();
-    let mut agent = Agent::connect(&serving).await;
+    let agent = Agent::connect(&serving).await;
     let path = sandbox.write("a.txt", "quiet\n");
     let mut terminal = Terminal::start(&sandbox, &["review"]);
     let hostile = "\x1b]0;owned\x07\x1b[2J\x1b[31;1H\x1b]52;c;AAAA\x07\u{9b}5i\u{202e}\x0e evil\n";
