@@ -21,7 +21,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 /** Generous, for busy machines. */
-const STEP_TIMEOUT = 60_000;
+const STEP_TIMEOUT = 120_000;
 
 const say = (event, details) => process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
 

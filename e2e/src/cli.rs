@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use alongside_testing::SUGGESTION;
 use rustix::process::Signal;
 
 use crate::companion::Outcome;
@@ -132,7 +133,12 @@ impl Launch {
     /// The same in a mode in which the agent itself asks for nothing.
     #[must_use]
     pub fn without_questions(mut self, cli: Cli) -> Self {
-        self.line = cli.start_line_in("yolo");
+        let mode = match cli {
+            Cli::Gemini => "yolo",
+            // The one in which it starts by default.
+            Cli::Qwen => "auto",
+        };
+        self.line = cli.start_line_in(mode);
         self
     }
 
@@ -250,7 +256,7 @@ impl Agent {
     }
 
     pub fn prompt(&self, text: &str) {
-        self.terminal.type_line(text);
+        self.terminal.submit(text);
     }
 
     /// Waits for the agent's own prompt whether it may change the file.
@@ -265,8 +271,11 @@ impl Agent {
 
     /// Waits until the agent is idle at its prompt.
     pub fn wait_until_idle(&self) -> String {
+        // Some time after an answer, Qwen Code shows what could be asked next in its place.
+        let suggestion = format!("> {SUGGESTION}");
         self.terminal.wait_for("the prompt", TIMEOUT, |screen| {
-            screen.contains("Type your message") && !screen.contains("llow once") && !screen.contains("esc to cancel")
+            let is_prompt = screen.contains("Type your message") || screen.contains(&suggestion);
+            is_prompt && !screen.contains("llow once") && !screen.contains("esc to cancel")
         })
     }
 

@@ -32,7 +32,7 @@ pub use daemon::{CutProxy, MODEL_KEY, QwenDaemon};
 pub use fake_model::FakeModel;
 pub use native::{Native, NativeAgent};
 pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
-pub use proof::{AgentCapability, Capability, agent_proves, proves, version};
+pub use proof::{AgentCapability, Capability, agent_proves, proves, version, version_in};
 pub use proxy::AuthorizingProxy;
 pub use sandbox::Sandbox;
 pub use sdk::{Sdk, SdkClient};

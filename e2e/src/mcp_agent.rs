@@ -45,6 +45,18 @@ impl Announced {
     pub fn kill(&self) {
         process::signal(self.pid, Signal::KILL);
     }
+
+    /// Kills the process that started the companion without warning: in VS Code, the extension host.
+    pub fn kill_parent(&self) {
+        let parent = process::parent(self.pid).expect("the companion is running");
+        process::signal(parent, Signal::KILL);
+    }
+
+    /// Waits until the companion has exited.
+    pub fn wait_until_exited(&self) {
+        let exited = eventually(TIMEOUT, || (!process::is_alive(self.pid)).then_some(()));
+        assert!(exited.is_some(), "{self:?} is still running");
+    }
 }
 
 /// Waits until exactly this many companions have announced exactly this workspace.
@@ -152,6 +164,15 @@ impl Agent {
             )
             .await;
         file(&event.expect("the context arrived in time"))
+    }
+
+    /// Waits until all open files satisfy a condition.
+    pub async fn open_files(&mut self, is_wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let files = |event: &Value| event["params"]["workspaceState"]["openFiles"].as_array().cloned();
+        let is_update = |event: &Value| event["method"] == "ide/contextUpdate";
+        let wanted = |event: &Value| is_update(event) && is_wanted(&files(event).unwrap_or_default());
+        let event = self.next(wanted, TIMEOUT).await;
+        files(&event.expect("the context arrived in time")).unwrap_or_default()
     }
 
     /// Waits for the next decision.

@@ -22,6 +22,13 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
+/// The process that started it.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let (_, rest) = status.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// All descendants of `pid`, children before grandchildren.
 pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];

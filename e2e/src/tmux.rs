@@ -74,6 +74,18 @@ impl Terminal {
         self.press("Enter");
     }
 
+    /// Types a prompt for an agent. An Enter that arrives together with the text would be part of a paste, so the text is on the
+    /// screen first.
+    pub fn submit(&self, text: &str) {
+        let head: String = text.chars().take(20).collect();
+        let shown = || self.screen().matches(&head).count();
+        let before = shown();
+        self.type_text(text);
+        // An earlier prompt with the same head may have scrolled away in the same moment.
+        let _ = eventually(Duration::from_secs(10), || (shown() > before).then_some(()));
+        self.type_line("");
+    }
+
     pub fn type_text(&self, text: &str) {
         run(self.tmux().args(["send-keys", "-t", "s", "-l", text]));
     }

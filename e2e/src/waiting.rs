@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Limit for something that normally takes a second or two, on a busy machine.
-pub const TIMEOUT: Duration = Duration::from_mins(1);
+pub const TIMEOUT: Duration = Duration::from_mins(2);
 
 const INTERVAL: Duration = Duration::from_millis(100);
 

@@ -70,6 +70,11 @@ export class ChatView extends ChatPage {
     await this.at(testId).last().click();
   }
 
+  /** Opens a part that is folded. */
+  async open(testId) {
+    await this.at(testId).locator("summary").click();
+  }
+
   /** Chooses a mode and waits until the agent has it. */
   async setMode(mode) {
     await this.at("mode").selectOption(mode);

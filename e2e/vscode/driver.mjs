@@ -21,7 +21,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 /** Generous, for busy machines. */
-const STEP_TIMEOUT = 60_000;
+const STEP_TIMEOUT = 120_000;
 
 const details = JSON.parse(process.argv[2]);
 const context = await chromium.launchPersistentContext(details.profile, {

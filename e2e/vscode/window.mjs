@@ -14,10 +14,11 @@ export class Window {
     page.on("dialog", (dialog) => void dialog.accept());
   }
 
-  /** Opens a folder, and waits until the extension shows itself. */
-  async open({ folder }) {
+  /** Opens a folder or a workspace file, and waits until the extension shows itself. */
+  async open({ folder, workspace }) {
     const url = new URL(this.url);
-    url.searchParams.set("folder", folder);
+    if (workspace) url.searchParams.set("workspace", workspace);
+    else url.searchParams.set("folder", folder);
     await this.page.goto(url.href);
     await this.ready();
   }
@@ -149,6 +150,16 @@ export class Window {
     await lens.waitFor({ state: missing ? "detached" : "attached" });
   }
 
+  /** Waits until the draft's line with this text is underlined as an error. */
+  async errorAt({ text }) {
+    await this.draftLineWith(text).first().waitFor();
+    await this.modified().locator(".squiggly-error").first().waitFor();
+  }
+
+  async noError() {
+    await this.modified().locator(".squiggly-error").first().waitFor({ state: "detached" });
+  }
+
   /** Takes a code action at the cursor. */
   async codeAction({ title }) {
     // The key means nothing before the extension has been asked.
@@ -176,6 +187,74 @@ export class Window {
     await arrows.nth(distances.indexOf(Math.min(...distances))).click({ force: true });
   }
 
+  /** Takes an entry of the menu of a line number in the draft. */
+  async lineNumberMenu({ line, title }) {
+    const numbers = this.modified().locator(".margin-view-overlays .line-numbers", { hasText: new RegExp(`^${line}$`) });
+    await numbers.first().click({ button: "right" });
+    await this.page.locator(".context-view .monaco-menu .action-label", { hasText: title }).first().click();
+  }
+
+  /** Shows the extension's side bar. */
+  async openSideBar() {
+    await this.command({ title: "Alongside: Focus on Pending Changes View" });
+    await this.list().waitFor();
+  }
+
+  list() {
+    return this.page.locator(".pane", { has: this.page.locator(".pane-header[aria-label*='Pending Changes']") });
+  }
+
+  /** Waits until the side bar lists these files with these details, in this order, and the badge has their number. */
+  async listed({ rows }) {
+    for (const [index, text] of rows.entries()) {
+      await this.list().locator(`.monaco-list-row[data-index="${index}"]`, { hasText: text }).waitFor();
+    }
+    await this.list().locator(`.monaco-list-row[data-index="${rows.length}"]`).waitFor({ state: "detached" });
+    const badge = this.page.locator(".activitybar .action-item:has([aria-label^=Alongside]) .badge-content");
+    if (rows.length > 0) await badge.filter({ hasText: `${rows.length}` }).waitFor();
+    else await badge.waitFor({ state: "hidden" });
+  }
+
+  /** Clicks an icon of a row in the side bar. */
+  async rowAction({ file, label }) {
+    const row = this.list().locator(".monaco-list-row", { hasText: file }).first();
+    await row.hover();
+    await row.locator(`.action-label[aria-label*=${quoted(label)}]`).click();
+  }
+
+  /** Clicks the extension's text in the status bar, and takes the row with a label. */
+  async menu({ label }) {
+    await this.page.locator(".statusbar-item[id^='alongside.'] a").first().click();
+    const box = this.page.locator(".quick-input-widget");
+    await box.locator(`.monaco-list-row[aria-label*=${quoted(label)}]`).first().click();
+    await box.waitFor({ state: "hidden" });
+  }
+
+  /** Renames a file in the explorer. */
+  async rename({ from, to }) {
+    const row = await this.explorerRow(from);
+    await this.page.keyboard.press("F2");
+    await this.page.locator(".explorer-folders-view input").fill(to);
+    await this.page.keyboard.press("Enter");
+    await row.waitFor({ state: "detached" });
+  }
+
+  /** Deletes a file in the explorer. */
+  async remove({ name }) {
+    const row = await this.explorerRow(name);
+    await this.page.keyboard.press("Delete");
+    await this.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Delete" }).first().click();
+    await row.waitFor({ state: "detached" });
+  }
+
+  async explorerRow(name) {
+    await this.command({ title: "View: Show Explorer" });
+    const row = this.page.locator(`.explorer-folders-view .monaco-list-row[aria-label=${quoted(name)}]`);
+    await row.click();
+    await this.page.locator(`.explorer-folders-view .monaco-list-row.focused[aria-label=${quoted(name)}]`).waitFor();
+    return row;
+  }
+
   /** Clicks an icon in the editor's title. */
   async titleAction({ label }) {
     await this.page
@@ -191,6 +270,20 @@ export class Window {
 
   async notifications() {
     return await this.page.locator(".notification-list-item-message").allTextContents();
+  }
+
+  /** Waits for a notification with this text, and clicks one of its buttons. */
+  async notification({ text, button }) {
+    const notification = this.page.locator(".notification-list-item", { hasText: text }).first();
+    await notification.waitFor();
+    if (button) await notification.locator(".monaco-button", { hasText: button }).click();
+  }
+
+  /** Waits until the list of extensions has exactly these. */
+  async extensions({ names }) {
+    const rows = this.page.locator(".extensions-viewlet .extensions-list .monaco-list-row");
+    for (const [index, name] of names.entries()) await rows.nth(index).filter({ hasText: name }).waitFor();
+    await rows.nth(names.length).waitFor({ state: "detached" });
   }
 
   /** The extension's text in the status bar. */
@@ -233,6 +326,12 @@ export class Window {
     this.chatView = await ChatView.of(this.page);
   }
 
+  /** Hides the chat, which unloads it, and waits until it is gone. */
+  async hideChat() {
+    await this.command({ title: "View: Show Explorer" });
+    await this.page.locator("iframe.webview").waitFor({ state: "detached" });
+  }
+
   /** Calls a method of the chat. */
   async chat({ method, parameters = [] }) {
     return await this.chatView[method](...parameters);
@@ -254,9 +353,16 @@ export class Window {
     await this.page.locator(".statusbar-item", { hasText: "Token stored" }).waitFor();
   }
 
-  async screenshot({ path }) {
+  /** A picture of the window, or of the part of it with this class. */
+  async screenshot({ path, part }) {
     mkdirSync(dirname(path), { recursive: true });
-    await this.page.screenshot({ path, animations: "disabled", caret: "hide" });
+    const subject = part ? this.page.locator(`.part.${part}`) : this.page;
+    await subject.screenshot({ path, animations: "disabled", caret: "hide" });
+  }
+
+  /** Folds a section of the side bar. */
+  async fold({ section }) {
+    await this.page.locator(`.pane-header.expanded[aria-label*=${quoted(section)}]`).click();
   }
 
   /** Saves what is shown. */

@@ -23,7 +23,7 @@ const manifest = JSON.parse(read("package.json").toString());
 const entries = [
   { name: "extension.vsixmanifest", content: fill(read("vsix/extension.vsixmanifest").toString()) },
   { name: "[Content_Types].xml", content: read("vsix/content-types.xml") },
-  ...files.map((name) => ({ name: `extension/${name}`, content: read(name) })),
+  ...files.map((name) => ({ name: `extension/${name}`, content: name === "README.md" ? withoutPictures(read(name)) : read(name) })),
 ];
 if (values.program !== undefined) {
   const name = values.target.startsWith("win32") ? "alongside.exe" : "alongside";
@@ -33,6 +33,11 @@ const out = values.out ?? `alongside-${manifest.version}${values.target ? `-${va
 const archive = zip(entries);
 writeFileSync(out, archive);
 console.log(`${basename(out)}: ${entries.length} files, ${archive.length} bytes`);
+
+/** The pictures are not in the package. */
+function withoutPictures(text) {
+  return text.toString().replaceAll(/^!\[.*\n\n/gm, "");
+}
 
 /** Fills in the template that `alongside install` uses too. */
 function fill(template) {

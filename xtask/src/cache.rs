@@ -2,7 +2,11 @@
 
 use std::env;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// Written last: what the directory was made from.
+const STAMP: &str = "made-from";
 
 /// The cache: in the user's own cache directory.
 pub(crate) fn directory() -> Result<PathBuf, String> {
@@ -32,6 +36,40 @@ pub(crate) fn lock(name: &str) -> Result<File, String> {
     file.lock()
         .map_err(|error| format!("cannot lock {}: {error}", path.display()))?;
     Ok(file)
+}
+
+/// A directory of the cache, whole or not at all: it is assembled beside its place and moved there, so that an interrupted
+/// download is never used. It is assembled again when `recipe` changes.
+pub(crate) fn fill(
+    name: &str,
+    recipe: &[u8],
+    assemble: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let place = directory()?.join(name);
+    let _lock = lock(name)?;
+    if fs::read(place.join(STAMP)).is_ok_and(|there| there == recipe) {
+        eprintln!("xtask: {} is there already", place.display());
+        return Ok(place);
+    }
+    let unfinished = place.with_extension("unfinished");
+    // Left by an interrupted attempt.
+    remove(&unfinished)?;
+    let failed = |error: io::Error| format!("cannot fill {}: {error}", place.display());
+    fs::create_dir_all(&unfinished).map_err(failed)?;
+    assemble(&unfinished)?;
+    fs::write(unfinished.join(STAMP), recipe).map_err(failed)?;
+    remove(&place)?;
+    fs::rename(&unfinished, &place).map_err(failed)?;
+    Ok(place)
+}
+
+pub(crate) fn remove(directory: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("cannot remove {}: {error}", directory.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Copies the files that name npm packages: what is wanted, at which versions, and npm's settings.

@@ -1,7 +1,4 @@
 //! VS Code for the extension's tests: code-server and the Node that it needs, fetched once per machine.
-//!
-//! It is assembled beside its place in the cache and moved there as a whole, so that an interrupted download is never
-//! used.
 
 use std::fs;
 use std::io;
@@ -12,9 +9,6 @@ use std::process::{Command, Stdio};
 use crate::{cache, npm, root, run};
 
 const NAME: &str = "code-server";
-
-/// Written last: the lock files that the directory was made from.
-const STAMP: &str = "made-from";
 
 /// VS Code's own part of the package.
 const SERVER: &str = "node_modules/code-server/lib/vscode";
@@ -40,21 +34,7 @@ const UNUSED: [(&str, &[&str]); 3] = [
 /// Assembles code-server in the cache, unless it is there.
 pub(crate) fn prepare() -> Result<(), String> {
     cache::check_platform("code-server is")?;
-    let place = directory()?;
-    let _lock = cache::lock(NAME)?;
-    let wanted = stamp()?;
-    if fs::read(place.join(STAMP)).is_ok_and(|there| there == wanted) {
-        eprintln!("xtask: {} has code-server already", place.display());
-    } else {
-        let unfinished = place.with_extension("unfinished");
-        // Left by an interrupted attempt.
-        remove(&unfinished)?;
-        assemble(&unfinished)?;
-        let failed = |error: io::Error| format!("cannot put code-server into {}: {error}", place.display());
-        fs::write(unfinished.join(STAMP), wanted).map_err(failed)?;
-        remove(&place)?;
-        fs::rename(&unfinished, &place).map_err(failed)?;
-    }
+    let place = cache::fill(NAME, &stamp()?, assemble)?;
     let size = size(&place).map_err(|error| format!("cannot measure {}: {error}", place.display()))?;
     eprintln!("xtask: code-server takes {} MB", size / 1_000_000);
     Ok(())
@@ -109,19 +89,10 @@ fn leave_out(folder: &Path, names: &[&str]) -> Result<(), String> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if names.iter().any(|unused| name.starts_with(unused)) {
-            remove(&entry.path())?;
+            cache::remove(&entry.path())?;
         }
     }
     Ok(())
-}
-
-fn remove(directory: &Path) -> Result<(), String> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("cannot remove {}: {error}", directory.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The bytes that a directory takes on disk.

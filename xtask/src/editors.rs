@@ -197,22 +197,9 @@ fn trixie(directory: &Path) -> Result<PathBuf, String> {
         .arg(format!("--include={}", packages.join(",")))
         .arg("trixie")
         .arg(&root)
-        .arg(mirror()?);
+        .arg(machine::mirror()?);
     run(command)?;
     Ok(root)
-}
-
-/// The mirror of the system's own packages.
-fn mirror() -> Result<String, String> {
-    let targets = ["Created-By: Packages", "Origin: Debian", "Label: Debian"];
-    let output = Command::new("apt-get")
-        .args(["indextargets", "--format", "$(REPO_URI)"])
-        .args(targets)
-        .output()
-        .map_err(|error| format!("cannot determine the apt-get mirror: {error}"))?;
-    let list = String::from_utf8_lossy(&output.stdout).into_owned();
-    let first = list.lines().next().map(str::to_owned);
-    first.ok_or_else(|| "apt has no mirror of Debian to take newer editors from".to_owned())
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use crate::run;
 
 /// A program, the arguments that check that it works, and its Debian package.
-struct Need {
-    program: &'static str,
-    check_arguments: &'static str,
-    package: &'static str,
+pub(crate) struct Need {
+    pub(crate) program: &'static str,
+    pub(crate) check_arguments: &'static str,
+    pub(crate) package: &'static str,
 }
 
 const NEEDS: [Need; 15] = [
@@ -95,7 +95,12 @@ const NEEDS: [Need; 15] = [
 
 /// Installs missing programs if we are allowed to; otherwise reports what to install.
 pub(crate) fn prepare() -> Result<(), String> {
-    let missing = missing();
+    require(&NEEDS)
+}
+
+/// The same for the programs that only some tasks need.
+pub(crate) fn require(needs: &[Need]) -> Result<(), String> {
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok(());
     }
@@ -111,7 +116,7 @@ pub(crate) fn prepare() -> Result<(), String> {
         ));
     }
     install(&missing)?;
-    let missing = self::missing();
+    let missing = self::missing(needs);
     if missing.is_empty() {
         Ok(())
     } else {
@@ -131,6 +136,19 @@ pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     run(install)
 }
 
+/// The mirror of the system's own Debian packages.
+pub(crate) fn mirror() -> Result<String, String> {
+    let targets = ["Created-By: Packages", "Origin: Debian", "Label: Debian"];
+    let output = Command::new("apt-get")
+        .args(["indextargets", "--format", "$(REPO_URI)"])
+        .args(targets)
+        .output()
+        .map_err(|error| format!("cannot determine the apt-get mirror: {error}"))?;
+    let list = String::from_utf8_lossy(&output.stdout).into_owned();
+    let first = list.lines().next().map(str::to_owned);
+    first.ok_or_else(|| "apt has no mirror of Debian to take newer packages from; run `apt-get update`".to_owned())
+}
+
 /// Major version of Node on the PATH.
 pub(crate) fn node_version() -> Option<u32> {
     let output = Command::new("node").arg("--version").output().ok()?;
@@ -138,8 +156,8 @@ pub(crate) fn node_version() -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-fn missing() -> Vec<&'static str> {
-    let missing = NEEDS.iter().filter(|need| !works(need.program, need.check_arguments));
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    let missing = needs.iter().filter(|need| !works(need.program, need.check_arguments));
     missing.map(|need| need.package).collect()
 }
 

@@ -15,13 +15,16 @@ mod machine;
 mod npm;
 mod package;
 mod plan;
+mod platforms;
 mod table;
+mod toolchain;
 mod trials;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use package::Choice;
 use plan::Plan;
 
 const USAGE: &str = "\
@@ -41,7 +44,13 @@ Tasks:
   editors           download the editors that the tests need
   agents            download the agents' native programs that the tests need
   code-server       download code-server, with which the VS Code extension is tested
-  package vscode    package the VS Code extension, with the program inside for each platform that can be built here
+  package           build everything that is published, for each platform that can be built here, then install and use
+                    what this machine can install
+  package TARGET... only for these targets; adds to what is there
+  package --manifests
+                    only the manifests, for the packages in target/packages
+  package --check   install and use packages that are made with ALONGSIDE_BIN, or a release build
+  platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors
   pictures          take the pictures in the VS Code extension's README
   record            record the terminal session in the README
   table             check README.md's tables against the last test run
@@ -71,7 +80,14 @@ fn main() -> ExitCode {
         ["editors"] => plan.step("editors", editors::prepare),
         ["agents"] => plan.step("agents", agents::prepare),
         ["code-server"] => plan.step("code-server", code_server::prepare),
-        ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
+        ["package"] => packages(&mut plan, Choice::All),
+        ["package", "--check"] => check_packages(&mut plan),
+        ["package", "--manifests"] => plan.step("manifests", || package::package(&Choice::Manifests)),
+        ["package", targets @ ..] if targets.iter().all(|target| !target.starts_with('-')) => {
+            let targets = targets.iter().map(ToString::to_string).collect();
+            plan.step("packages", move || package::package(&Choice::Targets(targets)));
+        }
+        ["platforms"] => plan.step("platforms", platforms::check_all),
         ["pictures"] => pictures(&mut plan),
         ["record"] => record(&mut plan),
         ["table"] => plan.step("README table", table::check),
@@ -90,6 +106,29 @@ fn main() -> ExitCode {
         }
     }
     plan.run()
+}
+
+fn packages(plan: &mut Plan, choice: Choice) {
+    plan.step("packages", move || package::package(&choice));
+    plan.step("installation of the packages", package::test);
+}
+
+/// With `ALONGSIDE_BIN`, or a release build.
+fn check_packages(plan: &mut Plan) {
+    let given = env::var_os("ALONGSIDE_BIN").map(PathBuf::from);
+    if given.is_none() {
+        release_build(plan);
+    }
+    plan.step("packages", move || match given {
+        Some(program) => package::check(&program),
+        None => package::check(&release_binary()?),
+    });
+}
+
+fn release_build(plan: &mut Plan) {
+    plan.step("release binary", || {
+        run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
+    });
 }
 
 fn trial(plan: &mut Plan, name: &'static str, options: &[&str]) {
@@ -112,16 +151,18 @@ fn real_faults(plan: &mut Plan) {
     });
 }
 
-/// Takes the pictures in the extension's README, with the test that shows what is on them.
+/// Takes the pictures in the extension's README, with the tests that show what is on them.
 fn pictures(plan: &mut Plan) {
     plan.step("npm packages", npm::install);
     plan.step("code-server", code_server::prepare);
-    plan.step("release binary", || {
-        run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
-    });
+    release_build(plan);
     plan.step("pictures", || {
-        let mut command = end_to_end_command(&["--test", "vscode"])?;
-        command.arg("all_changes_are_reviewed_in_one_editor");
+        let mut command = end_to_end_command("vscode")?;
+        command.args([
+            "--",
+            "all_changes_are_reviewed_in_one_editor",
+            "daemon_chat_works_and_no_secret_reaches_the_webview",
+        ]);
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
         run(command)
     });
@@ -167,68 +208,78 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     let only: Vec<String> = only.into_iter().map(str::to_owned).collect();
     let filter = only.clone();
     let (in_browser, in_editors, with_agents, with_native) = (only.clone(), only.clone(), only.clone(), only.clone());
+    let in_vscode = only.clone();
     plan.step("system programs", machine::prepare);
     plan.step("npm packages", npm::install);
     plan.step("agents", agents::prepare);
     plan.step("page", npm::check_page);
     plan.step("crate tests", move || {
-        let mut command = cargo(&["test", "--locked"]);
-        command.args(&filter);
-        run(command)?;
-        // What a fuzzer once found, and the trials' own rules.
-        let mut command = cargo(&["test", "--locked", "--package", "alongside-fuzz-checks"]);
-        command.args(["--package", "alongside-trials"]).args(filter);
+        let mut command = cargo_test();
+        command.args(["--exclude", "alongside-e2e"]).args(filter);
         run(command)
     });
-    plan.step("release binary", || {
+    // Most of it is one thread that links.
+    plan.at_the_same_time("release binary", || {
         // Before the first test that writes new ones.
         table::delete_records()?;
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("VS Code extension", || npm::check_extension(&release_binary()?));
-    plan.step("end-to-end tests", move || {
-        end_to_end(&["--lib", "--test", "real_programs"], &only)
-    });
-    plan.at_the_same_time("agent tests", move || end_to_end(&["--test", "agents"], &with_native));
+    if is_full_run {
+        plan.step("packages", || package::check(&release_binary()?));
+    }
+    plan.step("end-to-end tests", move || end_to_end("real_programs", &only));
+    plan.at_the_same_time("agent tests", move || end_to_end("agents", &with_native));
     plan.step("ACP and daemon tests", move || {
-        let mut command = cargo(&["test", "--locked", "--package", "alongside-agent"]);
+        let mut command = cargo_test();
         command
-            .args(["--features", "real-programs", "--test", "real"])
+            .args(["--features", "alongside-agent/real-programs", "--test", "real"])
             .args(with_agents);
         command.args(["--", "--test-threads=2"]);
         command.env("ALONGSIDE_NODE", npm::node());
         command.env("ALONGSIDE_NODE_MODULES", root().join("e2e/node_modules"));
         run(command)
     });
-    plan.step("browser tests", move || end_to_end(&["--test", "browser"], &in_browser));
+    plan.at_the_same_time("browser tests", move || end_to_end("browser", &in_browser));
     plan.step("editor tests", move || {
         editors::prepare()?;
-        end_to_end(&["--test", "editors"], &in_editors)
+        end_to_end("editors", &in_editors)
+    });
+    plan.at_the_same_time("VS Code tests", move || {
+        code_server::prepare()?;
+        end_to_end("vscode", &in_vscode)
     });
     if is_full_run {
         plan.step("README table", table::check);
         plan.step("faults", || {
             trials::run_with_release("faults", &["--kills", "100", "--seed", "1"])
         });
+        plan.at_the_same_time("fuzz", || fuzz::fuzz(None, 3));
+        // Alone, because it measures.
         plan.step("load", || trials::run_with_release("load", &["--minutes", "1"]));
-        plan.step("fuzz", || fuzz::fuzz(None, 3));
     }
 }
 
-fn end_to_end(targets: &[&str], only: &[String]) -> Result<(), String> {
-    let mut command = end_to_end_command(targets)?;
+fn end_to_end(target: &str, only: &[String]) -> Result<(), String> {
+    let mut command = end_to_end_command(target)?;
     // Each test starts programs that fully use a core for several seconds.
     command.args(only).args(["--", "--test-threads=2"]);
     run(command)
 }
 
-fn end_to_end_command(targets: &[&str]) -> Result<Command, String> {
-    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e"]);
-    command.args(targets);
+fn end_to_end_command(target: &str) -> Result<Command, String> {
+    let mut command = cargo_test();
+    command.args(["--test", target]);
     command.env("ALONGSIDE_BIN", release_binary()?);
     command.env("ALONGSIDE_AGENTS", agents::directory()?);
     command.env("ALONGSIDE_CODE_SERVER", code_server::directory()?);
     Ok(command)
+}
+
+/// `cargo test` of the whole workspace, from which the caller chooses: with fewer packages, cargo would build those again that have
+/// fewer features then.
+fn cargo_test() -> Command {
+    cargo(&["test", "--locked", "--workspace"])
 }
 
 /// The cargo that runs us, in the repository root.

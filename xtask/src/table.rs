@@ -20,6 +20,8 @@ struct Table {
     subject: &'static str,
     /// Capability name in the tests, and title in the table.
     columns: &'static [(&'static str, &'static str)],
+    /// Capabilities that are part of one: name, the column's name, and what the column then says.
+    partial: &'static [(&'static str, &'static str, &'static str)],
 }
 
 const END: &str = "<!-- end of generated table -->";
@@ -37,6 +39,7 @@ const AGENTS: Table = Table {
         ("Reason", "reason to the model"),
         ("Diagnostics", "diagnostics"),
     ],
+    partial: &[("FoundAfterIde", "Found", "after `/ide`")],
 };
 
 const EDITORS: Table = Table {
@@ -50,6 +53,7 @@ const EDITORS: Table = Table {
         ("Edit", "edits"),
         ("Install", "installer"),
     ],
+    partial: &[],
 };
 
 const TABLES: [&Table; 2] = [&AGENTS, &EDITORS];
@@ -150,7 +154,8 @@ impl Table {
             let (Some(subject), Some(version), Some(capability)) = (fields.next(), fields.next(), fields.next()) else {
                 return Err(format!("invalid test record: `{line}`"));
             };
-            if !self.columns.iter().any(|(name, _)| *name == capability) {
+            let is_column = self.columns.iter().any(|(name, _)| *name == capability);
+            if !is_column && !self.partial.iter().any(|(name, ..)| *name == capability) {
                 return Err(format!("the table has no column for {capability}"));
             }
             let versions = proven.0.entry(subject.to_owned()).or_default();
@@ -158,6 +163,14 @@ impl Table {
             capabilities.insert(capability.to_owned());
         }
         Ok(proven)
+    }
+
+    /// What a column says if its capability is not proven.
+    fn part_of(&self, column: &str, versions: &BTreeMap<String, BTreeSet<String>>) -> &'static str {
+        let mut partial = self.partial.iter().filter(|(_, whole, _)| *whole == column);
+        let is_proven = |name: &str| versions.values().all(|proven| proven.contains(name));
+        let found = partial.find(|(name, ..)| is_proven(name));
+        found.map_or("–", |(.., text)| text)
     }
 
     fn format(&self, proven: &Proven) -> String {
@@ -179,7 +192,7 @@ impl Table {
                     .collect();
                 // Proven on some versions only: list them.
                 match proven.len() {
-                    0 => table.push_str(" – |"),
+                    0 => table.push_str(&format!(" {} |", self.part_of(name, versions))),
                     count if count == all.len() => table.push_str(" ✓ |"),
                     _ => table.push_str(&format!(" {} |", proven.join(", "))),
                 }
@@ -216,6 +229,18 @@ mod tests {
             table.ends_with("| Emacs | 28.2, 30.1 | ✓ | – | – | 30.1 | – |\n"),
             "{table}"
         );
+    }
+
+    #[test]
+    fn part_of_a_capability_is_named() {
+        let records = "Codex\t1\tFoundAfterIde\nGemini CLI\t1\tFound\nQwen Code\t1\tContext\n";
+        let table = AGENTS.format(&AGENTS.parse(records).unwrap());
+        let found: Vec<&str> = table
+            .lines()
+            .skip(2)
+            .filter_map(|row| row.split(" | ").nth(2))
+            .collect();
+        assert_eq!(found, ["after `/ide`", "✓", "–"]);
     }
 
     #[test]

@@ -43,6 +43,9 @@ const SETTLE_DELAY: Duration = Duration::from_millis(80);
 /// When a file that keeps changing is read anyway.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a clean stop waits for the responses to commands.
+const FRONT_ENDS_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// How to start a companion.
 #[derive(Debug, Default)]
 pub struct Options {
@@ -84,6 +87,7 @@ pub struct RunningCompanion {
     companion: Shared,
     server: alongside_mcp::Server,
     page: PageServer,
+    front_ends: alongside_loopback::Server,
     announcement: Announcement,
     record: CompanionRecord,
     announcer: AnnouncerTask,
@@ -94,7 +98,13 @@ pub struct RunningCompanion {
 /// A companion that must not be dropped before the process exits.
 #[must_use]
 pub struct Abandoned {
-    _kept: (Shared, alongside_mcp::Server, PageServer, JoinSet<()>),
+    _kept: (
+        Shared,
+        alongside_mcp::Server,
+        PageServer,
+        alongside_loopback::Server,
+        JoinSet<()>,
+    ),
 }
 
 /// What `serve --json` prints when the companion is ready.
@@ -149,8 +159,8 @@ impl RunningCompanion {
         let (announcement, record) = (announcer.announcement.clone(), announcer.record.clone());
         let (ranks, latest_rank) = watch::channel(rank);
 
+        let front_ends = front_ends.serve(companion.clone(), front_token);
         let mut tasks = JoinSet::new();
-        tasks.spawn(front_ends.serve(companion.clone(), front_token));
         tasks.spawn(keep_deadlines(companion.clone()));
         tasks.spawn(files::keep_files(companion.clone()));
         tasks.spawn(keep_diagnostics(companion.clone()));
@@ -169,6 +179,7 @@ impl RunningCompanion {
             companion,
             server,
             page,
+            front_ends,
             announcement,
             record,
             tasks,
@@ -226,7 +237,7 @@ impl RunningCompanion {
     pub async fn leave_everything(self) -> Abandoned {
         self.announcer.stop().await;
         Abandoned {
-            _kept: (self.companion, self.server, self.page, self.tasks),
+            _kept: (self.companion, self.server, self.page, self.front_ends, self.tasks),
         }
     }
 
@@ -234,6 +245,8 @@ impl RunningCompanion {
     /// delivered, or not be written, is left to the next companion.
     pub async fn stop(mut self) {
         self.announcer.stop().await;
+        // The decision that a command just made may be what ends a demo and its companion: the command still gets its response.
+        self.front_ends.shutdown(FRONT_ENDS_TIMEOUT).await;
         self.tasks.shutdown().await;
         let companion = self.companion;
         companion.departure.cancel().await;

@@ -17,6 +17,7 @@ pub enum AgentKind {
     Claude,
     Opencode,
     Copilot,
+    Codex,
 }
 
 /// An agent that looks for MCP over HTTP on a port. Each has a search of its own, but both follow one specification.
@@ -182,7 +183,7 @@ const CLAUDE_LOCK: FileRule = FileRule {
     is_exclusive: true,
 };
 
-pub const DIALECTS: [Dialect; 5] = [
+pub const DIALECTS: [Dialect; 6] = [
     Dialect {
         kind: AgentKind::Gemini,
         display_name: "Gemini CLI",
@@ -275,6 +276,16 @@ pub const DIALECTS: [Dialect; 5] = [
             // Removing the file would disconnect the agent.
             is_exclusive: false,
         }],
+        search: None,
+        run: RunRule::NOTHING,
+        ignore_file: None,
+    },
+    Dialect {
+        kind: AgentKind::Codex,
+        display_name: "Codex",
+        command: "codex",
+        // It knows the path of a socket.
+        files: &[],
         search: None,
         run: RunRule::NOTHING,
         ignore_file: None,
@@ -502,6 +513,19 @@ mod tests {
         ClientInfo {
             name: name.to_owned(),
             version: version.to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_agent_with_a_hook_is_a_row() {
+        for agent in crate::HookAgent::ALL {
+            let is_row =
+                |dialect: &Dialect| (dialect.command, dialect.display_name) == (agent.id(), agent.display_name());
+            assert_eq!(
+                DIALECTS.iter().filter(|dialect| is_row(dialect)).count(),
+                1,
+                "{agent:?}"
+            );
         }
     }
 

@@ -72,7 +72,8 @@ enum Workspace<'a> {
         workspace_path: String,
     },
     WebSocket {
-        /// The companion's: Claude Code deletes a file whose process is dead.
+        /// The editor's: Claude Code deletes a file whose process is dead, and in the terminal of VS Code it connects only to an
+        /// editor that it descends from.
         pid: u32,
         workspace_folders: Vec<&'a str>,
         /// Anything else makes Claude Code look for server-sent events, without the token.
@@ -131,7 +132,7 @@ impl Announcement {
             DocumentKind::WebSocket => {
                 let (workspace_folders, problems) = segments(self.workspace.iter().chain(&self.aliases));
                 let workspace = Workspace::WebSocket {
-                    pid: environment.pid,
+                    pid: self.pid,
                     workspace_folders,
                     transport: "ws",
                 };
@@ -316,7 +317,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// C2: the companion's own process, which is alive as long as the port, and every path of a folder.
+    /// C2: the editor's process, from which its terminals descend, and every path of a folder.
     #[test]
     fn lock_of_claude_has_what_both_readers_need() {
         let environment = Environment::new("/home/ada", "/project");
@@ -326,7 +327,7 @@ pub(crate) mod tests {
         for rule in Dialect::of(AgentKind::Claude).files {
             let (text, problems) = announcement.contents(&environment, rule);
             let lock: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(lock["pid"], std::process::id(), "not the editor's");
+            assert_eq!(lock["pid"], 1, "the editor's");
             assert_eq!(lock["workspaceFolders"], json!(["/real", "/b", "/link"]));
             assert_eq!(lock["transport"], "ws");
             assert_eq!(lock["ideName"], "Neovim");

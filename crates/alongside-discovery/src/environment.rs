@@ -155,6 +155,11 @@ impl Environment {
         self.agent_home("CODEX_HOME", ".codex")
     }
 
+    /// Gemini CLI's own directory: `.gemini` in `GEMINI_CLI_HOME`, else in the home directory.
+    pub fn gemini_home(&self) -> PathBuf {
+        self.agent_home("GEMINI_CLI_HOME", "").join(".gemini")
+    }
+
     /// Whether a program is on the `PATH`.
     pub fn has_program(&self, name: &str) -> bool {
         let (delimiter, suffixes): (_, &[&str]) = match self.platform {
@@ -343,6 +348,7 @@ mod tests {
         assert_eq!(unix().with("QWEN_HOME", "").qwen_home(), Path::new("/home/ada/.qwen"));
     }
 
+    /// X1: where Codex looks, and in which order.
     #[test]
     fn codex_sockets_are_in_its_own_order() {
         let user = Environment {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alongside_core::Secret;
-use alongside_loopback::{ConnectionLimits, Guard, OriginPolicy, Policy, Seat, Stream, TokenHeader};
+use alongside_loopback::{Closing, ConnectionLimits, Guard, OriginPolicy, Policy, Seat, Server, Stream, TokenHeader};
 use futures_util::{SinkExt, StreamExt, future};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
@@ -33,20 +33,21 @@ impl Listener {
         self.0.port()
     }
 
-    /// Serves front ends that present the token, until the returned future is dropped.
-    pub async fn serve<B: Backend>(self, backend: Arc<B>, token: Secret) {
+    /// Serves front ends that present the token. A request that is being handled when the port closes is answered.
+    pub fn serve<B: Backend>(self, backend: Arc<B>, token: Secret) -> Server {
         let policy = Policy {
             hosts: &["127.0.0.1", "localhost"],
             origin: OriginPolicy::Refuse,
             token: Some(token),
         };
         let guard = Arc::new(Guard::new(policy, self.port()));
-        let serve = |stream, seat| serve(stream, seat, backend.clone(), guard.clone());
-        self.0.serve(LIMITS, future::pending(), serve).await;
+        Server::start(self.0, LIMITS, |closing| {
+            move |stream, seat| serve(stream, seat, backend.clone(), guard.clone(), closing.clone())
+        })
     }
 }
 
-async fn serve<B: Backend>(stream: Stream, seat: Seat, backend: Arc<B>, guard: Arc<Guard>) {
+async fn serve<B: Backend>(stream: Stream, seat: Seat, backend: Arc<B>, guard: Arc<Guard>, closing: Closing) {
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let check = |request: &Request, response: Response| {
         check(request, &seat, &guard)
@@ -58,14 +59,19 @@ async fn serve<B: Backend>(stream: Stream, seat: Seat, backend: Arc<B>, guard: A
             })
     };
     let handshake = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config()));
-    let Ok(socket) = handshake.await else {
+    let socket = tokio::select! {
+        socket = handshake => socket,
+        () = closing.wait() => return,
+    };
+    let Ok(socket) = socket else {
         return;
     };
     let (outgoing, incoming) = socket.split();
     let incoming = incoming
         .take_while(|message| future::ready(matches!(message, Ok(message) if !message.is_close())))
         .filter_map(|message| future::ready(message.ok().and_then(|message| message.into_text().ok())))
-        .filter(|text| future::ready(!text.is_empty()));
+        .filter(|text| future::ready(!text.is_empty()))
+        .take_until(closing.wait());
     let outgoing = outgoing
         .with(|text: String| future::ready(Ok::<_, tokio_tungstenite::tungstenite::Error>(Message::text(text))));
     connection::serve(backend, incoming, outgoing).await;

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::Secret;
 use alongside_core::context::IdeContext;
-use alongside_front::client::Client;
+use alongside_core::{ReviewId, Secret};
+use alongside_front::client::{Client, ClientError};
 use alongside_front::{connection, websocket};
 use alongside_protocol::chat::{AgentCommand, AgentEvent, AgentReply};
 use alongside_protocol::{
-    Backend, ChatCommand, ChatEvent, Empty, FrontEnd, Hello, Notification, Request, RequestError, Response,
+    Backend, ChatCommand, ChatEvent, Empty, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response,
     SharedNotification, VERSION, Welcome, requests,
 };
 use futures_util::{StreamExt, sink, stream};
@@ -24,6 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 struct Slow {
     notifications: broadcast::Sender<SharedNotification>,
     chat: broadcast::Sender<SharedNotification>,
+    started: Notify,
     release: Notify,
 }
 
@@ -36,6 +37,11 @@ impl Backend for Slow {
                 pid: 1,
                 workspace: vec!["/project".into()],
             })),
+            Request::ReviewReject(_) => {
+                self.started.notify_one();
+                self.release.notified().await;
+                Err(RequestError::new(ErrorKind::UnknownReview, "there is no review 1"))
+            }
             Request::ChatCommand(_) => {
                 self.release.notified().await;
                 Ok(Response::ChatCommand(AgentReply::Done))
@@ -56,15 +62,38 @@ impl Backend for Slow {
 }
 
 async fn start() -> (Arc<Slow>, u16, Secret) {
+    let (backend, server, token) = start_server().await;
+    let port = server.port();
+    // Until the test ends.
+    std::mem::forget(server);
+    (backend, port, token)
+}
+
+async fn start_server() -> (Arc<Slow>, alongside_loopback::Server, Secret) {
     let backend = Arc::new(Slow {
         notifications: broadcast::channel(8).0,
         chat: broadcast::channel(8).0,
+        started: Notify::new(),
         release: Notify::new(),
     });
     let listener = websocket::Listener::bind().await.unwrap();
-    let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
-    tokio::spawn(listener.serve(Arc::clone(&backend), token.clone()));
-    (backend, port, token)
+    let token = Secret::from_bytes([3; 32]);
+    let server = listener.serve(Arc::clone(&backend), token.clone());
+    (backend, server, token)
+}
+
+/// The decision may be what ends the companion, as in a demo that started its own.
+#[tokio::test]
+async fn request_under_way_is_answered_when_the_port_closes() {
+    let (backend, server, token) = start_server().await;
+    let mut client = hello(server.port(), &token, false, false).await;
+    let deciding = tokio::spawn(async move { client.call::<requests::ReviewReject>(ReviewId(1).into()).await });
+    backend.started.notified().await;
+    let closing = tokio::spawn(server.shutdown(TIMEOUT));
+    backend.release.notify_one();
+    let response = deciding.await.unwrap();
+    assert!(closing.await.unwrap(), "all connections finished");
+    assert!(matches!(response, Err(ClientError::Rejected(_))), "{response:?}");
 }
 
 async fn hello(port: u16, token: &Secret, watch: bool, chat: bool) -> Client {
@@ -176,6 +205,7 @@ async fn second_hello_loses_no_notification() {
     let backend = Arc::new(Slow {
         notifications: broadcast::channel(8).0,
         chat: broadcast::channel(8).0,
+        started: Notify::new(),
         release: Notify::new(),
     });
     let hello = |id: u32, chat: bool| {

@@ -68,7 +68,8 @@ impl Backend for Recording {
 async fn listen(backend: Arc<Recording>) -> (u16, Secret) {
     let listener = websocket::Listener::bind().await.unwrap();
     let (port, token) = (listener.port(), Secret::from_bytes([3; 32]));
-    tokio::spawn(listener.serve(backend, token.clone()));
+    // Until the test ends.
+    std::mem::forget(listener.serve(backend, token.clone()));
     (port, token)
 }
 

@@ -192,7 +192,7 @@ fn directory(kind: AgentKind, environment: &Environment) -> Option<PathBuf> {
             Some(home?.join(".gemini"))
         }
         AgentKind::Qwen => Some(environment.qwen_home()),
-        AgentKind::Claude | AgentKind::Opencode | AgentKind::Copilot => None,
+        AgentKind::Claude | AgentKind::Opencode | AgentKind::Copilot | AgentKind::Codex => None,
     }
 }
 

@@ -7,6 +7,7 @@
 mod definition;
 mod settings;
 mod tools;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use alongside_core::HookAgent;
 use alongside_core::dialect::{AgentKind, DIALECTS, Dialect};
 use alongside_discovery::Platform;
 use serde::Serialize;
+use serde_json::json;
 
 use self::settings::Edited;
 pub use self::tools::Tools;
@@ -48,6 +50,8 @@ pub struct HookStatus {
     pub tools: Option<bool>,
     /// The file with the hook.
     pub place: Option<PathBuf>,
+    /// The program that the hook starts, if it is up to date.
+    pub program: Option<PathBuf>,
 }
 
 impl HookReport {
@@ -123,6 +127,13 @@ pub fn uninstall_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode
     (report, disconnected)
 }
 
+/// Settings with nothing but the hook, for an agent that takes settings on its command line.
+pub fn settings_with_hook(agent: HookAgent, program: &std::path::Path) -> String {
+    let hooks = definition::hooks(agent, program).into_iter();
+    let hooks = hooks.map(|hook| (hook.event.to_owned(), json!([settings::value(&hook.entry)])));
+    json!({ "hooks": hooks.collect::<serde_json::Map<_, _>>() }).to_string()
+}
+
 /// The row of an agent with a setting to connect automatically.
 fn connecting_dialect(agent: HookAgent) -> Option<&'static Dialect> {
     let kind = match agent {
@@ -145,12 +156,13 @@ pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus
     let (state, sentence) = match plans {
         (Err(error), _) | (_, Err(error)) => (InstallState::Unavailable, capitalized(&error)),
         (Ok(install), _) if install.is_empty() => {
-            let sentence = match tools {
-                Some(true) => "Hook installed; editor's tools registered.",
-                Some(false) => "Hook installed; editor's tools not registered.",
-                None => "Hook installed.",
+            let tools = match tools {
+                Some(true) => "; editor's tools registered",
+                Some(false) => "; editor's tools not registered",
+                None => "",
             };
-            (InstallState::Installed, sentence.to_owned())
+            let sentence = format!("Hook installed; runs {}{tools}.", context.program.display());
+            (InstallState::Installed, sentence)
         }
         (_, Ok(uninstall)) if uninstall.is_empty() => (InstallState::Absent, "No hook installed.".to_owned()),
         _ => (
@@ -163,6 +175,7 @@ pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus
     };
     HookStatus {
         agent,
+        program: (state == InstallState::Installed).then(|| context.program.clone()),
         state,
         sentence,
         tools,
@@ -262,6 +275,12 @@ fn plan_uninstall(agent: HookAgent, context: &InstallContext<'_>) -> Result<Plan
                 Edited::NotUnderstood(reason) => return Err(InstallError::Configuration { path, reason }),
             },
         }
+    }
+    if agent == HookAgent::Codex {
+        let own = path.with_file_name("config.toml");
+        let forgotten = read_text(&own)?.and_then(|own| trust::forget(&own, &path, &text));
+        let forgotten = forgotten.map(|text| Change::write(own, text.into_bytes(), false));
+        plan.changes.extend(forgotten.transpose()?.flatten());
     }
     if let Some(known) = known {
         let before = known.before.as_deref().map(str::as_bytes);

@@ -22,10 +22,22 @@ pub(super) fn package(files: &PluginFiles, program: &Path) -> Option<Vec<u8>> {
     archive.add("extension.vsixmanifest", fill(template, &manifest)?.as_bytes());
     archive.add("[Content_Types].xml", files.get("vsix/content-types.xml")?);
     for name in list.lines() {
-        archive.add(&format!("extension/{name}"), files.get(name)?);
+        let content = files.get(name)?;
+        if name == "README.md" {
+            let text = without_pictures(std::str::from_utf8(content).ok()?);
+            archive.add(&format!("extension/{name}"), text.as_bytes());
+        } else {
+            archive.add(&format!("extension/{name}"), content);
+        }
     }
     archive.add(RECEIPT, receipt.to_string().as_bytes());
     Some(archive.finish())
+}
+
+/// The pictures are not in the package. `package.mjs` does the same.
+fn without_pictures(text: &str) -> String {
+    let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.starts_with("!["));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Fills in the template as `package.mjs` does.
@@ -132,6 +144,10 @@ mod tests {
         }
         assert!(has("\"program\":\"/opt/x/alongside\""));
         assert!(has("Publisher=\"alongside\"") && !has("@VERSION@"));
+        assert!(
+            has("# Alongside for VS Code") && !has("images/"),
+            "a README without pictures"
+        );
     }
 
     #[test]

@@ -217,6 +217,7 @@ async fn foreign_workspace_has_no_client() {
     assert_eq!(ask(&place.socket(), "/elsewhere").await, expected);
 }
 
+/// X3: nothing announces the end of a router.
 #[tokio::test]
 async fn two_providers_share_a_socket_and_the_second_takes_over() {
     let place = Place::new();
@@ -233,6 +234,7 @@ async fn two_providers_share_a_socket_and_the_second_takes_over() {
     assert_eq!(ask(&place.socket(), "/one").await["error"], "no-client-found");
 }
 
+/// X2: whoever comes first is the router.
 #[tokio::test]
 async fn many_providers_agree_on_one_router() {
     let place = Place::new();
@@ -262,6 +264,7 @@ async fn dead_socket_is_replaced() {
     assert_eq!(active_file(&ask(&place.socket(), "/project").await), "/project/a.txt");
 }
 
+/// X4: another program may remove the socket.
 #[tokio::test(start_paused = true)]
 async fn router_whose_socket_was_removed_listens_again() {
     let place = Place::new();
@@ -284,6 +287,7 @@ async fn socket_of_a_successor_is_not_removed() {
     assert!(place.socket().exists());
 }
 
+/// X5: Codex trusts only a directory of the user.
 #[tokio::test]
 async fn directory_that_others_can_write_to_is_not_used() {
     let place = Place::new();
@@ -326,6 +330,7 @@ async fn other_files_and_links_are_left_alone() {
     }
 }
 
+/// X1: a companion creates no directory of Codex itself.
 #[tokio::test]
 async fn directory_of_codex_is_not_created() {
     let place = Place::new();
@@ -385,6 +390,7 @@ async fn router_that_does_not_answer_is_tried_again() {
     drop(silent);
 }
 
+/// X6: the workspace decides who answers.
 #[tokio::test]
 async fn request_goes_to_the_client_that_can_handle_it() {
     let place = Place::new();
@@ -418,6 +424,7 @@ async fn client_that_answers_no_discovery_is_passed_over() {
     assert_eq!(active_file(&ask(&place.socket(), "/project").await), "/project/a.txt");
 }
 
+/// X7: Codex waits 5 s, and each error has its own hint.
 #[tokio::test(start_paused = true)]
 async fn client_that_does_not_respond_is_a_timeout() {
     let place = Place::new();
@@ -461,6 +468,7 @@ async fn newer_version_is_a_mismatch() {
     }
 }
 
+/// X8: the socket is not only for the context.
 #[tokio::test]
 async fn broadcast_reaches_the_other_clients() {
     let place = Place::new();

@@ -362,6 +362,7 @@ async fn mention_is_a_file_reference() {
     assert_eq!(sent["params"]["selection"]["end"]["line"], 1);
 }
 
+/// P3: bodies are chunked, without a protocol version, and the host has no port.
 #[tokio::test]
 async fn chunked_body_is_read() {
     let scene = Scene::start().await;

@@ -420,6 +420,7 @@ async fn agent_that_never_opens_a_diff_is_served() {
 }
 
 /// A severity is a word, and positions count from 0.
+/// C14: asked before a file is written, and at the next prompt.
 #[tokio::test]
 async fn diagnostics_are_returned_as_claude_reads_them() {
     let setup = Setup::start().await;

@@ -105,11 +105,11 @@ Examples:
     Demo(Demo),
     /// Put the editor's selection into an agent's prompt
     #[command(after_help = "\
-Without a selection, names the active file. Nothing is submitted: you still press Enter in the agent. Works with Claude Code and opencode. Without --session, goes to the agent that you used last.
+Without a selection, names the active file. Nothing is submitted: you still press Enter in the agent. Works with Claude Code, opencode and Copilot CLI. Without --session, goes to the agent that you used last.
 
 Examples:
   alongside send-selection
-  alongside send-selection --session \"$(alongside status --json | jq -r '.agents[0].session')\"")]
+  alongside send-selection --session \"$(alongside status --json | jq -r '.companions[0].agents[0].session')\"")]
     SendSelection {
         /// Session of the agent, as `alongside status --json` shows it
         #[arg(long, value_name = "ID")]
@@ -117,12 +117,12 @@ Examples:
     },
     /// Start an agent here, connected to this directory's companion
     #[command(after_help = "\
-Sets the environment variables that point the agent at the right companion, and removes those that keep it from connecting. If no companion is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
+Sets the environment variables that point the agent at the right companion, and removes those that keep it from connecting. Claude Code and Qwen Code would not show their changes in the mode in which they start, so without a hook and unless you choose a mode, Claude Code is given the hook for this session, and Qwen Code is started in its default mode. If no companion is running for this directory, starts one for as long as the agent runs. Signals and the exit code are passed through.
 
 Examples:
   alongside run gemini
   alongside run claude --permission-mode default
-  alongside run qwen --approval-mode default")]
+  alongside run qwen --model qwen3-coder-plus")]
     Run(Run),
     /// Show which editor this terminal belongs to, and which editor each agent detects
     #[command(after_help = "Examples:\n  alongside detect\n  alongside detect --json | jq -r .found.editor")]
@@ -131,6 +131,30 @@ Examples:
     Install(Install),
     /// Remove what `install` installed, and nothing else
     Uninstall(Uninstall),
+    /// Print a script that completes alongside's commands and options in your shell
+    #[command(after_help = "\
+The packages for Debian and Homebrew install these scripts already. In PowerShell, put the output into your $PROFILE.
+
+Examples:
+  alongside completions bash > ~/.local/share/bash-completion/completions/alongside
+  alongside completions zsh > \"${fpath[1]}/_alongside\"
+  alongside completions fish > ~/.config/fish/completions/alongside.fish
+  alongside completions powershell >> $PROFILE")]
+    Completions {
+        /// Your shell
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands
+    #[command(after_help = "\
+Examples:
+  alongside man | man -l -
+  alongside man --out ~/.local/share/man/man1")]
+    Man {
+        /// Directory for the pages of all commands; it is created if it does not exist
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Review the change that an agent's hook reports on stdin (started by agents)
     #[command(after_help = "\
 Agents start this command; you do not normally run it yourself. `alongside install <agent>` sets it up. It reads the agent's tool call from stdin, opens a review for each file in this workspace's companion, waits for your decisions, and prints them in the agent's own form. See docs/HOOKS.md.

@@ -1,8 +1,10 @@
 //! Claude Code: context, and reviews that it waits for.
 
 use std::fs;
+use std::time::Duration;
 
-use alongside_e2e::{AgentCapability, FakeModel, Native, Sandbox, TIMEOUT, eventually};
+use alongside_e2e::{AgentCapability, FakeModel, Native, NativeAgent, Sandbox, TIMEOUT, Terminal, eventually};
+use serde_json::Value;
 
 use crate::editor::Editor;
 use crate::scene::{NINE, Scene};
@@ -63,17 +65,74 @@ fn claude_connects_by_itself_and_every_decision_reaches_the_file() {
     }
 }
 
+/// Has Claude Code as it is after its installation: it connects to no editor.
+fn without_auto_connect(sandbox: &Sandbox) {
+    let settings = sandbox.path("home/.claude.json");
+    let text = fs::read_to_string(&settings).expect("read the settings");
+    let mut values: Value = serde_json::from_str(&text).expect("the settings are JSON");
+    for name in ["autoConnectIde", "hasIdeAutoConnectDialogBeenShown"] {
+        values.as_object_mut().and_then(|values| values.remove(name));
+    }
+    fs::write(&settings, values.to_string()).expect("write the settings");
+}
+
+/// Chooses an entry of one of Claude Code's lists, above the marked one. It ignores keys for a moment after a list appears, so a key
+/// without an effect is repeated, as a user would do.
+fn choose_above(terminal: &Terminal, title: &str, entry: &str) {
+    terminal.wait_for_text(title, TIMEOUT);
+    let is_marked = |line: &str| line.contains('❯') && line.contains(entry);
+    let chosen = eventually(TIMEOUT, || {
+        let screen = terminal.screen();
+        if !screen.contains(title) {
+            return Some(());
+        }
+        let key = if screen.lines().any(is_marked) { "Enter" } else { "Up" };
+        terminal.press(key);
+        // Long enough for a busy machine: a second Enter would answer the next question.
+        eventually(Duration::from_secs(10), || (terminal.screen() != screen).then_some(()));
+        None
+    });
+    if chosen.is_none() {
+        terminal.fail(&format!("{entry:?} cannot be chosen"));
+    }
+}
+
 #[test]
-fn alongside_run_connects_claude_without_its_own_setting() {
+fn claude_connects_by_itself_once_ide_was_answered() {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
     Native::Claude.set_up(&sandbox, &model);
-    let settings = sandbox.path("home/.claude.json");
-    let text = fs::read_to_string(&settings).expect("read the settings");
-    let text = text.replace("\"autoConnectIde\":true", "\"autoConnectIde\":false");
-    fs::write(&settings, text).expect("write the settings");
-    let line = format!("TMUX= alongside run {}", Native::Claude.start_line());
-    let scene = Scene::start_with(&sandbox, &model, Native::Claude, &line);
+    without_auto_connect(&sandbox);
+    let line = Native::Claude.start_line();
+    let mut scene = Scene::start_with(&sandbox, &model, Native::Claude, &line);
+    scene.agent.prompt("/ide");
+    choose_above(&scene.agent.terminal, "Select IDE", "Alongside");
+    choose_above(&scene.agent.terminal, "enable auto-connect", "Yes");
+    scene.agent.terminal.wait_for_text("Connected to Alongside", TIMEOUT);
+    scene.wait_until_connected();
+
+    scene.agent.kill();
+    scene.companion.wait_for_agents(0, TIMEOUT);
+    scene.agent = NativeAgent::launch(&sandbox, Native::Claude, &model, &line);
     scene.wait_until_connected();
     scene.agent.terminal.wait_for_text("1 line selected", TIMEOUT);
+    Native::Claude.proves(AgentCapability::FoundAfterIde);
+}
+
+#[test]
+fn alongside_run_connects_claude_and_reviews_what_it_would_write_without_asking() {
+    let sandbox = Sandbox::new();
+    let model = FakeModel::start();
+    Native::Claude.set_up(&sandbox, &model);
+    without_auto_connect(&sandbox);
+    let line = "TMUX= alongside run claude --permission-mode acceptEdits";
+    let scene = Scene::start_with(&sandbox, &model, Native::Claude, line);
+    scene.wait_until_connected();
+    scene.agent.terminal.wait_for_text("1 line selected", TIMEOUT);
+    let mark = model.mark();
+    scene
+        .propose_new("rejected.txt", "unwanted\n")
+        .reject(Some("Keep it out."))
+        .writes_nothing();
+    model.wait_for_message(mark, "Keep it out.", TIMEOUT);
 }

@@ -26,5 +26,6 @@ fn codex_sees_the_context_after_ide_also_from_a_restarted_companion() {
         request.contains("## Active selection of the file:\nthree"),
         "no new selection in {request}"
     );
+    Native::Codex.proves(AgentCapability::FoundAfterIde);
     Native::Codex.proves(AgentCapability::Context);
 }

@@ -29,7 +29,7 @@ fn hook_reviews_every_change(native: Native, line: &str) {
     let (sandbox, model) = (Sandbox::new(), FakeModel::start());
     native.set_up(&sandbox, &model);
     sandbox.install(native.command());
-    let scene = Scene::start_with(&sandbox, &model, native, line);
+    let mut scene = Scene::start_with(&sandbox, &model, native, line);
 
     scene
         .propose_new("accepted.txt", "one\ntwo\n")
@@ -57,6 +57,9 @@ fn hook_reviews_every_change(native: Native, line: &str) {
             .interrupt()
             .writes_nothing();
     }
+
+    scene.kill_companion_under_a_hook("killed.txt");
+    scene.propose_new("after.txt", "one\n").accept().writes("one\n");
 
     for capability in [
         AgentCapability::Review,

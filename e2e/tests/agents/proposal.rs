@@ -71,6 +71,21 @@ impl Scene<'_> {
         assert_eq!(self.companion.reviews(), [], "nothing waits for it any more");
     }
 
+    /// Kills the companion while the agent's hook waits for a decision: the change is denied. Then starts another one.
+    pub(crate) fn kill_companion_under_a_hook(&mut self, name: &str) {
+        let mark = self.model.mark();
+        let path = self.propose_new(name, "unwanted\n").path;
+        self.companion.kill();
+        self.model
+            .wait_for_message(mark, "The companion stopped before the user decided", TIMEOUT);
+        self.agent.wait_until_idle();
+        if !never_during(Duration::from_secs(1), || path.exists()) {
+            self.agent.terminal.fail("a change was written without a decision");
+        }
+        self.companion.restart();
+        assert_eq!(self.companion.reviews(), [], "nothing waits for it any more");
+    }
+
     fn propose(&self, path: &Path, prompt: &Prompt<'_>) -> Proposal<'_> {
         self.agent.wait_until_idle();
         self.agent.prompt(&prompt.to_string());

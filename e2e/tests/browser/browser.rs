@@ -12,7 +12,7 @@ use alongside_e2e::{Companion, Sandbox, node};
 use serde_json::{Value, json};
 
 /// A scenario has its own timeout for each step and reports which one failed; this is for one that hangs.
-const SCENARIO_TIMEOUT: Duration = Duration::from_mins(3);
+const SCENARIO_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A running scenario. Dropping it closes the browser.
 pub(crate) struct Scenario {

@@ -14,6 +14,7 @@ mod neovim_with_cli;
 mod nvim;
 mod packages;
 mod qtcreator;
+mod versions;
 mod vim;
 mod vim_driver;
 mod vim_opening;

@@ -111,6 +111,23 @@ impl Case {
         window
     }
 
+    /// Opens a workspace file with these folders in a window, and waits until the extension runs.
+    pub(crate) fn open_workspace(&self, folders: &[&Path]) -> Window {
+        let window = Window {
+            vehicle: Arc::clone(&self.vehicle),
+            id: NUMBER.fetch_add(1, Ordering::Relaxed),
+        };
+        let workspace = self.write_workspace(folders);
+        window.call("open", &json!({"workspace": workspace}));
+        window
+    }
+
+    /// Writes the workspace file; an open window notices.
+    pub(crate) fn write_workspace(&self, folders: &[&Path]) -> PathBuf {
+        let folders: Vec<Value> = folders.iter().map(|folder| json!({"path": folder})).collect();
+        self.write("all.code-workspace", &json!({"folders": folders}).to_string())
+    }
+
     /// The only window's companion.
     pub(crate) fn companion(&self) -> Announced {
         self.companions(1).remove(0)
@@ -222,9 +239,18 @@ impl Window {
 
     /// Takes a picture for the extension's README, if asked for one.
     pub(crate) fn picture(&self, name: &str) {
+        self.take_picture(name, &Value::Null);
+    }
+
+    /// The same, of the side bar only.
+    pub(crate) fn picture_of_side_bar(&self, name: &str) {
+        self.take_picture(name, &json!("sidebar"));
+    }
+
+    fn take_picture(&self, name: &str, part: &Value) {
         if let Some(directory) = env::var_os("ALONGSIDE_PICTURES") {
             let path = PathBuf::from(directory).join(format!("{name}.png"));
-            self.call("screenshot", &json!({"path": path}));
+            self.call("screenshot", &json!({"path": path, "part": part}));
         }
     }
 

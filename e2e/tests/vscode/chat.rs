@@ -38,27 +38,40 @@ fn written(path: &Path) -> Option<String> {
     eventually(TIMEOUT, || fs::read_to_string(path).ok())
 }
 
+/// Where the agent runs is shown in detail.
+fn check_locality(window: &Window) {
+    chat(window, "click", &json!(["locality-details"]));
+    let ownership = text_of(window, "ownership");
+    assert!(
+        ownership.contains("Credentialsof the user who started the daemon"),
+        "{ownership}"
+    );
+    window.picture_of_side_bar("locality");
+    chat(window, "open", &json!(["preflight"]));
+    assert!(
+        text_of(window, "preflight").contains("Node.js version"),
+        "the daemon's checks"
+    );
+    chat(window, "click", &json!(["drawer-close"]));
+}
+
 #[test]
 fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     let model = FakeModel::start();
-    let mut started = None;
-    let vehicle = Vehicle::start(|sandbox| {
-        let daemon = QwenDaemon::start(sandbox, &model, TOKEN);
-        let proxy = CutProxy::start(daemon.port);
-        let url = format!("http://127.0.0.1:{}", proxy.port);
-        write_machine_settings(
-            sandbox,
-            &json!({"alongside.daemon.enabled": true, "alongside.daemon.url": url}),
-        );
-        started = Some((daemon, proxy));
-        Vec::new()
-    });
-    let (daemon, proxy) = started.expect("the daemon was started");
-    let case = Case::whole(vehicle);
+    let sandbox = Sandbox::new();
+    let daemon = QwenDaemon::start(&sandbox, &model, TOKEN);
+    let proxy = CutProxy::start(daemon.port);
+    let url = format!("http://127.0.0.1:{}", proxy.port);
+    write_machine_settings(
+        &sandbox,
+        &json!({"alongside.daemon.enabled": true, "alongside.daemon.url": url}),
+    );
+    let case = Case::whole(Vehicle::start(sandbox, &[]));
     let file = case.path("written.txt");
     let window = case.open();
     window.call("storeDaemonToken", &json!({"token": TOKEN}));
     window.ask("openChat");
+    window.call("fold", &json!({"section": "Pending Changes"}));
     chat(&window, "choose", &json!(["daemon"]));
     let locality = text_of(&window, "locality");
     assert!(
@@ -66,7 +79,11 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
         "{locality}"
     );
 
+    check_locality(&window);
+
     // An answer streams, and another one is cancelled.
+    say(&window, &Prompt::Explain, "in one line");
+    window.picture_of_side_bar("chat");
     say(&window, &Prompt::Count(60), "word59");
     chat(&window, "send", &json!([Prompt::Slow.to_string()]));
     chat(&window, "until", &json!(["slow3"]));
@@ -106,7 +123,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
 
     // A hidden view comes back with the conversation and the unsent message.
     chat(&window, "fill", &json!(["not sent yet"]));
-    window.command("View: Show Explorer");
+    window.ask("hideChat");
     window.ask("openChat");
     chat(&window, "until", &json!(["After the crash."]));
     assert_eq!(chat(&window, "messages", &json!([])), after);
@@ -119,7 +136,6 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
     chat(&window, "until", &json!(["word59"]));
     chat(&window, "back", &json!([]));
     assert_eq!(chat(&window, "messages", &json!([])), after);
-    assert_eq!(chat(&window, "unsent", &json!([])), "");
     say(&window, &Prompt::Say("After the reload."), "After the reload.");
 
     assert_eq!(chat(&window, "faults", &json!([])), json!([]), "a conversation");
@@ -159,7 +175,7 @@ fn daemon_chat_works_and_no_secret_reaches_the_webview() {
 #[test]
 fn review_of_the_chats_agent_opens_as_a_diff() {
     let model = FakeModel::start();
-    let case = Case::on(Vehicle::start(|_| Cli::Qwen.model_variables(&model)));
+    let case = Case::on(Vehicle::start(Sandbox::new(), &Cli::Qwen.model_variables(&model)));
     let file = case.path("written.txt");
     case.write_settings(&json!({"workbench.colorTheme": "Dark Modern"}));
     let window = case.open();
@@ -181,10 +197,9 @@ fn review_of_the_chats_agent_opens_as_a_diff() {
 #[tokio::test]
 async fn changed_daemon_settings_restart_the_companion_and_keep_what_is_pending() {
     let enabled = |url: &str| json!({"alongside.daemon.enabled": true, "alongside.daemon.url": url});
-    let case = Case::on(Vehicle::start(|sandbox| {
-        write_machine_settings(sandbox, &enabled("http://127.0.0.1:1"));
-        Vec::new()
-    }));
+    let sandbox = Sandbox::new();
+    write_machine_settings(&sandbox, &enabled("http://127.0.0.1:1"));
+    let case = Case::on(Vehicle::start(sandbox, &[]));
     let path = case.write("a.txt", "one\n");
     let window = case.open();
     let mut agent = case.agent().await;

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::Stdio;
 
+use alongside_e2e::mcp_agent::{Agent, announced_for};
 use alongside_e2e::{Capability, Cli, TIMEOUT, alongside, eventually};
 use serde_json::{Value, json};
 
@@ -41,6 +43,36 @@ async fn agent_sees_open_files_cursor_selection_and_unsaved_text() {
     let accepted = window.accept(&mut agent).await;
     assert_eq!(accepted, "one\ntwo unsaved words\n3\n");
     vscode_proves(Capability::Context);
+}
+
+#[tokio::test]
+async fn renamed_and_deleted_files_and_an_added_folder_are_reported() {
+    let case = Case::new();
+    let [one, other] = ["one", "other"].map(|name| case.path(name));
+    let kept = case.write("one/kept.txt", "kept\n");
+    let renamed = case.write("one/renamed.txt", "renamed\n");
+    case.write("other/a.txt", "a\n");
+    let window = case.open_workspace(&[&one]);
+    let before = announced_for(case.sandbox(), &one, 1).remove(0);
+    let mut agent = Agent::connect(&before.port_and_token).await;
+    window.open_file(&kept, 1, 1);
+    window.open_file(&renamed, 1, 1);
+    agent.sees(|file| file["path"] == json!(renamed)).await;
+    window.call("rename", &json!({"from": "renamed.txt", "to": "new name.txt"}));
+    let new = one.join("new name.txt");
+    let files = agent
+        .open_files(|files| files.iter().any(|file| file["path"] == json!(new)))
+        .await;
+    assert!(files.iter().all(|file| file["path"] != json!(renamed)), "{files:?}");
+    window.call("remove", &json!({"name": "new name.txt"}));
+    agent
+        .open_files(|files| files.iter().all(|file| file["path"] == json!(kept)))
+        .await;
+
+    case.write_workspace(&[&one, &other]);
+    let both = format!("{}:{}", one.display(), other.display());
+    let after = announced_for(case.sandbox(), Path::new(&both), 1).remove(0);
+    assert_eq!((after.pid, after.port_and_token), (before.pid, before.port_and_token));
 }
 
 #[test]

@@ -60,6 +60,27 @@ async fn reload_keeps_reviews_with_their_edits() {
 }
 
 #[tokio::test]
+async fn killed_extension_host_leaves_no_companion_behind() {
+    let case = Case::new();
+    let path = case.write("a.txt", "one\n");
+    let window = case.open();
+    let killed = case.companion();
+    let mut agent = Agent::connect(&killed.port_and_token).await;
+    agent.propose(&path, "two\n").await;
+    window.show_review();
+    killed.kill_parent();
+    let decision = agent.decision().await;
+    assert_eq!(decision["method"], "ide/diffRejected", "{decision}");
+    killed.wait_until_exited();
+    // VS Code starts another extension host, and that another companion.
+    assert_ne!(case.companion().pid, killed.pid);
+    let mut agent = case.agent().await;
+    agent.propose(&path, "three\n").await;
+    window.show_review();
+    assert_eq!(window.accept(&mut agent).await, "three\n");
+}
+
+#[tokio::test]
 async fn two_windows_on_one_folder_have_their_own_agents_and_reviews() {
     let case = Case::new();
     let path = case.write("a.txt", "one\n");

@@ -6,9 +6,12 @@
 mod browser;
 mod case;
 mod chat;
+mod conflicts;
 mod context;
 mod hunks;
+mod installed;
 mod life;
+mod list;
 mod reasons;
 mod reviews;
 mod speed;

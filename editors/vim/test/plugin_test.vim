@@ -123,3 +123,46 @@ def g:Test_exit_of_a_stopped_companion_leaves_the_next_one_alone()
   WaitFor(() => len(Params('context/focus')) > count, 'the next companion still receives updates')
   assert_notmatch('was stopped', Messages())
 enddef
+
+# A `:make` that prints this.
+def Make(output: list<string>)
+  writefile(output, directory .. '/output')
+  &makeprg = 'cat ' .. fnameescape(directory .. '/output')
+  &errorformat = '%f:%l:%c: %trror: %m,%f:%l:%c: %tarning: %m'
+  silent make!
+enddef
+
+def g:Test_errors_of_make_are_reported_until_the_next_one()
+  Open('a.txt', ['one', 'ü𝄞two'])
+  const path = directory .. '/a.txt'
+  Make([path .. ':1:1: warning: unused', path .. ':2:7: error: wrong', 'something else'])
+  WaitFor(() => len(Params('context/diagnostics')) == 1, 'the errors were sent')
+  const sent = Params('context/diagnostics')[0]
+  assert_equal(path, sent.path)
+  const [first, second] = [{line: 2, character: 4}, {line: 1, character: 1}]
+  assert_equal([{start: first, end: first, severity: 'error', message: 'wrong'},
+    {start: second, end: second, severity: 'warning', message: 'unused'}], sent.diagnostics)
+  execute 'silent vimgrep /one/j ' .. fnameescape(path)
+  Make(['something else'])
+  WaitFor(() => len(Params('context/diagnostics')) == 2, 'the errors were cleared')
+  assert_equal({path: path, diagnostics: []}, Params('context/diagnostics')[1])
+enddef
+
+def g:Test_errors_that_ale_shows_are_reported()
+  Open('a.txt', ['let x = 1'])
+  # As much of ALE as is needed.
+  mkdir(directory .. '/ale/autoload/ale', 'p')
+  writefile(['function! ale#engine#GetLoclist(buffer) abort', '  return get(g:, "found", [])', 'endfunction'],
+    directory .. '/ale/autoload/ale/engine.vim')
+  &runtimepath ..= ',' .. directory .. '/ale'
+  g:found = [{lnum: 1, col: 5, end_lnum: 1, end_col: 5, type: 'W', text: 'unused', linter_name: 'eslint', code: 'no-unused'}]
+  call('ale#engine#GetLoclist', [1])
+  doautocmd User ALELintPost
+  doautocmd User ALELintPost
+  WaitFor(() => len(Params('context/diagnostics')) == 1, 'the warning was sent')
+  assert_equal([{start: {line: 1, character: 5}, end: {line: 1, character: 6}, severity: 'warning', message: 'unused',
+    source: 'eslint', code: 'no-unused'}], Params('context/diagnostics')[0].diagnostics)
+  g:found = []
+  doautocmd User ALELintPost
+  WaitFor(() => len(Params('context/diagnostics')) == 2, 'the warning was cleared')
+enddef

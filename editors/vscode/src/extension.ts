@@ -40,7 +40,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const context = new Context(running);
   const reviews = new Reviews(running);
   const open = new OpenReviews(running, reviews, log);
-  const tabs = new ReviewTabs(open);
+  const tabs = new ReviewTabs(open, reviews);
   const comments = new Comments(open);
   const decisions = new Decisions(running, open, comments);
 
@@ -95,7 +95,7 @@ export function activate(extension: vscode.ExtensionContext): void {
       new Lenses(open).register(),
       new HunkActions(open).register(),
     ],
-    ...[new List(reviews), new StatusBar(running, reviews), chat, daemon],
+    ...[reviews, new List(reviews), new StatusBar(running, reviews), chat, daemon],
   );
   const autostart = () => {
     if (vscode.workspace.getConfiguration("alongside").get("autostart", true)) running.start();

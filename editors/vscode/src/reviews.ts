@@ -2,9 +2,14 @@
 
 import * as vscode from "vscode";
 import type { Companion } from "./companion";
+import { Debounce } from "./debounce";
 import type { Notifications, ReviewSummary } from "./protocol";
 
-export class Reviews {
+/** After an edit, sizes and states in the list are fetched again this much later. In milliseconds. */
+const SUMMARY_DELAY = 200;
+
+export class Reviews implements vscode.Disposable {
+  private readonly debounce = new Debounce();
   private readonly byId = new Map<number, ReviewSummary>();
   private readonly changedEmitter = new vscode.EventEmitter<void>();
   private readonly openedEmitter = new vscode.EventEmitter<ReviewSummary>();
@@ -37,9 +42,14 @@ export class Reviews {
       this.changedEmitter.fire();
       this.closedEmitter.fire(closed);
     });
+    companion.on("review/edited", () => this.debounce.soon("summaries", SUMMARY_DELAY, () => void this.refreshSummaries()));
     companion.on("resync", () => this.refresh());
     companion.onReady(() => this.refresh());
     companion.onEnded(() => this.replace([]));
+  }
+
+  dispose(): void {
+    this.debounce.dispose();
   }
 
   /** The pending reviews, oldest first. */
@@ -49,6 +59,18 @@ export class Reviews {
 
   get(id: number): ReviewSummary | undefined {
     return this.byId.get(id);
+  }
+
+  /** An edit changes how large a change is, but not which ones are pending. */
+  private async refreshSummaries(): Promise<void> {
+    try {
+      for (const review of await this.companion.request("review/list")) {
+        if (this.byId.has(review.id)) this.byId.set(review.id, review);
+      }
+      this.changedEmitter.fire();
+    } catch {
+      // As below.
+    }
   }
 
   private async refresh(): Promise<void> {

@@ -2,34 +2,71 @@
 
 use std::time::Duration;
 
-use alongside_core::Secret;
+use alongside_core::context::Cursor;
 use alongside_core::dialect::ClientInfo;
-use alongside_discovery::Environment;
+use alongside_discovery::{Announcement, Environment};
+use alongside_front::client::Client;
 use alongside_mcp::client::SocketClient;
+use alongside_protocol::{Empty, FilePath, Focus, requests};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::ContextAgent;
+use super::sample::Sample;
+use crate::companion_record::CompanionRecord;
 
 /// Codex waits this long.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two attempts to get the context as Codex does.
+const PAUSE: Duration = Duration::from_millis(50);
 
-/// The context, in the agent's own form.
-pub async fn context_for(agent: ContextAgent, port: u16, token: &Secret, environment: &Environment) -> Result<Value> {
+/// The context, in the agent's own form. If no file is active, a sample file is, until the agent has the context.
+pub async fn context_for(agent: ContextAgent, companion: &CompanionRecord, environment: &Environment) -> Result<Value> {
+    let mut front_end = companion.connect(false).await?;
+    let sample = focus_sample_if_needed(&mut front_end).await?;
     let asking = async {
         match agent {
-            ContextAgent::Opencode => ask_as_opencode(port, token).await,
-            ContextAgent::Codex => ask_as_codex(environment).await,
+            ContextAgent::Opencode => ask_as_opencode(&companion.announcement()).await,
+            // Codex asks for the context, so nothing tells it that a focus has been published.
+            ContextAgent::Codex => loop {
+                let context = ask_as_codex(environment).await?;
+                if !context["activeFile"].is_null() {
+                    break Ok(context);
+                }
+                tokio::time::sleep(PAUSE).await;
+            },
         }
     };
-    timeout(TIMEOUT, asking)
-        .await
-        .context("the companion did not respond")?
+    let context = timeout(TIMEOUT, asking).await;
+    if let Some(sample) = sample {
+        let path = sample.path().to_owned();
+        front_end.call::<requests::ContextClose>(FilePath { path }).await?;
+    }
+    context.context("the companion did not respond")?
 }
 
-async fn ask_as_opencode(port: u16, token: &Secret) -> Result<Value> {
-    let mut socket = SocketClient::connect(port, Some(token), None).await?;
+/// Agents are sent no selection while no file is active, and the demo would have nothing to show.
+async fn focus_sample_if_needed(front_end: &mut Client) -> Result<Option<Sample>> {
+    let shown = front_end.call::<requests::ContextShow>(Empty {}).await?;
+    let files = &shown.context.workspace_state.open_files;
+    if files.iter().any(|file| file.is_active == Some(true)) {
+        return Ok(None);
+    }
+    let sample = tokio::task::spawn_blocking(Sample::create).await??;
+    let cursor = Some(Cursor { line: 3, character: 3 });
+    let focus = Focus {
+        path: sample.path().to_owned(),
+        cursor,
+        selection_start: cursor,
+        selected_text: Some("bread".to_owned()),
+    };
+    front_end.call::<requests::ContextFocus>(focus).await?;
+    Ok(Some(sample))
+}
+
+async fn ask_as_opencode(companion: &Announcement) -> Result<Value> {
+    let mut socket = SocketClient::connect(companion.port, Some(&companion.token), None).await?;
     let me = ClientInfo {
         name: "opencode".to_owned(),
         version: "0.0.0".to_owned(),
@@ -48,18 +85,10 @@ async fn ask_as_opencode(port: u16, token: &Secret) -> Result<Value> {
 async fn ask_as_codex(environment: &Environment) -> Result<Value> {
     use alongside_wire::length_prefixed::{read_frame, write_frame};
     use serde_json::json;
-    use tokio::net::UnixStream;
 
     const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-    let mut stream = None;
-    for socket in environment.codex_sockets() {
-        if let Ok(connected) = UnixStream::connect(&socket).await {
-            stream = Some(connected);
-            break;
-        }
-    }
-    let mut stream = stream.context("no companion listens where Codex looks")?;
+    let mut stream = connect_to_router(environment).await;
     let request = json!({
         "type": "request",
         "requestId": "demo",
@@ -75,6 +104,19 @@ async fn ask_as_codex(environment: &Environment) -> Result<Value> {
         bail!("the companion responded with {}", response["error"]);
     }
     Ok(response["result"]["ideContext"].take())
+}
+
+/// Tries again while there is none: a companion that has just started competes for the socket after it is announced.
+#[cfg(unix)]
+async fn connect_to_router(environment: &Environment) -> tokio::net::UnixStream {
+    loop {
+        for socket in environment.codex_sockets() {
+            if let Ok(connected) = tokio::net::UnixStream::connect(&socket).await {
+                return connected;
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 #[cfg(not(unix))]

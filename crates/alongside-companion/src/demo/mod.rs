@@ -5,19 +5,17 @@
 
 mod context;
 mod page;
+mod sample;
 mod wire;
-
-use std::path::PathBuf;
 
 use alongside_discovery::Announcement;
 use anyhow::{Context, Result};
-use tempfile::TempDir;
 
 pub use context::context_for;
 pub(super) use page::DemoSlot;
+use sample::Sample;
 use wire::Wire;
 
-const BEFORE: &str = "# Shopping\n\n- bread\n- milk\n- apples\n";
 const AFTER: &str = "# Shopping\n\n- rye bread\n- milk\n- apples\n- coffee, which you always forget\n";
 
 /// The agent to simulate.
@@ -42,10 +40,7 @@ pub enum ContextAgent {
 /// A simulated agent that has proposed a change and waits for the decision.
 pub struct Demo {
     wire: Wire,
-    path: String,
-    file: PathBuf,
-    // Removed when dropped.
-    _scratch: TempDir,
+    sample: Sample,
 }
 
 /// How a demo ended.
@@ -59,30 +54,21 @@ pub struct DemoEnd {
 impl Demo {
     /// Creates the sample file, and proposes a change to it.
     pub async fn start(agent: DemoAgent, companion: &Announcement) -> Result<Self> {
-        let (scratch, file) = tokio::task::spawn_blocking(sample).await??;
-        let path = file
-            .to_str()
-            .context("the temporary directory's path is not valid UTF-8")?
-            .to_owned();
+        let sample = tokio::task::spawn_blocking(Sample::create).await??;
         let mut wire = Wire::connect(agent, companion).await?;
-        wire.propose(&path, AFTER).await?;
-        Ok(Self {
-            wire,
-            path,
-            file,
-            _scratch: scratch,
-        })
+        wire.propose(sample.path(), AFTER).await?;
+        Ok(Self { wire, sample })
     }
 
     /// The sample file.
     pub fn path(&self) -> &str {
-        &self.path
+        self.sample.path()
     }
 
     /// Waits for the decision and does what an agent would.
     pub async fn finish(&mut self) -> Result<DemoEnd> {
-        let decision = self.wire.decided(&self.path).await?;
-        let file = self.file.clone();
+        let decision = self.wire.decided(self.sample.path()).await?;
+        let file = self.path().to_owned();
         let is_accepted = decision.is_some();
         let content = tokio::task::spawn_blocking(move || {
             if let Some(content) = &decision {
@@ -92,23 +78,14 @@ impl Demo {
         });
         let content = content
             .await?
-            .with_context(|| format!("cannot write {}", self.file.display()))?;
+            .with_context(|| format!("cannot write {}", self.path()))?;
         self.wire.end().await;
         Ok(DemoEnd { is_accepted, content })
     }
 
     /// Takes the proposal back.
     pub async fn withdraw(mut self) {
-        self.wire.withdraw(&self.path).await;
+        self.wire.withdraw(self.sample.path()).await;
         self.wire.end().await;
     }
-}
-
-/// The sample file in a new directory. Blocks.
-fn sample() -> Result<(TempDir, PathBuf)> {
-    let scratch = tempfile::Builder::new().prefix("alongside-demo-").tempdir();
-    let scratch = scratch.context("cannot create a directory for the sample file")?;
-    let file = scratch.path().join("shopping.md");
-    std::fs::write(&file, BEFORE).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok((scratch, file))
 }

@@ -50,7 +50,7 @@ impl Companion {
             .context("the agents' port is not open yet")
             .map_err(failed)?;
         let mut demo = Demo::start(DemoAgent::Simple, announcement).await.map_err(failed)?;
-        let review = self.reviews().into_iter().find(|review| *review.path == *demo.path);
+        let review = self.reviews().into_iter().find(|review| *review.path == *demo.path());
         let review = review.context("the change was decided already").map_err(failed)?.id;
         let task = tokio::spawn(async move {
             if let Err(error) = demo.finish().await {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use alongside_core::dialect::{AgentKind, Dialect};
 use alongside_core::printable::printable_line;
 use alongside_discovery::Environment;
 use alongside_discovery::lookup::locks::{self, Advice, Endpoint, LockLookup, LockOutcome, LockStatus};
@@ -22,29 +23,23 @@ pub fn look_up(directory: &Path) -> Vec<Found> {
     let mut environment = Environment::current();
     directory.clone_into(&mut environment.working_directory);
     let processes = SystemProcesses::default();
-    let found = |id, display_name, lookup| Found {
-        id,
-        display_name,
-        is_installed: environment.has_program(id),
-        lookup,
+    let found = |kind, lookup| {
+        let dialect = Dialect::of(kind);
+        Found {
+            id: dialect.command,
+            display_name: dialect.display_name,
+            is_installed: environment.has_program(dialect.command),
+            lookup,
+        }
     };
     vec![
+        found(AgentKind::Claude, locks::claude(&environment, &processes, directory)),
         found(
-            "claude",
-            "Claude Code",
-            locks::claude(&environment, &processes, directory),
-        ),
-        found(
-            "opencode",
-            "opencode",
+            AgentKind::Opencode,
             locks::opencode(&environment, &processes, directory),
         ),
-        found(
-            "copilot",
-            "Copilot CLI",
-            locks::copilot(&environment, &processes, directory),
-        ),
-        found("codex", "Codex", locks::codex(&environment, directory)),
+        found(AgentKind::Copilot, locks::copilot(&environment, &processes, directory)),
+        found(AgentKind::Codex, locks::codex(&environment, directory)),
     ]
 }
 
@@ -108,13 +103,7 @@ impl LockCheck {
             }
             (None, _) => format!("✓ {name} would connect{}\n", place(lookup)),
         };
-        for advice in &lookup.advice {
-            text.push_str(&format!(
-                "  note: {}\n  → {}\n",
-                printable_line(&advice.message),
-                printable_line(&advice.hint)
-            ));
-        }
+        text.extend(lookup.advice.iter().map(note));
         text.push_str(&format!("  Searched {}\n", lookup.directory.display()));
         for candidate in &lookup.candidates {
             let status = describe(&candidate.status);
@@ -122,6 +111,12 @@ impl LockCheck {
         }
         Some(text)
     }
+}
+
+/// Advice as a note below a check.
+pub(super) fn note(advice: &Advice) -> String {
+    let (message, hint) = (printable_line(&advice.message), printable_line(&advice.hint));
+    format!("  note: {message}\n  → {hint}\n")
 }
 
 fn place(lookup: &LockLookup) -> String {
@@ -141,6 +136,7 @@ fn describe(status: &LockStatus) -> String {
             format!("for another directory: {}", printable_line(&folders.join(", ")))
         }
         LockStatus::DeadProcess(pid) => format!("its editor, process {pid}, has exited"),
+        LockStatus::OtherEditor => "for another editor than the one of this terminal".to_owned(),
         LockStatus::Unreachable => "nothing listens on its socket".to_owned(),
         LockStatus::Invalid(reason) => format!("ignored: {reason}"),
     }

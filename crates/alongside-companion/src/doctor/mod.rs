@@ -6,9 +6,10 @@ mod program;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use alongside_core::Secret;
-use alongside_core::dialect::{ClientInfo, DIALECTS, Dialect};
+use alongside_core::dialect::{ClientInfo, DIALECTS, Dialect, McpAgent};
+use alongside_core::{HookAgent, Secret};
 use alongside_discovery::Environment;
+use alongside_discovery::lookup::locks::Advice;
 use alongside_discovery::lookup::{self, Dial, Lookup, LookupFailure, LookupResult, Target};
 use alongside_discovery::process::SystemProcesses;
 use alongside_mcp::client::{Client, ClientError};
@@ -48,6 +49,7 @@ pub async fn examine(directory: &Path) -> Result<Diagnosis> {
         let result = dial(&lookup).await;
         checks.push(AgentCheck {
             display_name,
+            advice: review_advice(&lookup),
             lookup,
             target,
             result,
@@ -64,6 +66,17 @@ pub async fn examine(directory: &Path) -> Result<Diagnosis> {
         lock_checks,
         problems,
     })
+}
+
+/// Whether the agent, if it is installed, would change files without showing them.
+fn review_advice(lookup: &Lookup) -> Option<Advice> {
+    let agent = match lookup.agent {
+        McpAgent::Gemini => HookAgent::Gemini,
+        McpAgent::Qwen => HookAgent::Qwen,
+    };
+    let environment = Environment::current();
+    let reason = lookup::unreviewed(agent, &environment, &lookup.working_directory)?;
+    environment.has_program(agent.id()).then(|| reason.advice(agent))
 }
 
 /// Nothing if there is no companion, or if it does not respond: the checks say so.
@@ -120,6 +133,8 @@ struct AgentCheck {
     /// Which of our companions it would pick.
     target: Option<ConnectTarget>,
     result: CheckResult,
+    /// What does not stop the agent, but the user should know.
+    advice: Option<Advice>,
 }
 
 /// How far an agent gets.
@@ -236,6 +251,7 @@ impl AgentCheck {
             "displayName": self.display_name,
             "connects": self.result.connects(),
             "lookup": self.lookup,
+            "advice": self.advice.iter().collect::<Vec<_>>(),
         });
         if let Some(target) = &self.target {
             value["found"] = json!(target);
@@ -302,6 +318,7 @@ impl AgentCheck {
                 )
             }
         };
+        text.extend(self.advice.iter().map(locks::note));
         if let Some(target) = &self.target {
             text.push_str(&format!("  {name} started here {}\n", target.to_text()));
         }

@@ -22,6 +22,7 @@ mod precedence_tests;
 mod quirk_tests;
 mod qwen;
 mod target;
+mod unreviewed;
 mod workspace;
 
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ pub use gemini::gemini;
 pub use identity::{Identity, IdentitySource};
 pub use qwen::qwen;
 pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Target};
+pub use unreviewed::{Unreviewed, unreviewed};
 pub use workspace::WorkspaceMatch;
 
 use crate::Environment;

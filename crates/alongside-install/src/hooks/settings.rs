@@ -141,7 +141,7 @@ fn remove_entry(entry: CstNode, agent: HookAgent) {
     }
 }
 
-fn value(input: &CstInputValue) -> Value {
+pub(super) fn value(input: &CstInputValue) -> Value {
     match input {
         CstInputValue::Null => Value::Null,
         CstInputValue::Bool(value) => Value::from(*value),

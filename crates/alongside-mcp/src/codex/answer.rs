@@ -122,6 +122,7 @@ mod tests {
     }
 
     /// As recorded from Codex CLI 0.166.0.
+    /// X9: positions are 0-based, and the path is shown as it is. X10: the range is shown only without a text.
     #[test]
     fn answer_has_the_recorded_shape() {
         let active = File {

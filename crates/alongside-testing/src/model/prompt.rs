@@ -29,7 +29,13 @@ pub enum Prompt<'a> {
     Ask,
     /// Make a plan of two steps, the first of them done.
     Plan,
+    /// A question in plain words, for pictures.
+    Explain,
 }
+
+const EXPLAIN: &str = "What does greeting() do?";
+const EXPLANATION: &str = "`greeting` returns **Hello** and the name:\n\n```rust\ngreeting(\"Ada\") // \"Hello, Ada\"\n```\n\nIt allocates \
+    twice; `format!` would do it in one line.";
 
 impl std::fmt::Display for Prompt<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -44,13 +50,17 @@ impl std::fmt::Display for Prompt<'_> {
             Self::Code(lines) => write!(formatter, "DO code {lines}"),
             Self::Ask => write!(formatter, "DO ask"),
             Self::Plan => write!(formatter, "DO plan"),
+            Self::Explain => formatter.write_str(EXPLAIN),
         }
     }
 }
 
 /// The prompt in the last line of a text that is one.
 pub(super) fn command_in(text: &str) -> Option<&str> {
-    text.lines().rev().find_map(|line| line.trim().strip_prefix("DO "))
+    text.lines().rev().find_map(|line| match line.trim() {
+        EXPLAIN => Some("explain"),
+        line => line.strip_prefix("DO "),
+    })
 }
 
 /// What the model does for a prompt. An agent without tools, such as one that asks for a title, gets only words.
@@ -62,11 +72,8 @@ pub(super) fn obey(command: &str, tools: Option<Tools>) -> Turn {
         ["write_file", path, text] => call(&|tools| tools.write(path, &plain(text))),
         ["edit", path, old, new] => call(&|tools| tools.edit(path, &plain(old), &plain(new))),
         ["diagnostics", path] => call(&|tools| tools.diagnostics(path)),
-        ["say", text] => {
-            let letters: Vec<char> = plain(text).chars().collect();
-            let pieces: Vec<String> = letters.chunks(5).map(|piece| piece.iter().collect()).collect();
-            Turn::Stream(Box::new(pieces.into_iter()), Duration::ZERO)
-        }
+        ["say", text] => say(&plain(text)),
+        ["explain"] => say(EXPLANATION),
         ["count", count] => {
             let words = (0..count.parse().unwrap_or(0)).map(|number: usize| format!("word{number} "));
             Turn::Stream(Box::new(words), Duration::from_millis(2))
@@ -98,6 +105,13 @@ pub(super) fn obey(command: &str, tools: Option<Tools>) -> Turn {
         }
         _ => Turn::Say("I do not know how.".to_owned()),
     }
+}
+
+/// Answers a few characters at a time.
+fn say(text: &str) -> Turn {
+    let letters: Vec<char> = text.chars().collect();
+    let pieces: Vec<String> = letters.chunks(5).map(|piece| piece.iter().collect()).collect();
+    Turn::Stream(Box::new(pieces.into_iter()), Duration::ZERO)
 }
 
 /// Blanks become `_`, line ends become `\n` and `\r`. The text must not contain `_` or a backslash.

@@ -11,22 +11,20 @@ use crate::commands::serve;
 use crate::printable::printable;
 use crate::signals::ShutdownSignals;
 use alongside_companion::RunningCompanion;
-use alongside_companion::companion_record;
+use alongside_companion::companion_record::{self, CompanionRecord};
 use alongside_companion::demo::{self, ContextAgent, Demo, DemoAgent, DemoEnd};
 use alongside_companion::places::Places;
 
 pub(crate) async fn run(common: &Common, demo: DemoCommand) -> Result<ExitCode> {
     let signals = ShutdownSignals::register().context("cannot install signal handlers")?;
-    let serving =
-        companion_record::nearest(&Places::of_user()?, &common.directory()).map(|record| record.announcement());
-    if let Some(announcement) = serving {
-        return play(common, demo.agent, &announcement, signals).await;
+    if let Some(companion) = companion_record::nearest(&Places::of_user()?, &common.directory()) {
+        return play(common, demo.agent, &companion, signals).await;
     }
     let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     common
         .output()
         .news("No companion is running for this directory, so the demo started its own.\n");
-    let ended = play(common, demo.agent, running.announcement(), signals).await;
+    let ended = play(common, demo.agent, running.record(), signals).await;
     running.stop().await;
     ended
 }
@@ -34,7 +32,7 @@ pub(crate) async fn run(common: &Common, demo: DemoCommand) -> Result<ExitCode> 
 async fn play(
     common: &Common,
     agent: Option<AgentWord>,
-    companion: &Announcement,
+    companion: &CompanionRecord,
     signals: ShutdownSignals,
 ) -> Result<ExitCode> {
     let agent = match agent {
@@ -46,14 +44,14 @@ async fn play(
         Some(AgentWord::Opencode) => return show_context(common, ContextAgent::Opencode, companion).await,
         Some(AgentWord::Codex) => return show_context(common, ContextAgent::Codex, companion).await,
     };
-    review(common, agent, companion, signals).await
+    review(common, agent, &companion.announcement(), signals).await
 }
 
 /// Shows the context as an agent receives it that shows no changes to editors.
-async fn show_context(common: &Common, agent: ContextAgent, companion: &Announcement) -> Result<ExitCode> {
+async fn show_context(common: &Common, agent: ContextAgent, companion: &CompanionRecord) -> Result<ExitCode> {
     let mut environment = Environment::current();
     environment.working_directory = common.directory();
-    let context = demo::context_for(agent, companion.port, &companion.token, &environment).await?;
+    let context = demo::context_for(agent, companion, &environment).await?;
     let (name, install) = match agent {
         ContextAgent::Opencode => ("opencode", "opencode"),
         ContextAgent::Codex => ("Codex", "codex"),
@@ -95,9 +93,9 @@ async fn review(
     let value = json!({ "outcome": outcome, "content": content });
     output.answer(&value, || {
         if is_accepted {
-            format!("You accepted the change, and the agent wrote the file:\n\n{content}\nThat's the whole loop. Now try it with `gemini` or `qwen`.\n")
+            format!("You accepted the change, and the agent wrote the file:\n\n{content}\nThat's the whole loop. Now try it with an agent, such as `claude` or `gemini`.\n")
         } else {
-            "You rejected the change, and the agent left the file alone. Now try it with `gemini` or `qwen`.\n".to_owned()
+            "You rejected the change, and the agent left the file alone. Now try it with an agent, such as `claude` or `gemini`.\n".to_owned()
         }
     });
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
     Action, AgentReport, HookReport, HookStatus, InstallContext, InstallError, InstallOutcome, InstallReport,
     InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, Tools, connect_agents, disconnect_agents,
-    hook_status, install_hook, installable, installer, uninstall_hook,
+    hook_status, install_hook, installable, installer, stable_program, uninstall_hook,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -27,12 +27,12 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         bail!("`--tools` needs an agent; expected gemini or qwen");
     }
     if install.status {
-        let hooks: Vec<HookStatus> = named.agents.iter().map(|agent| hook_status(*agent, &context)).collect();
-        let editors = if install.names.is_empty() {
-            installable().collect()
+        let (editors, agents) = if install.names.is_empty() {
+            (installable().collect(), found_agents(&context))
         } else {
-            named.editors
+            (named.editors, named.agents)
         };
+        let hooks: Vec<HookStatus> = agents.iter().map(|agent| hook_status(*agent, &context)).collect();
         return Ok(show_status(
             output,
             &editors,
@@ -114,10 +114,12 @@ struct OwnedContext {
 
 impl OwnedContext {
     fn current() -> Result<Self> {
+        let environment = Environment::current();
+        let own = std::env::current_exe().context("cannot determine the path of this program")?;
         Ok(Self {
-            environment: Environment::current(),
+            program: stable_program(&environment, own),
+            environment,
             plugins: Plugins::embedded(),
-            program: std::env::current_exe().context("cannot determine the path of this program")?,
         })
     }
 
@@ -180,6 +182,12 @@ fn found(context: &InstallContext<'_>) -> Vec<DetectedIde> {
     found
 }
 
+/// The installed agents.
+fn found_agents(context: &InstallContext<'_>) -> Vec<HookAgent> {
+    let is_there = |agent: &HookAgent| context.environment.has_program(agent.id());
+    HookAgent::ALL.into_iter().filter(is_there).collect()
+}
+
 fn own_editor(context: &InstallContext<'_>) -> Option<DetectedIde> {
     detect(context.environment, &SystemProcesses::default())
         .found
@@ -202,14 +210,18 @@ fn offer(output: Output, context: &InstallContext<'_>) -> ExitCode {
         };
         reports.insert(0, report);
     }
+    let agents = found_agents(context).into_iter();
+    let hooks = agents.map(|agent| install_hook(agent, Tools::Keep, context, Mode::DryRun).0);
+    let hooks: Vec<HookReport> = hooks.collect();
     output.answer(
-        &json!({ "offers": reports.iter().map(to_json).collect::<Vec<_>>() }),
+        &json!({ "offers": reports.iter().map(to_json).collect::<Vec<_>>(), "hooks": hooks }),
         || {
-            if reports.is_empty() {
-                return "No supported editor found. You can still run `alongside` in a terminal next to any editor.\n"
-                    .to_owned();
-            }
             let mut text = String::new();
+            if reports.is_empty() {
+                text.push_str(
+                    "No supported editor found. You can still run `alongside` in a terminal next to any editor.\n",
+                );
+            }
             for report in &reports {
                 text.push_str(&format!(
                     "{:<18}{}\n",
@@ -224,10 +236,18 @@ fn offer(output: Output, context: &InstallContext<'_>) -> ExitCode {
                     text.push_str(&format!("{:<18}  {}\n", "", printable_line(remark)));
                 }
             }
-            if reports.iter().any(|report| report.outcome == InstallOutcome::Planned) {
+            let is_planned = |outcome| outcome == InstallOutcome::Planned;
+            for report in hooks.iter().filter(|report| is_planned(report.outcome)) {
+                let sentence = printable_line(&report.sentence);
+                text.push_str(&format!("{:<18}{sentence}\n", report.agent.id()));
+            }
+            let has_hook = hooks.iter().any(|report| is_planned(report.outcome));
+            if reports.iter().any(|report| is_planned(report.outcome)) {
                 text.push_str(
-                    "\nRun `alongside install <name>` to install one, or `alongside install --yes` to install all.\n",
+                    "\nRun `alongside install <name>` to install one, or `alongside install --yes` to install all editors' plugins.\n",
                 );
+            } else if has_hook {
+                text.push_str("\nRun `alongside install <name>` to install one.\n");
             }
             text
         },
@@ -252,6 +272,7 @@ fn show_status(
                 sentence: refusal(*ide, &error).sentence,
                 executable: None,
                 place: None,
+                program: None,
             },
         })
         // Without arguments, leave out editors that are not on this machine.

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod chat;
+mod completions;
 mod context;
 mod demo;
 mod detect;
@@ -11,6 +12,7 @@ mod editor_tools;
 mod hook;
 mod install;
 mod lsp;
+mod man;
 mod mcp_stdio;
 mod page;
 mod review;
@@ -49,6 +51,8 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
+        Some(Command::Completions { shell }) => Ok(completions::run(&common, shell)),
+        Some(Command::Man { out }) => man::run(&common, out.as_deref()),
         Some(Command::Hook { agent }) => Ok(hook::run(agent).await),
         Some(Command::McpStdio { tools: false }) => mcp_stdio::run(&common).await,
         Some(Command::McpStdio { tools: true }) => mcp_stdio::serve_tools(&common).await,

@@ -1,10 +1,12 @@
 //! `alongside run`: an agent in this terminal, connected to the right companion.
 
+mod review;
 mod split;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use alongside_discovery::lookup::locks::Advice;
 use alongside_discovery::{Announcement, Environment, RunEnvironment, run_environment};
 use alongside_protocol::{FilePath, requests};
 use anyhow::{Context, Result};
@@ -12,12 +14,14 @@ use tokio::process::Command;
 
 use crate::command_line::{Common, Run, Serve};
 use crate::commands::serve;
+use crate::output::to_stderr;
 use alongside_companion::RunningCompanion;
 use alongside_companion::companion_record::{self, CompanionRecord};
 use alongside_companion::places::Places;
 
-pub(crate) async fn run(common: &Common, run: Run) -> Result<ExitCode> {
+pub(crate) async fn run(common: &Common, mut run: Run) -> Result<ExitCode> {
     let environment = Environment::current();
+    show_changes(&mut run, &environment)?;
     if let Some(record) = companion_record::nearest(&Places::of_user()?, &common.directory()) {
         if let Err(error) = enter(&record, &environment).await {
             tracing::debug!(%error, "cannot announce this directory");
@@ -43,6 +47,17 @@ async fn enter(record: &CompanionRecord, environment: &Environment) -> Result<()
     let path = environment.working_directory.to_string_lossy().into_owned();
     let mut companion = record.connect(false).await?;
     companion.call::<requests::WorkspaceEnter>(FilePath { path }).await?;
+    Ok(())
+}
+
+/// Has the agent show its changes, or says how to.
+fn show_changes(run: &mut Run, environment: &Environment) -> Result<()> {
+    let program = std::env::current_exe().context("cannot determine the path of this program")?;
+    let review = review::prepare(&run.command, environment, &program);
+    run.command.splice(1..1, review.arguments.into_iter().map(Into::into));
+    if let Some(Advice { message, hint }) = review.note {
+        to_stderr(&format!("note: {message}\n→ {hint}\n"));
+    }
     Ok(())
 }
 

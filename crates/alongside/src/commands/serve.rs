@@ -106,13 +106,13 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
         .collect();
     let mut text = format!(
         "alongside {} is running for {}\n\n\
-         Start `gemini` or `qwen` in another terminal, anywhere in the workspace.\n\
-         It connects automatically; the first time, run `/ide enable` in it.\n\
-         Review its changes here (one-time link):\n\n  \
+         Start an agent in another terminal, in this directory: `claude`, `codex`,\n\
+         `copilot`, `gemini`, `opencode` or `qwen`. It connects automatically, or after\n\
+         `/ide`. Review its changes here (one-time link):\n\n  \
          {page}\n\n  \
          alongside context focus FILE   tell agents what you are looking at\n  \
          alongside diff list            list pending changes\n  \
-         alongside doctor               check that agents can connect\n\n\
+         alongside doctor               show what each agent needs to connect\n\n\
          Press Ctrl-C to stop.\n",
         env!("CARGO_PKG_VERSION"),
         folders.join(" and "),

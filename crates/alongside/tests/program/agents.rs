@@ -53,6 +53,48 @@ fn run_serves_while_the_agent_runs_and_forwards_signals() {
     assert!(sandbox.discovery_files().is_empty());
 }
 
+/// In the mode in which they start, Claude Code and Qwen Code change files without showing it.
+#[test]
+#[cfg(unix)]
+fn run_has_agents_show_their_changes() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    let programs = sandbox.path("bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    for name in ["claude", "qwen", "opencode"] {
+        let program = programs.join(name);
+        std::fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let run = |line: &[&str]| -> (Vec<String>, String) {
+        let mut command = sandbox.command(&[&["run"], line].concat());
+        let output = command.env("PATH", &path).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let arguments = String::from_utf8(output.stdout).unwrap();
+        let lines = arguments.lines().filter(|line| !line.is_empty()).map(str::to_owned);
+        (lines.collect(), String::from_utf8(output.stderr).unwrap())
+    };
+    let _serving = sandbox.serve();
+    let (claude, _) = run(&["claude", "--continue"]);
+    assert_eq!((claude[0].as_str(), claude[2].as_str()), ("--settings", "--continue"));
+    let settings: Value = serde_json::from_str(&claude[1]).unwrap();
+    let command = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+        .as_str()
+        .unwrap();
+    assert!(command.contains("alongside' hook claude"), "{command}");
+    assert_eq!(run(&["qwen"]).0, ["--approval-mode", "default"]);
+    let (arguments, stderr) = run(&["opencode"]);
+    assert_eq!(arguments, Vec::<String>::new());
+    assert!(stderr.contains("alongside install opencode"), "{stderr}");
+
+    sandbox.words(&["install", "claude", "qwen", "opencode"]);
+    for agent in ["claude", "qwen", "opencode"] {
+        assert_eq!(run(&[agent]), (Vec::new(), String::new()), "{agent}");
+    }
+}
+
 #[test]
 fn run_with_a_missing_agent_is_an_error() {
     let sandbox = Sandbox::new();
@@ -280,6 +322,22 @@ fn demo_of_an_agent_without_reviews_shows_its_context() {
     assert_eq!(codex["context"]["activeFile"]["path"], "notes.md");
 }
 
+/// No companion is running, and no file is open.
+#[test]
+#[cfg(unix)]
+fn demo_of_an_agent_without_reviews_brings_its_own_file() {
+    for (agent, file) in [("opencode", "/filePath"), ("codex", "/activeFile/path")] {
+        let sandbox = Sandbox::new();
+        let shown = sandbox.json(&["demo", "--agent", agent]);
+        let path = shown["context"].pointer(file).and_then(Value::as_str);
+        assert!(
+            path.is_some_and(|path| path.ends_with("shopping.md")),
+            "{agent}: {shown}"
+        );
+        assert!(sandbox.discovery_files().is_empty());
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn doctor_connects_as_every_installed_agent_would() {
@@ -288,7 +346,7 @@ fn doctor_connects_as_every_installed_agent_would() {
     let sandbox = Sandbox::new();
     let programs = sandbox.path("bin");
     std::fs::create_dir_all(&programs).unwrap();
-    for name in ["claude", "opencode", "codex"] {
+    for name in ["claude", "opencode", "codex", "qwen"] {
         std::fs::write(programs.join(name), "").unwrap();
         std::fs::set_permissions(programs.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -307,12 +365,13 @@ fn doctor_connects_as_every_installed_agent_would() {
             found("claude"),
             found("opencode"),
             found("codex"),
+            found("qwen"),
         )
     };
     let (ok, claude, ..) = doctor();
     assert_eq!((ok, &claude["connects"]), (json!(false), &json!(false)));
     let _serving = sandbox.serve();
-    let (ok, claude, opencode, codex) = doctor();
+    let (ok, claude, opencode, codex, qwen) = doctor();
     assert_eq!(ok, true);
     assert!(claude["step"].as_str().unwrap().contains("/ide"), "{claude}");
     assert!(
@@ -322,6 +381,8 @@ fn doctor_connects_as_every_installed_agent_would() {
             .contains("alongside install claude"),
         "{claude}"
     );
+    let qwen = qwen["advice"][0]["hint"].as_str().unwrap();
+    assert!(qwen.contains("alongside install qwen"), "{qwen}");
     assert_eq!((&opencode["connects"], &opencode["step"]), (&json!(true), &Value::Null));
     assert!(codex["step"].as_str().unwrap().contains("/ide"), "{codex}");
     let words = sandbox.command(&["status"]).env("PATH", &path).output().unwrap();

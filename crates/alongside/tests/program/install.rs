@@ -136,6 +136,28 @@ fn install_without_editor_lists_and_changes_nothing() {
 }
 
 #[test]
+#[cfg(unix)]
+fn agent_found_here_is_offered_its_hook() {
+    let sandbox = sandbox_with("opencode");
+    let offered = || String::from_utf8(run(&sandbox, &["install"]).stdout).unwrap();
+    let words = offered();
+    assert!(
+        words.contains("opencode          opencode would be set to ask you before it changes a file."),
+        "{words}"
+    );
+    let state = || {
+        let status = json_of(&sandbox, &["install", "--status"]);
+        let hooks = status["hooks"].as_array().unwrap().iter();
+        let mut hooks = hooks.filter(|hook| hook["agent"] == "opencode");
+        hooks.next().unwrap()["state"].clone()
+    };
+    assert_eq!(state(), "absent");
+    run(&sandbox, &["install", "opencode"]);
+    assert_eq!(state(), "installed");
+    assert!(!offered().contains("opencode would"), "it has its hook");
+}
+
+#[test]
 fn an_editor_without_an_installer_gets_the_manual_steps() {
     let sandbox = Sandbox::new();
     let output = run(&sandbox, &["install", "rustrover"]);

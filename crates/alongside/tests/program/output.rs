@@ -54,7 +54,7 @@ fn serve_prints_events() {
     assert!(crate::sandbox::wait_for("its end", || child.try_wait().unwrap()).success());
     let words = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
     assert!(
-        words.contains("is running for") && words.contains("Start `gemini` or `qwen`"),
+        words.contains("is running for") && words.contains("Start an agent in another terminal"),
         "{words}"
     );
     // Paths and links are as long as they are.

@@ -221,3 +221,22 @@ fn port_and_token_do_not_come_back_when_the_time_is_up() {
     serving.kill();
     assert_eq!(sandbox.serve().token(), token, "after a crash another limit applies");
 }
+
+/// P4: Copilot CLI connects to a restarted companion only if its lock has another name.
+#[test]
+#[cfg(unix)]
+fn restarted_companion_has_another_lock_for_copilot() {
+    let sandbox = Sandbox::new();
+    let locks = || -> Vec<_> {
+        let entries = std::fs::read_dir(sandbox.path("home/.copilot/ide")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect()
+    };
+    let serving = sandbox.serve();
+    let before = locks();
+    serving.kill();
+    assert_eq!(locks(), before, "it could not remove its lock");
+    let _again = sandbox.serve();
+    let after = locks();
+    assert_eq!((before.len(), after.len()), (1, 1), "{before:?} {after:?}");
+    assert_ne!(before, after);
+}

@@ -214,6 +214,40 @@ fn every_test_in_the_table_of_bounds_exists() {
     assert!(count > 50, "the table was not found");
 }
 
+/// PROTOCOL.md numbers the differences between agents, and the comment of a test has the number.
+#[test]
+fn every_numbered_difference_is_named_by_a_test() {
+    let document = fs::read_to_string(root().join("docs/PROTOCOL.md")).unwrap();
+    let (_, section) = document.split_once("\n# The agents' side\n").unwrap();
+    let mut comments = Vec::new();
+    for_each_source(&root().join("crates"), &mut |_, source| {
+        let lines = source.lines().map(str::trim);
+        comments.extend(lines.filter(|line| line.starts_with("//")).map(str::to_lowercase));
+    });
+    let names = |comment: &String, number: &str| {
+        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
+        comment
+            .match_indices(number)
+            .any(|(at, _)| ends(&comment[at + number.len()..]))
+    };
+    let numbers = section
+        .lines()
+        .filter_map(|row| row.strip_prefix("| ")?.split(' ').next());
+    let numbers = numbers.filter(|number| number.ends_with(|last: char| last.is_ascii_digit()));
+    let mut count = 0;
+    for number in numbers {
+        // Those of Gemini CLI and Qwen Code are plain numbers.
+        let name = match number.parse::<u32>() {
+            Ok(_) => format!("difference {number}"),
+            Err(_) => format!(" {}", number.to_lowercase()),
+        };
+        let is_named = comments.iter().any(|comment| names(comment, &name));
+        assert!(is_named, "no test names difference {number} of docs/PROTOCOL.md");
+        count += 1;
+    }
+    assert!(count > 50, "the tables were not found");
+}
+
 #[test]
 fn only_the_allocator_is_called_without_checks() {
     let mark = concat!("unsafe", "_code");
@@ -229,6 +263,71 @@ fn no_test_is_ignored() {
     for_each_source(&root(), &mut |path, text| {
         assert!(!text.contains(mark), "{}", path.display());
     });
+}
+
+/// Everything that opens a connection, and to what. SECURITY.md promises that there is nothing else.
+const CONNECTING: &[(&str, &str)] = &[
+    (
+        "alongside-agent/src/daemon/transport.rs",
+        "a daemon that the user has set up",
+    ),
+    ("alongside-discovery/src/sweep.rs", "a companion's port on this machine"),
+    ("alongside-front/src/client.rs", "a companion on this machine"),
+    (
+        "alongside-mcp/src/client/endpoint.rs",
+        "the companion that an agent would find",
+    ),
+    (
+        "alongside-mcp/src/client/socket.rs",
+        "the companion that an agent would find",
+    ),
+];
+
+#[test]
+fn nothing_phones_home() {
+    let marks = [
+        "TcpStream::connect",
+        "TcpSocket",
+        "UdpSocket",
+        "lookup_host",
+        "ToSocketAddrs",
+    ];
+    let mut connecting = BTreeSet::new();
+    for name in crates().keys().filter(|name| *name != TESTING) {
+        for_each_source(&root().join("crates").join(name).join("src"), &mut |path, text| {
+            // Tests may connect to what they start.
+            let is_tests = path
+                .file_stem()
+                .is_some_and(|name| name.to_string_lossy().ends_with("tests"));
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            if !is_tests && marks.iter().any(|mark| code.contains(mark)) {
+                connecting.insert(path.to_owned());
+            }
+        });
+    }
+    let listed = CONNECTING.iter().map(|(path, _)| root().join("crates").join(path));
+    assert_eq!(connecting, listed.collect());
+    // Programs that do, and what checks for updates.
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    for name in [
+        "reqwest",
+        "ureq",
+        "curl",
+        "isahc",
+        "attohttpc",
+        "minreq",
+        "self_update",
+        "update-informer",
+        "sentry",
+    ] {
+        assert!(!lock.contains(&format!("name = \"{name}\"")), "{name} is a dependency");
+    }
+    for package in ["npm/alongside.js", "pack.py", "licenses.py"] {
+        let text = fs::read_to_string(root().join("packaging").join(package)).unwrap();
+        for mark in ["http", "fetch(", "urllib", "socket", "node:net"] {
+            assert!(!text.contains(mark), "{package} has {mark}");
+        }
+    }
 }
 
 fn for_each_source(directory: &Path, look: &mut dyn FnMut(&Path, &str)) {

@@ -1,7 +1,9 @@
 vim9script
-# Reports open files, the focused file, its cursor and selection, and unsaved text.
+# Reports open files, the focused file, its cursor and selection, unsaved text and diagnostics.
 
 import './bridge.vim'
+import './diagnostics.vim'
+import './names.vim'
 import './text.vim'
 
 # What agents see of a selection at most; the companion has the same limit.
@@ -22,14 +24,6 @@ var has_warned_of_selection = false
 # By buffer number: the timer that sends its unsaved text.
 var timers: dict<number> = {}
 
-def Path(buffer: number): string
-  const name = bufname(buffer)
-  if name == '' || getbufvar(buffer, '&buftype') != '' || name =~ '^\a[[:alnum:]+.-]\+://'
-    return ''
-  endif
-  return fnamemodify(name, ':p')
-enddef
-
 # Reports everything, then every change.
 export def Start()
   unsaved = {}
@@ -38,6 +32,7 @@ export def Start()
     ReportUnsaved(info.bufnr)
   endfor
   Focus()
+  diagnostics.Start()
   augroup alongside
     autocmd!
     autocmd BufEnter,WinEnter,CursorMoved,CursorMovedI,FocusGained * Focus()
@@ -46,6 +41,8 @@ export def Start()
     autocmd BufDelete,BufWipeout * Close(str2nr(expand('<abuf>')))
     autocmd TextChanged,TextChangedI * ReportUnsavedSoon(str2nr(expand('<abuf>')))
     autocmd BufWritePost,BufReadPost * ReportUnsaved(str2nr(expand('<abuf>')))
+    autocmd QuickFixCmdPost make,lmake diagnostics.OnMake(expand('<amatch>'))
+    autocmd User ALELintPost diagnostics.Report()
     autocmd DirChanged global bridge.Notify('workspace/set', {folders: [bridge.Workspace()]})
   augroup END
 enddef
@@ -59,7 +56,7 @@ export def Stop()
 enddef
 
 def Open(buffer: number)
-  const path = Path(buffer)
+  const path = names.Path(buffer)
   if path != ''
     bridge.Notify('context/open', {path: path})
   endif
@@ -67,7 +64,7 @@ enddef
 
 def Close(buffer: number)
   StopTimer(buffer)
-  const path = Path(buffer)
+  const path = names.Path(buffer)
   if path != ''
     for reported in [unsaved, too_large]
       if has_key(reported, path)
@@ -82,7 +79,7 @@ enddef
 # The focused file
 
 def Focus()
-  const path = Path(bufnr())
+  const path = names.Path(bufnr())
   if path == '' || mode() =~ '^[ct]'
     # Agents started elsewhere connect to the most recently used editor.
     bridge.Notify('window/focus', {})
@@ -99,7 +96,7 @@ enddef
 
 # Puts lines of the current file, or the whole file, into the prompt of the agent that was used last.
 export def Send(has_lines: bool, first: number, last: number)
-  const path = Path(bufnr())
+  const path = names.Path(bufnr())
   if path == ''
     bridge.Message('this buffer has no file to send')
     return
@@ -173,7 +170,7 @@ enddef
 
 def ReportUnsavedSoon(buffer: number)
   StopTimer(buffer)
-  if Path(buffer) != ''
+  if names.Path(buffer) != ''
     const delay = text.Size(buffer) > LARGE_BUFFER_BYTES ? LARGE_DELAY_MS : DELAY_MS
     timers[buffer] = timer_start(delay, (_) => ReportUnsaved(buffer))
   endif
@@ -181,7 +178,7 @@ enddef
 
 def ReportUnsaved(buffer: number)
   StopTimer(buffer)
-  const path = bufexists(buffer) ? Path(buffer) : ''
+  const path = bufexists(buffer) ? names.Path(buffer) : ''
   if path == ''
     return
   endif

@@ -1,6 +1,15 @@
 vim9script
 # How files and changes are called.
 
+# The file in a buffer, or an empty string.
+export def Path(buffer: number): string
+  const name = bufname(buffer)
+  if name == '' || getbufvar(buffer, '&buftype') != '' || name =~ '^\a[[:alnum:]+.-]\+://'
+    return ''
+  endif
+  return fnamemodify(name, ':p')
+enddef
+
 export def File(path: string): string
   return fnamemodify(path, ':~:.')
 enddef

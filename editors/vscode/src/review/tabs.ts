@@ -2,7 +2,8 @@
 
 import * as vscode from "vscode";
 import { agentLabel, fileName } from "../format";
-import type { OpenReview } from "./open-review";
+import type { Reviews } from "../reviews";
+import { DRAFT_SCHEME, type OpenReview } from "./open-review";
 import type { OpenReviews } from "./open-reviews";
 
 /** A tab that is moved or replaced is closed and opened, in either order. In milliseconds. */
@@ -15,8 +16,12 @@ export class ReviewTabs implements vscode.Disposable {
   /** The user closed the last tab of a review. */
   readonly onClosedByUser = this.closedEmitter.event;
 
-  constructor(private readonly reviews: OpenReviews) {
+  constructor(
+    private readonly reviews: OpenReviews,
+    pending: Reviews,
+  ) {
     this.subscriptions = [
+      pending.onRefreshed(() => this.closeStale()),
       vscode.window.tabGroups.onDidChangeTabs(({ opened, closed }) => {
         for (const tab of opened) this.onOpened(tab);
         for (const tab of closed) this.onClosed(tab);
@@ -62,19 +67,14 @@ export class ReviewTabs implements vscode.Disposable {
     return editor && this.reviews.find(editor.document.uri);
   }
 
-  private reviewOf({ input }: vscode.Tab): OpenReview | undefined {
-    if (input instanceof vscode.TabInputTextDiff) return this.reviews.find(input.modified);
-    return input instanceof vscode.TabInputText ? this.reviews.find(input.uri) : undefined;
+  private reviewOf(tab: vscode.Tab): OpenReview | undefined {
+    const uri = uriOf(tab);
+    return uri && this.reviews.find(uri);
   }
 
   private tabsOf(review: OpenReview): vscode.Tab[] {
     const draft = review.draftUri.toString();
-    return vscode.window.tabGroups.all.flatMap(({ tabs }) =>
-      tabs.filter(({ input }) => {
-        if (input instanceof vscode.TabInputTextDiff) return input.modified.toString() === draft;
-        return input instanceof vscode.TabInputText && input.uri.toString() === draft;
-      }),
-    );
+    return vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.filter((tab) => uriOf(tab)?.toString() === draft));
   }
 
   /** Makes the draft in the active editor editable. The command is about the active tab, which must be a review's. */
@@ -103,8 +103,21 @@ export class ReviewTabs implements vscode.Disposable {
     }, MOVE_TIMEOUT);
   }
 
+  /** Closes tabs whose review is not known here: an extension host that crashed has left them behind. */
+  private async closeStale(): Promise<void> {
+    const all = vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs);
+    const stale = all.filter((tab) => uriOf(tab)?.scheme === DRAFT_SCHEME && !this.reviewOf(tab));
+    if (stale.length > 0) await vscode.window.tabGroups.close(stale, true);
+  }
+
   private async close(review: OpenReview): Promise<void> {
     const tabs = this.tabsOf(review);
     if (tabs.length > 0) await vscode.window.tabGroups.close(tabs, true);
   }
+}
+
+/** What a tab shows; in a diff, on its right side. */
+function uriOf({ input }: vscode.Tab): vscode.Uri | undefined {
+  if (input instanceof vscode.TabInputTextDiff) return input.modified;
+  return input instanceof vscode.TabInputText ? input.uri : undefined;
 }

@@ -35,6 +35,7 @@ fn second_decision_is_refused() {
     assert_eq!(core.reject(ReviewId(99), None), Err(DecideError::Unknown(ReviewId(99))));
 }
 
+/// P6: Copilot CLI writes its own text or nothing.
 #[test]
 fn edited_draft_is_refused_for_an_agent_that_writes_only_its_own_text() {
     let mut core = core();

@@ -1,17 +1,19 @@
 //! Claude Code: `<port>.lock` in its own directory.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use alongside_core::Secret;
+use alongside_core::{HookAgent, Secret};
 use serde_json::Value;
 
-use super::hook::{Hook, missing_hook};
-use super::{Advice, Endpoint, Lock, LockLookup, LockOutcome, LockStatus, nothing_found, read_json};
+use super::{Advice, Endpoint, Lock, LockLookup, LockOutcome, LockStatus, nothing_found, read_json, review_advice};
 use crate::Environment;
 use crate::process::{Alive, Processes};
 
 const PORT: &str = "CLAUDE_CODE_SSE_PORT";
 const AUTO_CONNECT: &str = "CLAUDE_CODE_AUTO_CONNECT_IDE";
+
+/// How far it looks for the editor among its ancestors.
+const MAX_ANCESTORS: usize = 10;
 
 /// What Claude Code, started in `working_directory`, would connect to.
 pub fn claude(environment: &Environment, processes: &impl Processes, working_directory: &Path) -> LockLookup {
@@ -24,7 +26,11 @@ pub fn claude(environment: &Environment, processes: &impl Processes, working_dir
         .filter(|lock| lock.port().is_some())
         .map(|lock| {
             let is_forced = forced.is_some() && lock.port() == forced;
-            let status = judge(&lock, processes, working_directory, is_forced);
+            let mut status = judge(&lock, processes, working_directory, is_forced);
+            let must_descend = !is_forced && is_in_vscode(environment);
+            if status == LockStatus::AlsoMatches && must_descend && !descends_from(environment, processes, &lock) {
+                status = LockStatus::OtherEditor;
+            }
             (lock, status)
         })
         .collect();
@@ -75,7 +81,7 @@ pub fn claude(environment: &Environment, processes: &impl Processes, working_dir
         candidates: candidates.collect(),
         display_name: chosen.and_then(|index| locks[index].0.display_name()),
         outcome,
-        advice: advice(&home, working_directory),
+        advice: review_advice(HookAgent::Claude, environment, working_directory),
         working_directory: working_directory.to_owned(),
         directory,
     }
@@ -102,9 +108,24 @@ fn judge(lock: &Lock, processes: &impl Processes, here: &Path, is_forced: bool) 
     }
 }
 
+/// Whether this is a terminal of VS Code or an editor built on it.
+fn is_in_vscode(environment: &Environment) -> bool {
+    environment.variable("TERM_PROGRAM") == Some("vscode")
+}
+
+fn descends_from(environment: &Environment, processes: &impl Processes, lock: &Lock) -> bool {
+    let parent = |pid: &u32| processes.find(*pid).map(|process| process.parent);
+    let ancestors = std::iter::successors(parent(&environment.pid), parent).take(MAX_ANCESTORS);
+    let editor = lock.pid().and_then(|pid| u32::try_from(pid).ok());
+    ancestors.into_iter().any(|ancestor| Some(ancestor) == editor)
+}
+
 fn connects_by_itself(environment: &Environment, home: &Path) -> bool {
     if let Some(value) = environment.variable(AUTO_CONNECT) {
         return value == "true";
+    }
+    if is_in_vscode(environment) {
+        return true;
     }
     let directory = match environment.variable("CLAUDE_CONFIG_DIR") {
         Some(_) => Some(home),
@@ -112,42 +133,4 @@ fn connects_by_itself(environment: &Environment, home: &Path) -> bool {
     };
     let state = directory.and_then(|directory| read_json(&directory.join(".claude.json")));
     state.is_some_and(|state| state["autoConnectIde"] == Value::Bool(true))
-}
-
-/// In most permission modes Claude Code shows no change to anyone, so only a hook can review it.
-fn advice(home: &Path, here: &Path) -> Vec<Advice> {
-    let files: [PathBuf; 3] = [
-        home.join("settings.json"),
-        here.join(".claude/settings.json"),
-        here.join(".claude/settings.local.json"),
-    ];
-    let settings: Vec<Value> = files.iter().filter_map(|file| read_json(file)).collect();
-    let hooks: Vec<Hook> = settings.iter().map(|settings| Hook::find(settings, "claude")).collect();
-    if let Some(stale) = hooks.iter().find_map(|hook| hook.stale("claude")) {
-        return vec![stale];
-    }
-    let is_off = settings
-        .iter()
-        .any(|settings| settings["disableAllHooks"] == Value::Bool(true));
-    let has_hook = hooks.contains(&Hook::Installed);
-    if has_hook && !is_off {
-        return Vec::new();
-    }
-    if has_hook {
-        return vec![Advice::new(
-            "`disableAllHooks` in its settings turns the review hook off",
-            "Remove that setting to have every change reviewed.",
-        )];
-    }
-    let mut modes = settings
-        .iter()
-        .filter_map(|settings| settings["permissions"]["defaultMode"].as_str());
-    if modes.next_back() == Some("default") {
-        return Vec::new();
-    }
-    vec![missing_hook(
-        "claude",
-        "in its default permission mode, Claude Code writes files without showing the change",
-        "or start it with `claude --permission-mode default`",
-    )]
 }

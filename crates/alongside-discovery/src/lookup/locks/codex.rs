@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use alongside_core::HookAgent;
+
 use super::copilot::accepts;
-use super::hook::{Hook, missing_hook};
-use super::{Advice, Endpoint, LockCandidate, LockLookup, LockOutcome, LockStatus, read_json};
+use super::{Advice, Endpoint, LockCandidate, LockLookup, LockOutcome, LockStatus, review_advice};
 use crate::Environment;
 
 /// What Codex, started in `working_directory`, would ask after `/ide`.
@@ -36,7 +37,7 @@ pub fn codex(environment: &Environment, working_directory: &Path) -> LockLookup 
         // It asks whatever listens.
         display_name: None,
         outcome,
-        advice: advice(&home),
+        advice: review_advice(HookAgent::Codex, environment, working_directory),
         working_directory: working_directory.to_owned(),
         directory: home.join("ipc"),
         candidates,
@@ -66,15 +67,5 @@ fn judge(socket: &Path, _: Option<u32>) -> LockStatus {
         LockStatus::Chosen
     } else {
         LockStatus::Unreachable
-    }
-}
-
-/// Codex shows changes to no editor, so only a hook can review them.
-fn advice(home: &Path) -> Vec<Advice> {
-    let hooks = read_json(&home.join("hooks.json")).unwrap_or_default();
-    match Hook::find(&hooks, "codex") {
-        Hook::Installed => Vec::new(),
-        Hook::Stale(path) => Hook::Stale(path).stale("codex").into_iter().collect(),
-        Hook::Missing => vec![missing_hook("codex", "Codex shows its changes to no editor", "")],
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use alongside_core::HookAgent;
 use serde_json::Value;
 
-use super::hook::Hook;
-use super::{Advice, Endpoint, Lock, LockLookup, LockOutcome, LockStatus, nothing_found, read_json};
+use super::{Advice, Endpoint, Lock, LockLookup, LockOutcome, LockStatus, nothing_found, read_json, review_advice};
 use crate::Environment;
 use crate::process::{Alive, Processes};
 
@@ -60,7 +60,7 @@ pub fn copilot(environment: &Environment, processes: &impl Processes, working_di
     LockLookup {
         display_name,
         outcome,
-        advice: Hook::find(&settings, "copilot").stale("copilot").into_iter().collect(),
+        advice: review_advice(HookAgent::Copilot, environment, working_directory),
         working_directory: working_directory.to_owned(),
         directory,
         candidates,

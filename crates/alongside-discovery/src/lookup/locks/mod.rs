@@ -6,7 +6,6 @@
 mod claude;
 mod codex;
 mod copilot;
-mod hook;
 mod opencode;
 #[cfg(test)]
 #[cfg(unix)]
@@ -16,9 +15,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use alongside_core::Secret;
+use alongside_core::{HookAgent, Secret};
 use serde::Serialize;
 use serde_json::Value;
+
+use super::unreviewed::unreviewed;
+use crate::Environment;
 
 pub use claude::claude;
 pub use codex::codex;
@@ -57,6 +59,8 @@ pub enum LockStatus {
     /// The working directory does not match its folders.
     OtherFolder(Vec<PathBuf>),
     DeadProcess(u64),
+    /// This terminal belongs to another editor.
+    OtherEditor,
     /// Nothing accepts connections.
     Unreachable,
     Invalid(String),
@@ -99,7 +103,7 @@ pub struct Advice {
 }
 
 impl Advice {
-    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             hint: hint.into(),
@@ -182,9 +186,15 @@ impl Lock {
 }
 
 /// A JSON file, if it is there and can be read.
-fn read_json(path: &Path) -> Option<Value> {
+pub(super) fn read_json(path: &Path) -> Option<Value> {
     let text = fs::read_to_string(path).ok()?;
     jsonc_parser::parse_to_serde_value(&text, &jsonc_parser::ParseOptions::default()).ok()
+}
+
+/// That changes would not be reviewed, if so.
+fn review_advice(agent: HookAgent, environment: &Environment, directory: &Path) -> Vec<Advice> {
+    let unreviewed = unreviewed(agent, environment, directory);
+    unreviewed.map(|reason| reason.advice(agent)).into_iter().collect()
 }
 
 /// Where nothing matches.

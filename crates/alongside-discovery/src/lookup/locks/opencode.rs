@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
-use alongside_core::Secret;
+use alongside_core::{HookAgent, Secret};
 
-use super::hook::missing_hook;
-use super::{Advice, Endpoint, Lock, LockCandidate, LockLookup, LockOutcome, LockStatus, nothing_found};
+use super::{Advice, Endpoint, Lock, LockCandidate, LockLookup, LockOutcome, LockStatus, nothing_found, review_advice};
 use crate::Environment;
 use crate::process::{Alive, Processes};
 
@@ -49,7 +48,7 @@ pub fn opencode(environment: &Environment, processes: &impl Processes, working_d
     LockLookup {
         display_name: best.as_ref().and_then(|(_, lock)| lock.display_name()),
         outcome: outcome(environment, processes, best, &mut candidates, &directory),
-        advice: advice(&home, environment),
+        advice: review_advice(HookAgent::Opencode, environment, working_directory),
         working_directory: working_directory.to_owned(),
         directory,
         candidates,
@@ -86,17 +85,4 @@ fn outcome(
         port: lock.port().unwrap_or_default(),
         token: lock.text("authToken").and_then(Secret::new),
     })
-}
-
-fn advice(home: &Path, environment: &Environment) -> Vec<Advice> {
-    let configuration = environment.variable("XDG_CONFIG_HOME").map(Path::new);
-    let configuration = configuration.map_or_else(|| home.join(".config"), Path::to_owned);
-    let is_installed = ["plugin", "plugins"]
-        .iter()
-        .any(|name| configuration.join("opencode").join(name).join("alongside.js").is_file());
-    if is_installed {
-        return Vec::new();
-    }
-    let message = "opencode writes files without showing the change";
-    vec![missing_hook("opencode", message, "")]
 }

@@ -73,6 +73,27 @@ fn claude_needs_a_step_unless_it_connects_by_itself() {
 }
 
 #[test]
+fn claude_in_a_terminal_of_vscode_connects_by_itself_to_that_window_only() {
+    let mut fixture = Fixture::new().with("TERM_PROGRAM", "vscode");
+    fixture.put_lock(4000, &fixture.lock(ALIVE[0]));
+    fixture.put_lock(4001, &fixture.lock(ALIVE[1]));
+    let lookup = fixture.claude("project");
+    assert!(problem(&lookup).contains("no lock file"), "{lookup:?}");
+    assert_eq!(lookup.candidates[0].status, LockStatus::OtherEditor);
+    // The shell is between them.
+    let own = fixture.environment.pid;
+    fixture.processes = fixture
+        .processes
+        .with(own, own + 1, "claude")
+        .with(own + 1, ALIVE[1], "bash");
+    let lookup = fixture.claude("project");
+    assert!(matches!(lookup.outcome, LockOutcome::Connects(_)), "{lookup:?}");
+    assert_eq!(port(&lookup), Some(4001));
+    let forced = fixture.with("CLAUDE_CODE_SSE_PORT", "4000");
+    assert_eq!(port(&forced.claude("project")), Some(4000));
+}
+
+#[test]
 fn two_live_lock_files_stop_claude_but_not_opencode() {
     let fixture = Fixture::new();
     fixture.put_lock(4000, &fixture.lock(ALIVE[0]));
@@ -114,6 +135,7 @@ fn lock_file_of_another_folder_or_transport_does_not_match() {
     assert_eq!(port(&fixture.claude("project")), Some(4000));
 }
 
+/// C13: the default permission mode shows changes to no editor.
 #[test]
 fn claude_that_shows_no_changes_is_reported_unless_a_hook_reviews_them() {
     let fixture = Fixture::new();

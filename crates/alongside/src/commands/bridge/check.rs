@@ -130,15 +130,12 @@ async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
     let to_accept = plugin.backend.propose(&file("accept.txt"));
     let accepted = plugin.decides("review/accept", to_accept).await;
     let asked = plugin.heard.iter().any(|heard| heard["method"] == "review/get");
-    let content = accepted
-        .as_ref()
-        .and_then(|accepted| accepted["params"]["content"].as_str())
-        .map(str::to_owned);
     let to_reject = plugin.backend.propose(&file("reject.txt"));
     let rejected = plugin.decides("review/reject", to_reject).await;
     let lives_on = plugin.is_running() && (accepted.is_some() || rejected.is_some());
     let ended = plugin.hang_up().await;
 
+    let content = accepted.and_then(|accepted| plugin.accepted_text(&accepted, to_accept));
     let sent = |method: &str| plugin.heard.iter().any(|heard| heard["method"] == method);
     let malformed = plugin.heard.iter().find(|heard| heard["jsonrpc"] != "2.0");
     let refused = plugin.refusals.lock().first().cloned();
@@ -285,6 +282,17 @@ impl Plugin {
         }
     }
 
+    /// The text that an acceptance means: its own, or that of the draft if the plugin sent the user's edits one by one. Call it once the
+    /// plugin has ended: a message is seen here before the backend has handled it.
+    fn accepted_text(&self, accepted: &Value, review: ReviewId) -> Option<String> {
+        let has_edited = self.heard.iter().any(|heard| {
+            (heard["method"] == "review/change" || heard["method"] == "review/edit")
+                && heard["params"]["review"] == review.0
+        });
+        let sent = accepted["params"]["content"].as_str().map(str::to_owned);
+        sent.or_else(|| self.backend.accepted_draft().filter(|_| has_edited))
+    }
+
     fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -358,6 +366,8 @@ struct CheckBackend {
     refusals: RefusedRequests,
     /// The plugin hears notifications from now on.
     watched: Notify,
+    /// The draft of the first accepted review.
+    accepted_draft: Mutex<Option<String>>,
 }
 
 impl CheckBackend {
@@ -369,7 +379,12 @@ impl CheckBackend {
             folder: folder.to_owned(),
             refusals,
             watched: Notify::new(),
+            accepted_draft: Mutex::default(),
         }
+    }
+
+    fn accepted_draft(&self) -> Option<String> {
+        self.accepted_draft.lock().clone()
     }
 
     /// Lets an agent propose a change.
@@ -481,6 +496,8 @@ impl CheckBackend {
             }
             Request::ReviewAccept(accept) => {
                 let (review, outcome) = (accept.review, ReviewOutcome::Accepted);
+                let draft = self.attempt(|core| core.review(review).map(|review| ReviewTexts::from(review).draft))?;
+                self.accepted_draft.lock().get_or_insert_with(|| draft.to_string());
                 self.attempt(|core| core.accept(review, accept.content, EmptyDraft::Refuse))?;
                 Response::ReviewAccept(ReviewDecided { review, outcome })
             }
