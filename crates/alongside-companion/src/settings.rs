@@ -279,7 +279,7 @@ impl Settings {
             Key::TerminalMouse => self.terminal_mouse = reader.bool(name, value)?,
             Key::TerminalAlert => self.terminal_alert = reader.word(name, value, TerminalAlert::WORDS)?,
             Key::TerminalBackground => {
-                self.terminal_background = reader.word(name, value, TerminalBackground::WORDS)?
+                self.terminal_background = reader.word(name, value, TerminalBackground::WORDS)?;
             }
             Key::RunSplit => self.run_split = reader.word(name, value, RunSplit::WORDS)?,
             Key::ReviewOutsideWorkspace => match (reader.string(name, value)?.as_str(), reader.owner) {

@@ -20,7 +20,7 @@ pub(crate) struct Follower {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
-    Applied,
+    Next,
     Known,
     Early,
     /// Earlier events are missing: the state must be fetched.
@@ -72,7 +72,7 @@ impl Follower {
         }
         self.sequence = event.sequence;
         self.shown.fold(&event.event);
-        Applied::Applied
+        Applied::Next
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(follower.apply(event("e", 5)), Applied::Known);
         assert_eq!(follower.apply(event("e", 7)), Applied::Gap);
         assert_eq!(follower.apply(event("other", 6)), Applied::Gap);
-        assert_eq!(follower.apply(event("e", 6)), Applied::Applied);
+        assert_eq!(follower.apply(event("e", 6)), Applied::Next);
     }
 
     #[test]

@@ -123,11 +123,7 @@ impl Writer {
                 self.bullet = Some(bullet);
             }
             Tag::Link { dest_url, .. } => self.link = Some(dest_url.into_string()),
-            Tag::TableCell => {
-                if !self.line.is_empty() {
-                    self.line.push((" │ ".to_owned(), self.theme.quiet()));
-                }
-            }
+            Tag::TableCell if !self.line.is_empty() => self.line.push((" │ ".to_owned(), self.theme.quiet())),
             _ => {}
         }
     }

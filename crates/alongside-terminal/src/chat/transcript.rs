@@ -42,6 +42,7 @@ pub(crate) enum Level {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "each item is behind an `Arc`")]
 pub(crate) enum Item {
     User {
         prompt: Option<String>,

@@ -45,14 +45,13 @@ impl Model {
     }
 
     fn suspend(&mut self) -> Vec<Action> {
-        if !self.options.owns_companion {
-            vec![Action::Suspend]
-        } else {
+        if self.options.owns_companion {
             self.inform(
                 "Suspending would stop the companion for its agents; run `alongside review` in another terminal.",
             );
-            Vec::new()
+            return Vec::new();
         }
+        vec![Action::Suspend]
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Action> {

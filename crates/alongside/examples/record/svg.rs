@@ -12,8 +12,8 @@ const LAST: u32 = 2500;
 
 pub(crate) struct Frame {
     /// When it appears, in milliseconds.
-    pub start: u32,
-    pub screen: vt100::Screen,
+    pub(crate) start: u32,
+    pub(crate) screen: vt100::Screen,
 }
 
 pub(crate) fn render(frames: &[Frame], rows: u16, columns: u16) -> String {

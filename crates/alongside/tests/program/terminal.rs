@@ -96,11 +96,11 @@ impl Terminal {
     /// Waits until the screen is as wanted. Each change of the screen wakes it.
     fn wait_for(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
         let received = self.received.0.lock().unwrap();
-        let waited = self
+        let outcome = self
             .received
             .1
             .wait_timeout_while(received, TIMEOUT, |received| !wanted(received.parser.screen()));
-        let (received, timeout) = waited.unwrap();
+        let (received, timeout) = outcome.unwrap();
         assert!(
             !timeout.timed_out(),
             "waited too long for {what}; the terminal shows:\n{}",
