@@ -24,8 +24,8 @@
 
 (defcustom alongside-command "alongside"
   "The alongside program.
-If it is not on the variable `exec-path', the program that
-installed this package is used."
+By default the program that installed this package is used, and
+if it was moved, the one on the variable `exec-path'."
   :type 'string)
 
 (defcustom alongside-workspace nil
@@ -321,17 +321,20 @@ Your home and the file system's root are not projects."
 
 (defun alongside-bridge-program ()
   "Return the path of the alongside program, or nil if there is none."
-  (or (executable-find alongside-command)
-      (let ((list (expand-file-name
-                   ".alongside-installed.json"
-                   (file-name-directory
-                    (or (locate-library "alongside-bridge") default-directory)))))
-        (when-let ((program (ignore-errors
-                              (with-temp-buffer
-                                (insert-file-contents list)
-                                (plist-get (alongside-bridge--decode (buffer-string))
-                                           :program)))))
-          (and (file-executable-p program) program)))))
+  (or (and (equal alongside-command "alongside") (alongside-bridge--installer))
+      (executable-find alongside-command)))
+
+(defun alongside-bridge--installer ()
+  "Return the program that installed this package, unless it was moved."
+  (let* ((directory (file-name-directory
+                     (or (locate-library "alongside-bridge") default-directory)))
+         (list (expand-file-name ".alongside-installed.json" directory)))
+    (when-let ((program (ignore-errors
+                          (with-temp-buffer
+                            (insert-file-contents list)
+                            (plist-get (alongside-bridge--decode (buffer-string))
+                                       :program)))))
+      (and (file-executable-p program) program))))
 
 (defun alongside-bridge-errors ()
   "Return the end of the companion's stderr."

@@ -25,6 +25,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use package::Choice;
 use plan::Plan;
 
 const USAGE: &str = "\
@@ -44,11 +45,17 @@ Tasks:
   editors           download the editors that the tests need
   agents            download the agents' native programs that the tests need
   code-server       download code-server, with which the VS Code extension is tested
-  package vscode    package the VS Code extension, with the program inside for each platform that can be built here
+  package           build everything that is published, for each platform that can be built here, then install and use
+                    what this machine can install
+  package TARGET... only for these targets; adds to what is there
+  package --manifests
+                    only the manifests, for the packages in target/packages
+  package --check   install and use packages that are made with ALONGSIDE_BIN, or a release build
   platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors, and run what
                     can be run here: the static program in an empty root, Windows in wine, ARM in qemu
   platforms --quick the part of it that `ci` runs
   pictures          take the pictures in the VS Code extension's README
+  record            record the terminal session in the README
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -76,10 +83,17 @@ fn main() -> ExitCode {
         ["editors"] => plan.step("editors", editors::prepare),
         ["agents"] => plan.step("agents", agents::prepare),
         ["code-server"] => plan.step("code-server", code_server::prepare),
-        ["package", "vscode"] => plan.step("VS Code packages", package::vscode),
+        ["package"] => packages(&mut plan, Choice::All),
+        ["package", "--check"] => check_packages(&mut plan),
+        ["package", "--manifests"] => plan.step("manifests", || package::package(&Choice::Manifests)),
+        ["package", targets @ ..] if targets.iter().all(|target| !target.starts_with('-')) => {
+            let targets = targets.iter().map(ToString::to_string).collect();
+            plan.step("packages", move || package::package(&Choice::Targets(targets)));
+        }
         ["platforms"] => platforms::all(&mut plan),
         ["platforms", "--quick"] => platforms::quick(&mut plan),
         ["pictures"] => pictures(&mut plan),
+        ["record"] => record(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -96,6 +110,29 @@ fn main() -> ExitCode {
         }
     }
     plan.run()
+}
+
+fn packages(plan: &mut Plan, choice: Choice) {
+    plan.step("packages", move || package::package(&choice));
+    plan.step("installation of the packages", package::test);
+}
+
+/// With `ALONGSIDE_BIN`, or a release build.
+fn check_packages(plan: &mut Plan) {
+    let given = env::var_os("ALONGSIDE_BIN").map(PathBuf::from);
+    if given.is_none() {
+        release_build(plan);
+    }
+    plan.step("packages", move || match given {
+        Some(program) => package::check(&program),
+        None => package::check(&release_binary()?),
+    });
+}
+
+fn release_build(plan: &mut Plan) {
+    plan.step("release binary", || {
+        run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
+    });
 }
 
 fn trial(plan: &mut Plan, name: &'static str, options: &[&str]) {
@@ -122,9 +159,7 @@ fn real_faults(plan: &mut Plan) {
 fn pictures(plan: &mut Plan) {
     plan.step("npm packages", npm::install);
     plan.step("code-server", code_server::prepare);
-    plan.step("release binary", || {
-        run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
-    });
+    release_build(plan);
     plan.step("pictures", || {
         let mut command = end_to_end_command("vscode")?;
         command.args([
@@ -133,6 +168,19 @@ fn pictures(plan: &mut Plan) {
             "daemon_chat_works_and_no_secret_reaches_the_webview",
         ]);
         command.env("ALONGSIDE_PICTURES", root().join("editors/vscode/images"));
+        run(command)
+    });
+}
+
+/// Records a session of the terminal reviewer with the real program, as an asciicast and as an SVG.
+fn record(plan: &mut Plan) {
+    plan.step("binary", || {
+        run(cargo(&["build", "--locked", "--package", "alongside"]))
+    });
+    plan.step("recording", || {
+        let mut command = cargo(&["run", "--locked", "--package", "alongside", "--example", "record", "--"]);
+        command.arg(target_directory()?.join("debug").join("alongside"));
+        command.arg(root().join("docs/images"));
         run(command)
     });
 }
@@ -181,6 +229,9 @@ fn test(plan: &mut Plan, only: Option<&str>) {
         run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))
     });
     plan.step("VS Code extension", || npm::check_extension(&release_binary()?));
+    if is_full_run {
+        plan.step("packages", || package::check(&release_binary()?));
+    }
     plan.step("end-to-end tests", move || end_to_end("real_programs", &only));
     plan.at_the_same_time("agent tests", move || end_to_end("agents", &with_native));
     plan.step("ACP and daemon tests", move || {

@@ -46,6 +46,11 @@ pub(crate) const LINUX_STATIC: Target = Target {
     linker: Linker::Zig(""),
 };
 
+pub(crate) const LINUX_ARM_STATIC: Target = Target {
+    triple: "aarch64-unknown-linux-musl",
+    linker: Linker::Zig(""),
+};
+
 /// The Debian suite with the sources of several recent compilers.
 const SUITE: &str = "trixie-backports";
 
@@ -110,6 +115,10 @@ impl Toolchain {
             // Zig has the start-up files; this standard library was never installed with its own.
             .env(
                 "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS",
+                "-Clink-self-contained=no",
+            )
+            .env(
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS",
                 "-Clink-self-contained=no",
             )
             // Set by the cargo that runs us, for the toolchain without sources.

@@ -98,13 +98,16 @@ impl Installer for Emacs<'_> {
         })
     }
 
+    fn program(&self, _state: InstallState) -> Option<PathBuf> {
+        self.package.installed_program()
+    }
+
     fn plan_install(&self) -> Result<Plan, InstallError> {
         self.check_framework()?;
         // The block comes last: it must not reference files that could not be written.
         let mut plan = self.package.plan_install()?.then(self.block.plan_install()?);
         plan.remarks
             .extend(executable_remark(DetectedIde::Emacs, self.executable.as_ref()));
-        // No remark about PATH: the plugin records the path of the program that installed it.
         Ok(plan)
     }
 

@@ -10,10 +10,11 @@ use crate::detect::DetectedIde;
 /// Our extension, by its publisher and name in `editors/vscode/package.json`.
 const OURS: &str = "alongside.alongside";
 
-/// The agents and their vendors' extensions. Earlier versions of this program installed these.
-const OFFICIAL: [(&str, &str); 2] = [
+/// The agents and their vendors' extensions. Earlier versions of this program installed the first two.
+const OFFICIAL: [(&str, &str); 3] = [
     ("Gemini CLI", "google.gemini-cli-vscode-ide-companion"),
     ("Qwen Code", "qwenlm.qwen-code-vscode-ide-companion"),
+    ("Claude Code", "anthropic.claude-code"),
 ];
 
 pub(super) struct Extension<'a> {
@@ -46,7 +47,8 @@ impl<'a> Extension<'a> {
         }
     }
 
-    fn program(&self) -> Result<PathBuf, InstallError> {
+    /// The editor's command.
+    fn command(&self) -> Result<PathBuf, InstallError> {
         self.executable.clone().ok_or_else(|| InstallError::NoExecutable {
             editor: self.ide.display_name(),
             command: executables::usual_name(self.ide),
@@ -90,11 +92,12 @@ impl<'a> Extension<'a> {
         })
     }
 
-    /// What to do about an official extension: two companions in one window both offer themselves to its agent.
+    /// What to do about an official extension: two companions in one window both offer themselves to its agent, which chooses one, or
+    /// as Claude Code none.
     fn duplicate_remark(&self, (agent, id): (&str, &str)) -> String {
         let (name, command) = (self.ide.display_name(), executables::usual_name(self.ide));
         format!(
-            "{agent}'s own extension is also installed in {name}, and {agent} may connect to either. To remove it, run `{command} --uninstall-extension {id}`; to keep it instead, run `alongside uninstall {}`.",
+            "{agent}'s own extension is also installed in {name}, and {agent} may not connect to alongside. To remove it, run `{command} --uninstall-extension {id}`; to keep it instead, run `alongside uninstall {}`.",
             self.ide.id()
         )
     }
@@ -119,11 +122,11 @@ impl Installer for Extension<'_> {
     }
 
     fn obstacle(&self) -> Option<InstallError> {
-        self.program().err()
+        self.command().err()
     }
 
     fn state(&self) -> Result<InstallState, InstallError> {
-        let Ok(program) = self.program() else {
+        let Ok(program) = self.command() else {
             return Ok(InstallState::Absent);
         };
         Ok(match self.present(&program)?.ours {
@@ -133,8 +136,14 @@ impl Installer for Extension<'_> {
         })
     }
 
+    fn program(&self, state: InstallState) -> Option<PathBuf> {
+        // One from a gallery looks for a program itself.
+        let is_noted = Receipt::load(self.context).extension(self.ide.id(), OURS).is_some();
+        (is_noted && state == InstallState::Installed).then(|| self.context.program.clone())
+    }
+
     fn plan_install(&self) -> Result<Plan, InstallError> {
-        let program = self.program()?;
+        let program = self.command()?;
         let present = self.present(&program)?;
         let is_current = match &present.ours {
             Some(version) => self.is_current(version)?,
@@ -162,7 +171,7 @@ impl Installer for Extension<'_> {
     }
 
     fn plan_uninstall(&self) -> Result<Plan, InstallError> {
-        let program = self.program()?;
+        let program = self.command()?;
         let receipt = Receipt::load(self.context);
         let present = self.present(&program)?;
         let is_noted = |(_, id): &(&str, &str)| receipt.extension(self.ide.id(), id).is_some();
@@ -190,7 +199,7 @@ impl Installer for Extension<'_> {
     fn status(&self) -> InstallStatus {
         let mut status = super::status_of(self);
         if matches!(status.state, InstallState::Installed | InstallState::Outdated) {
-            let present = self.program().and_then(|program| self.present(&program));
+            let present = self.command().and_then(|program| self.present(&program));
             for official in present.map(|present| present.official).unwrap_or_default() {
                 status.sentence.push(' ');
                 status.sentence.push_str(&self.duplicate_remark(official));
@@ -250,7 +259,9 @@ mod tests {
     fn installed_package_has_the_path_of_this_program() {
         let scene = editor("code");
         let context = scene.context();
-        installer(DetectedIde::VsCode, &context).unwrap().install(Mode::Real);
+        let installer = installer(DetectedIde::VsCode, &context).unwrap();
+        installer.install(Mode::Real);
+        assert_eq!(installer.status().program, Some(PathBuf::from(PROGRAM)));
         let package = &scene.packages()[0];
         assert!(package.starts_with(b"PK"));
         assert!(
@@ -258,6 +269,15 @@ mod tests {
                 .windows(PROGRAM.len())
                 .any(|window| window == PROGRAM.as_bytes())
         );
+    }
+
+    #[test]
+    fn program_of_an_extension_from_a_gallery_is_unknown() {
+        let listed = format!("{OURS}@{}", env!("CARGO_PKG_VERSION"));
+        let scene = editor("code").with_answer(&listed);
+        let context = scene.context();
+        let status = installer(DetectedIde::VsCode, &context).unwrap().status();
+        assert_eq!((status.state, status.program), (InstallState::Installed, None));
     }
 
     #[test]

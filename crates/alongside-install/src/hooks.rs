@@ -50,6 +50,8 @@ pub struct HookStatus {
     pub tools: Option<bool>,
     /// The file with the hook.
     pub place: Option<PathBuf>,
+    /// The program that the hook starts, if it is up to date.
+    pub program: Option<PathBuf>,
 }
 
 impl HookReport {
@@ -154,12 +156,13 @@ pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus
     let (state, sentence) = match plans {
         (Err(error), _) | (_, Err(error)) => (InstallState::Unavailable, capitalized(&error)),
         (Ok(install), _) if install.is_empty() => {
-            let sentence = match tools {
-                Some(true) => "Hook installed; editor's tools registered.",
-                Some(false) => "Hook installed; editor's tools not registered.",
-                None => "Hook installed.",
+            let tools = match tools {
+                Some(true) => "; editor's tools registered",
+                Some(false) => "; editor's tools not registered",
+                None => "",
             };
-            (InstallState::Installed, sentence.to_owned())
+            let sentence = format!("Hook installed; runs {}{tools}.", context.program.display());
+            (InstallState::Installed, sentence)
         }
         (_, Ok(uninstall)) if uninstall.is_empty() => (InstallState::Absent, "No hook installed.".to_owned()),
         _ => (
@@ -172,6 +175,7 @@ pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus
     };
     HookStatus {
         agent,
+        program: (state == InstallState::Installed).then(|| context.program.clone()),
         state,
         sentence,
         tools,

@@ -65,12 +65,11 @@ pub(super) struct Kate<'a> {
 impl<'a> Kate<'a> {
     pub(super) fn new(context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
         let machine = machine(context);
-        let program = machine.on_path("alongside").unwrap_or_else(|| context.program.clone());
         Ok(Self {
             context,
             settings: machine.kate_settings().ok_or(InstallError::NoHome)?,
             katerc: machine.katerc().ok_or(InstallError::NoHome)?,
-            program: program.to_string_lossy().into_owned(),
+            program: context.program.to_string_lossy().into_owned(),
             executable: machine.executable(DetectedIde::Kate),
         })
     }

@@ -10,7 +10,8 @@ use toml::{Table, Value};
 
 use super::block::ConfigurationBlock;
 use super::plan::Plan;
-use super::{InstallContext, InstallError, InstallState, Installer, executable_remark, machine, program_name};
+use super::program::Invocation;
+use super::{InstallContext, InstallError, InstallState, Installer, executable_remark, machine};
 use crate::detect::DetectedIde;
 use alongside_discovery::Platform;
 
@@ -51,7 +52,7 @@ pub(super) struct LanguageServer<'a> {
 impl<'a> LanguageServer<'a> {
     pub(super) fn new(ide: DetectedIde, context: &'a InstallContext<'a>) -> Result<Self, InstallError> {
         let machine = machine(context);
-        let program = program_name(context);
+        let server = Invocation::new(context, "lsp");
         let path = match ide {
             DetectedIde::Helix => machine.helix_languages(),
             _ => machine.kakrc(),
@@ -70,8 +71,8 @@ impl<'a> LanguageServer<'a> {
             _ => Vec::new(),
         };
         block.body = match ide {
-            DetectedIde::Helix => helix_body(&program, &chosen),
-            _ => kakoune_body(&program),
+            DetectedIde::Helix => helix_body(&server, &chosen),
+            _ => kakoune_body(&server),
         };
         Ok(Self {
             ide,
@@ -118,9 +119,9 @@ fn chosen_languages(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn helix_body(program: &str, chosen: &[String]) -> String {
-    let command = Value::from(program).to_string();
-    let mut body = format!("[language-server.alongside]\ncommand = {command}\nargs = [\"lsp\"]\n");
+fn helix_body(server: &Invocation, chosen: &[String]) -> String {
+    let (command, arguments) = in_toml(server);
+    let mut body = format!("[language-server.alongside]\ncommand = {command}\nargs = {arguments}\n");
     for (language, servers) in HELIX_LANGUAGES {
         if chosen.iter().any(|name| name == language) {
             continue;
@@ -155,13 +156,21 @@ hook -group alongside global User LSPDefaultConfig=.* %{
     set-option -add buffer lsp_servers %{
         [alongside]
         command = COMMAND
-        args = ["lsp"]
+        args = ARGUMENTS
         root_globs = [".git", ".hg", ".jj", ".svn"]
     }
 }"#;
 
-fn kakoune_body(program: &str) -> String {
-    KAKOUNE_BODY.replace("COMMAND", &Value::from(program).to_string())
+fn kakoune_body(server: &Invocation) -> String {
+    let (command, arguments) = in_toml(server);
+    KAKOUNE_BODY
+        .replace("COMMAND", &command)
+        .replace("ARGUMENTS", &arguments)
+}
+
+fn in_toml(server: &Invocation) -> (String, String) {
+    let command = Value::from(server.command.as_str()).to_string();
+    (command, Value::from(server.arguments.clone()).to_string())
 }
 
 impl Installer for LanguageServer<'_> {
@@ -285,8 +294,10 @@ mod tests {
                 .count()
         };
         assert_eq!((of("rust"), of("go"), of("python")), (1, 2, 1));
-        let command = table["language-server"]["alongside"]["command"].as_str();
-        assert_eq!(command, context.program.to_str());
+        let server = &table["language-server"]["alongside"];
+        assert_eq!(server["command"].as_str(), Some("sh"));
+        let script = server["args"][1].as_str().unwrap();
+        assert!(script.contains(context.program.to_str().unwrap()), "{script}");
     }
 
     #[test]
@@ -311,8 +322,8 @@ mod tests {
         let documentation = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/EDITORS.md");
         let documentation = fs::read_to_string(documentation).unwrap();
         for (mark, body) in [
-            ("toml", helix_body("alongside", &[])),
-            ("kak", kakoune_body("alongside")),
+            ("toml", helix_body(&Invocation::by_name("lsp"), &[])),
+            ("kak", kakoune_body(&Invocation::by_name("lsp"))),
         ] {
             let snippet = format!("```{mark}\n{}\n```", body.trim_end());
             assert!(

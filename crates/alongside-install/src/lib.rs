@@ -22,11 +22,12 @@ mod package;
 mod places;
 mod plan;
 mod plugins;
+mod program;
 mod receipt;
 mod runner;
 mod vsix;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -35,6 +36,7 @@ pub use error::InstallError;
 pub use hooks::{HookReport, HookStatus, Tools, hook_status, install_hook, settings_with_hook, uninstall_hook};
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
+pub use program::stable_program;
 pub use runner::{Runner, SystemRunner};
 
 use crate::detect::{DetectedIde, Family};
@@ -46,7 +48,7 @@ use receipt::Receipt;
 pub struct InstallContext<'a> {
     pub environment: &'a Environment,
     pub plugins: &'a Plugins,
-    /// Path of this program, for editors that need it in their configuration.
+    /// Path of this program, as [`stable_program`] returns it.
     pub program: PathBuf,
     pub runner: &'a dyn Runner,
 }
@@ -107,6 +109,8 @@ pub struct InstallStatus {
     pub executable: Option<PathBuf>,
     /// Where the plugin is installed.
     pub place: Option<PathBuf>,
+    /// The program that the plugin starts, if known.
+    pub program: Option<PathBuf>,
 }
 
 pub trait Installer {
@@ -122,6 +126,11 @@ pub trait Installer {
     fn obstacle(&self) -> Option<InstallError>;
 
     fn state(&self) -> Result<InstallState, InstallError>;
+
+    /// The program that the installed plugin starts, if known.
+    fn program(&self, state: InstallState) -> Option<PathBuf> {
+        (state == InstallState::Installed).then(|| self.context().program.clone())
+    }
 
     fn plan_install(&self) -> Result<Plan, InstallError>;
 
@@ -187,18 +196,25 @@ pub trait Installer {
 
 fn status_of(installer: &(impl Installer + ?Sized)) -> InstallStatus {
     let place = at(installer.place());
-    let (state, sentence) = match (installer.state(), installer.obstacle()) {
+    let found = installer.state();
+    let program = found.as_ref().ok().and_then(|state| installer.program(*state));
+    let runs = program
+        .as_ref()
+        .map(|program| format!("; runs {}", program.display()))
+        .unwrap_or_default();
+    let (state, sentence) = match (found, installer.obstacle()) {
         (Err(error), _) => (InstallState::Unavailable, capitalized(&error)),
         (Ok(InstallState::Absent), Some(obstacle)) => (InstallState::Unavailable, capitalized(&obstacle)),
         (Ok(state), _) => (
             state,
             match state {
-                InstallState::Installed => format!("Installed{place}."),
+                InstallState::Installed => format!("Installed{place}{runs}."),
                 InstallState::Outdated => format!(
-                    "Installed{place}, but out of date; run `alongside install {}` to update it.",
+                    "Installed{place}, but {}; run `alongside install {}` to update it.",
+                    outdated(installer, program.as_deref()),
                     installer.editor().id()
                 ),
-                InstallState::Edited => format!("Installed{place}, with local edits."),
+                InstallState::Edited => format!("Installed{place}, with local edits{runs}."),
                 InstallState::Linked => format!("Linked{place}; managed outside alongside and left alone."),
                 InstallState::Absent | InstallState::Unavailable => "Not installed.".to_owned(),
             },
@@ -210,6 +226,16 @@ fn status_of(installer: &(impl Installer + ?Sized)) -> InstallStatus {
         sentence,
         executable: installer.executable(),
         place: installer.place(),
+        program,
+    }
+}
+
+/// Why an installation is out of date, as far as it is about the program that it starts.
+fn outdated(installer: &(impl Installer + ?Sized), program: Option<&Path>) -> String {
+    match program {
+        Some(program) if !program.exists() => format!("its program {} no longer exists", program.display()),
+        Some(program) if program != installer.context().program => format!("it runs {}", program.display()),
+        _ => "out of date".to_owned(),
     }
 }
 
@@ -368,14 +394,6 @@ fn machine<'a>(context: &'a InstallContext<'_>) -> SystemPaths<'a> {
     SystemPaths {
         environment: context.environment,
         exists: &|path| path.exists(),
-    }
-}
-
-/// How an editor should call this program: by name if it is on the PATH, so that updates are picked up.
-fn program_name(context: &InstallContext<'_>) -> String {
-    match machine(context).on_path("alongside") {
-        Some(_) => "alongside".to_owned(),
-        None => context.program.to_string_lossy().into_owned(),
     }
 }
 

@@ -71,16 +71,6 @@ impl<'a> Native<'a> {
         })
     }
 
-    /// The plugin calls this program by name, and falls back to its recorded path, which an update may change.
-    fn path_remark(&self) -> Option<String> {
-        machine(self.context).on_path("alongside").is_none().then(|| {
-            format!(
-                "`alongside` is not on your PATH, so the plugin will run {}; reinstall the plugin if you move it.",
-                self.context.program.display()
-            )
-        })
-    }
-
     /// lazy.nvim stops Neovim from loading native packages, so its users have to list ours.
     fn plugin_manager_remark(&self) -> Option<String> {
         let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
@@ -114,12 +104,15 @@ impl Installer for Native<'_> {
         self.package.state()
     }
 
+    fn program(&self, _state: InstallState) -> Option<PathBuf> {
+        self.package.installed_program()
+    }
+
     fn plan_install(&self) -> Result<Plan, InstallError> {
         let mut plan = self.package.plan_install()?;
         plan.remarks
             .extend(executable_remark(self.ide, self.executable.as_ref()));
         plan.remarks.extend(self.version_remark());
-        plan.remarks.extend(self.path_remark());
         plan.remarks.extend(self.plugin_manager_remark());
         Ok(plan)
     }
@@ -204,6 +197,40 @@ mod tests {
     }
 
     #[test]
+    fn status_names_the_program_that_the_plugin_runs() {
+        let scene = Fixture::on(Platform::Unix).with_plugin("vim", "plugin/alongside.vim", "plugin");
+        let mut context = scene.context();
+        context.program = scene.home().join("old/alongside");
+        fs::create_dir(scene.home().join("old")).unwrap();
+        fs::write(&context.program, "").unwrap();
+        let status = |context: &crate::InstallContext<'_>| installer(DetectedIde::Vim, context).unwrap().status();
+        assert_eq!(status(&context).program, None);
+        installer(DetectedIde::Vim, &context).unwrap().install(Mode::Real);
+        let (old, installed) = (context.program.clone(), status(&context));
+        assert_eq!(installed.program.as_ref(), Some(&old));
+        assert!(
+            installed.sentence.ends_with(&format!("; runs {}.", old.display())),
+            "{}",
+            installed.sentence
+        );
+
+        context.program = scene.home().join("new/alongside");
+        let other = status(&context);
+        assert_eq!(
+            (other.state, other.program.as_ref()),
+            (InstallState::Outdated, Some(&old))
+        );
+        let sentence = format!("but it runs {}; run `alongside install vim`", old.display());
+        assert!(other.sentence.contains(&sentence), "{}", other.sentence);
+        fs::remove_file(&old).unwrap();
+        let moved = status(&context);
+        let sentence = format!("but its program {} no longer exists; run", old.display());
+        assert!(moved.sentence.contains(&sentence), "{}", moved.sentence);
+        installer(DetectedIde::Vim, &context).unwrap().install(Mode::Real);
+        assert_eq!(status(&context).program.as_ref(), Some(&context.program));
+    }
+
+    #[test]
     fn build_without_plugin_reports_it() {
         let scene = Fixture::on(Platform::Unix);
         let context = scene.context();
@@ -248,7 +275,7 @@ mod tests {
         let context = scene.context();
         let report = installer(DetectedIde::Neovim, &context).unwrap().install(Mode::DryRun);
         let remarks = report.remarks.join("\n");
-        for part in ["Neovim was not found", "`alongside` is not on your PATH", "lazy.nvim"] {
+        for part in ["Neovim was not found", "lazy.nvim"] {
             assert!(remarks.contains(part), "{part}: {remarks}");
         }
     }

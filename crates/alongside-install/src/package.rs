@@ -21,7 +21,7 @@ pub(super) struct Package {
     /// How many parent directories were created for this package alone, and are removed with it.
     pub(super) own_parents: usize,
     pub(super) files: BTreeMap<String, Vec<u8>>,
-    /// Path of this program, recorded for a plugin that does not find it on the PATH.
+    /// Path of this program, recorded for the plugin.
     pub(super) program: PathBuf,
 }
 
@@ -126,7 +126,17 @@ impl Package {
         }
         let wanted = self.files.iter().map(|(name, content)| (name, digest(content)));
         let is_current = wanted.eq(list.files.iter().map(|(name, noted)| (name, noted.clone())));
-        Ok(if is_current { state } else { InstallState::Outdated })
+        Ok(if is_current && list.program == self.program {
+            state
+        } else {
+            InstallState::Outdated
+        })
+    }
+
+    /// The program that the installed plugin starts.
+    pub(super) fn installed_program(&self) -> Option<PathBuf> {
+        let program = self.list().ok()?.program;
+        (!program.as_os_str().is_empty()).then_some(program)
     }
 
     fn remove(&self, name: &str, list: &List, plan: &mut Plan) -> Result<(), InstallError> {

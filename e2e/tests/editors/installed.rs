@@ -1,5 +1,7 @@
 //! What a new user does: install the plugin, open a file, start an agent, and nothing else.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use alongside_e2e::{
@@ -139,15 +141,39 @@ fn agent_in_a_neovim_terminal_connects_to_that_neovim() {
     wait_until_model_knows(&agent, &model, "open file.txt");
 }
 
+/// Another program on the PATH, such as npm's wrapper, is not started.
 #[tokio::test]
-async fn plugin_falls_back_to_the_program_that_installed_it() {
+async fn plugin_starts_the_program_that_installed_it() {
     for editor in [NEOVIM, VIM] {
         let sandbox = Sandbox::new();
         let path = sandbox.write("a.txt", "text\n");
-        let variables = [search_path("/usr/local/bin:/usr/bin:/bin")];
-        let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &variables);
+        let wrapper = sandbox.path("wrapper/alongside");
+        fs::create_dir(sandbox.path("wrapper")).expect("make a directory");
+        fs::write(&wrapper, "#!/bin/sh\nexit 1\n").expect("write a wrapper");
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).expect("make it executable");
+        let rest = format!("{}:/usr/local/bin:/usr/bin:/bin", sandbox.path("wrapper").display());
+        let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &[search_path(&rest)]);
         let program = format!("'{}'", alongside().display());
         let pid = editor.install_and_open(&sandbox, &terminal, &program, "a.txt");
+        let mut agent = FakeAgent::connect(&announced(&sandbox, pid)).await;
+        agent.sees(|file| file["path"] == json!(path)).await;
+    }
+}
+
+#[tokio::test]
+async fn plugin_finds_a_moved_program_on_the_path() {
+    for editor in [NEOVIM, VIM] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write("a.txt", "text\n");
+        let old = sandbox.path("old-alongside");
+        fs::copy(alongside(), &old).expect("copy the program");
+        let terminal = Terminal::open(&sandbox, editor.id, &sandbox.workspace(), &[self::path(&sandbox)]);
+        let old = old.display();
+        let line = format!(
+            "'{old}' install {} && rm '{old}' && {} a.txt",
+            editor.id, editor.command
+        );
+        let pid = editor.open(&sandbox, &terminal, &line);
         let mut agent = FakeAgent::connect(&announced(&sandbox, pid)).await;
         agent.sees(|file| file["path"] == json!(path)).await;
     }

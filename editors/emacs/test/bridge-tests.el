@@ -160,6 +160,28 @@
       (kill-buffer))
     (should-error (alongside-bridge-ask "status") :type 'user-error)))
 
+;; npm's command starts Node first; the installed plugin does not go through it.
+(ert-deftest alongside-bridge-prefers-the-program-that-installed-it ()
+  (let* ((directory (file-name-as-directory (make-temp-file "alongside" t)))
+         (installer (expand-file-name "real" directory))
+         (wrapper (expand-file-name "alongside" directory))
+         (exec-path (list directory))
+         (alongside-command "alongside"))
+    (unwind-protect
+        (cl-letf (((symbol-function 'locate-library)
+                   (lambda (&rest _) (expand-file-name "alongside-bridge.el" directory))))
+          (dolist (program (list installer wrapper))
+            (write-region "" nil program nil 'silent)
+            (set-file-modes program #o700))
+          (write-region (format "{\"program\":%S}" installer) nil
+                        (expand-file-name ".alongside-installed.json" directory) nil 'silent)
+          (should (equal installer (alongside-bridge-program)))
+          (let ((alongside-command wrapper))
+            (should (equal wrapper (alongside-bridge-program))))
+          (delete-file installer)
+          (should (equal wrapper (alongside-bridge-program))))
+      (delete-directory directory t))))
+
 (ert-deftest alongside-bridge-home-is-not-a-default-workspace ()
   (let* ((home (file-name-as-directory (make-temp-file "alongside" t)))
          (process-environment (cons (concat "HOME=" home) process-environment))

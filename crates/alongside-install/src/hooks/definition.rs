@@ -8,6 +8,8 @@ use std::path::Path;
 use alongside_core::HookAgent;
 use jsonc_parser::cst::CstInputValue;
 
+use crate::program::run_if_found;
+
 const DAY_SECONDS: u32 = 86_400;
 const DAY_MILLISECONDS: u32 = DAY_SECONDS * 1000;
 const PROMPT_SECONDS: u32 = 5;
@@ -131,7 +133,7 @@ pub(super) fn marker(agent: HookAgent) -> String {
     format!("' hook {}", agent.id())
 }
 
-/// If this program is gone, the agent works as without a hook. If it fails or is killed, the change is denied: only exit code 2 with a text does
+/// If this program is gone, also from the PATH, the agent works as without a hook. If it fails or is killed, the change is denied: only exit code 2 with a text does
 /// that in every agent.
 pub(super) fn review_command(agent: HookAgent, program: &Path) -> String {
     let hook = prompt_command(agent, program);
@@ -139,13 +141,7 @@ pub(super) fn review_command(agent: HookAgent, program: &Path) -> String {
 }
 
 fn prompt_command(agent: HookAgent, program: &Path) -> String {
-    let program = quoted(program);
-    format!("[ -x {program} ] || exit 0; {program} hook {}", agent.id())
-}
-
-/// For a POSIX shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
+    run_if_found(program, &format!("hook {}", agent.id()))
 }
 
 /// What the user must know or do.

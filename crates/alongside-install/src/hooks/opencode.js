@@ -3,8 +3,9 @@
 // Before opencode changes a file, `alongside hook opencode` asks you. Whatever goes wrong here, the change is not made.
 import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
 
-const program = "@PROGRAM@";
+const installed = "@PROGRAM@";
 const tools = new Set(["edit", "write", "multiedit", "patch", "apply_patch"]);
 
 /** The hooks that are waiting, by session. */
@@ -12,17 +13,21 @@ const waiting = new Map();
 /** What the model must know about an edited change, by call. */
 const notes = new Map();
 
-function isInstalled() {
-  try {
-    accessSync(program, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+/** The program that installed this or, if it was moved, the one on the PATH; undefined if there is none. */
+function findProgram() {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter(isAbsolute);
+  return [installed, ...folders.map((folder) => join(folder, "alongside"))].find((program) => {
+    try {
+      accessSync(program, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** Starts the hook, and resolves to what it prints. */
-function ask(call) {
+function ask(program, call) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, ["hook", "opencode"], { stdio: "pipe" });
     const hooks = waiting.get(call.session_id) ?? new Set();
@@ -68,8 +73,10 @@ function cancelAll(sessions, reason) {
 
 export const Alongside = async ({ directory }) => ({
   "tool.execute.before": async (input, output) => {
-    if (!tools.has(input.tool) || !isInstalled()) return;
-    const answer = await ask({
+    if (!tools.has(input.tool)) return;
+    const program = findProgram();
+    if (program === undefined) return;
+    const answer = await ask(program, {
       hook_event_name: "tool.execute.before",
       session_id: input.sessionID,
       call_id: input.callID,

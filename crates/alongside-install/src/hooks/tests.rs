@@ -401,7 +401,13 @@ fn command_denies_unless_the_program_answers_or_is_gone() {
     let program = scratch.path().join("it's alongside");
     let run = || {
         let command = definition::review_command(HookAgent::Claude, &program);
-        Command::new("sh").args(["-c", &command]).output().unwrap()
+        // No other program of that name may be on the PATH.
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", &command])
+            .env("PATH", scratch.path())
+            .output()
+            .unwrap()
     };
     let gone = run();
     assert_eq!((gone.status.code(), gone.stdout.as_slice()), (Some(0), &b""[..]));
@@ -419,4 +425,26 @@ fn command_denies_unless_the_program_answers_or_is_gone() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(stderr.contains("nothing was written"), code == 2, "{stderr}");
     }
+}
+
+#[test]
+fn hook_of_an_earlier_version_is_replaced_and_removed() {
+    let earlier = "[ -x '/old/alongside' ] || exit 0; '/old/alongside' hook claude";
+    let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": [{ "type": "command", "command": earlier }] }] } });
+    let scene = Fixture::on(Platform::Unix);
+    let path = file(&scene, HookAgent::Claude);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, settings.to_string()).unwrap();
+    assert_eq!(
+        hook_status(HookAgent::Claude, &scene.context()).state,
+        InstallState::Outdated
+    );
+    install_hook(HookAgent::Claude, Tools::Keep, &scene.context(), Mode::Real);
+    let installed = read_json(&path);
+    assert_eq!(installed["hooks"]["PreToolUse"].as_array().unwrap().len(), 1);
+    assert!(!installed.to_string().contains("/old/"), "{installed}");
+    let status = hook_status(HookAgent::Claude, &scene.context());
+    assert_eq!(status.program, Some(scene.context().program));
+    uninstall_hook(HookAgent::Claude, &scene.context(), Mode::Real);
+    assert!(!fs::read_to_string(&path).unwrap_or_default().contains("hook claude"));
 }

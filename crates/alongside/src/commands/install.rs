@@ -9,7 +9,7 @@ use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
     Action, AgentReport, HookReport, HookStatus, InstallContext, InstallError, InstallOutcome, InstallReport,
     InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, Tools, connect_agents, disconnect_agents,
-    hook_status, install_hook, installable, installer, uninstall_hook,
+    hook_status, install_hook, installable, installer, stable_program, uninstall_hook,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -114,10 +114,12 @@ struct OwnedContext {
 
 impl OwnedContext {
     fn current() -> Result<Self> {
+        let environment = Environment::current();
+        let own = std::env::current_exe().context("cannot determine the path of this program")?;
         Ok(Self {
-            environment: Environment::current(),
+            program: stable_program(&environment, own),
+            environment,
             plugins: Plugins::embedded(),
-            program: std::env::current_exe().context("cannot determine the path of this program")?,
         })
     }
 
@@ -270,6 +272,7 @@ fn show_status(
                 sentence: refusal(*ide, &error).sentence,
                 executable: None,
                 place: None,
+                program: None,
             },
         })
         // Without arguments, leave out editors that are not on this machine.

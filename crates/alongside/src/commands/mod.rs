@@ -2,6 +2,7 @@
 
 mod bridge;
 mod chat;
+mod completions;
 mod context;
 mod demo;
 mod detect;
@@ -11,8 +12,10 @@ mod editor_tools;
 mod hook;
 mod install;
 mod lsp;
+mod man;
 mod mcp_stdio;
 mod page;
+mod review;
 mod run;
 mod send_selection;
 mod serve;
@@ -35,7 +38,9 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Lsp(lsp)) => lsp::run(&common, lsp).await,
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
-        Some(Command::Status) => status::run(&common).await,
+        Some(Command::Review(review)) => review::run(&common, review).await,
+        Some(Command::Status { line: false }) => status::run(&common).await,
+        Some(Command::Status { line: true }) => status::line(&common).await,
         Some(Command::Page { open }) => page::run(&common, open).await,
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,
@@ -46,6 +51,8 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Detect) => Ok(detect::run(&common)),
         Some(Command::Install(install)) => install::install(&common, &install),
         Some(Command::Uninstall(uninstall)) => install::uninstall(&common, &uninstall),
+        Some(Command::Completions { shell }) => Ok(completions::run(&common, shell)),
+        Some(Command::Man { out }) => man::run(&common, out.as_deref()),
         Some(Command::Hook { agent }) => Ok(hook::run(agent).await),
         Some(Command::McpStdio { tools: false }) => mcp_stdio::run(&common).await,
         Some(Command::McpStdio { tools: true }) => mcp_stdio::serve_tools(&common).await,

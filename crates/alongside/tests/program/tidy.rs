@@ -266,6 +266,71 @@ fn no_test_is_ignored() {
     });
 }
 
+/// Everything that opens a connection, and to what. SECURITY.md promises that there is nothing else.
+const CONNECTING: &[(&str, &str)] = &[
+    (
+        "alongside-agent/src/daemon/transport.rs",
+        "a daemon that the user has set up",
+    ),
+    ("alongside-discovery/src/sweep.rs", "a companion's port on this machine"),
+    ("alongside-front/src/client.rs", "a companion on this machine"),
+    (
+        "alongside-mcp/src/client/endpoint.rs",
+        "the companion that an agent would find",
+    ),
+    (
+        "alongside-mcp/src/client/socket.rs",
+        "the companion that an agent would find",
+    ),
+];
+
+#[test]
+fn nothing_phones_home() {
+    let marks = [
+        "TcpStream::connect",
+        "TcpSocket",
+        "UdpSocket",
+        "lookup_host",
+        "ToSocketAddrs",
+    ];
+    let mut connecting = BTreeSet::new();
+    for name in crates().keys().filter(|name| *name != TESTING) {
+        for_each_source(&root().join("crates").join(name).join("src"), &mut |path, text| {
+            // Tests may connect to what they start.
+            let is_tests = path
+                .file_stem()
+                .is_some_and(|name| name.to_string_lossy().ends_with("tests"));
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            if !is_tests && marks.iter().any(|mark| code.contains(mark)) {
+                connecting.insert(path.to_owned());
+            }
+        });
+    }
+    let listed = CONNECTING.iter().map(|(path, _)| root().join("crates").join(path));
+    assert_eq!(connecting, listed.collect());
+    // Programs that do, and what checks for updates.
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    for name in [
+        "reqwest",
+        "ureq",
+        "curl",
+        "isahc",
+        "attohttpc",
+        "minreq",
+        "self_update",
+        "update-informer",
+        "sentry",
+    ] {
+        assert!(!lock.contains(&format!("name = \"{name}\"")), "{name} is a dependency");
+    }
+    for package in ["npm/alongside.js", "pack.py", "licenses.py"] {
+        let text = fs::read_to_string(root().join("packaging").join(package)).unwrap();
+        for mark in ["http", "fetch(", "urllib", "socket", "node:net"] {
+            assert!(!text.contains(mark), "{package} has {mark}");
+        }
+    }
+}
+
 fn for_each_source(directory: &Path, look: &mut dyn FnMut(&Path, &str)) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

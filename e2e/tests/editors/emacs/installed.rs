@@ -25,9 +25,9 @@ async fn installed_plugin_is_turned_on_by_the_init_file(version: Version) {
             .expect("run alongside");
         assert!(output.status.success(), "{arguments:?}: {output:?}");
     };
-    run(&["install", "emacs"]);
-    // Not on the PATH: falls back to the program that installed the plugin.
+    // Not on the PATH: the plugin starts the program that installed it.
     fs::remove_file(sandbox.path("bin/alongside")).expect("remove the program from the PATH");
+    run(&["install", "emacs"]);
     let path = sandbox.write("a.txt", "text\n");
     let emacs = Emacs::start_with(&sandbox, version, "a.txt");
     emacs.wait_for("(and my-own-line alongside-bridge-welcome)");

@@ -32,17 +32,15 @@ local defaults = {
   },
 }
 
---- The name if it is on the PATH, so that an update is picked up; otherwise the program that installed this plugin.
+--- The program that installed this plugin; if it was moved, the one on the PATH.
 ---@return string
 local function program()
-  if vim.fn.executable('alongside') == 1 then
-    return 'alongside'
-  end
   local root = vim.fn.fnamemodify(assert(debug.getinfo(1, 'S')).source:sub(2), ':p:h:h:h')
   local ok, installed = pcall(function()
     return vim.json.decode(table.concat(vim.fn.readfile(root .. '/.alongside-installed.json'), '\n'))
   end)
-  return ok and type(installed.program) == 'string' and installed.program or 'alongside'
+  local found = ok and type(installed.program) == 'string' and vim.fn.executable(installed.program) == 1
+  return found and installed.program or 'alongside'
 end
 
 --- The active options: `vim.g.alongside` over the defaults.

@@ -109,14 +109,15 @@ def FailPending()
   endfor
 enddef
 
-# The name if it is on the PATH, so that an update is picked up; otherwise the program that installed this plugin.
+# The program that installed this plugin; if it was moved, the one on the PATH.
 def Program(): string
-  if !executable('alongside')
-    try
-      return json_decode(join(readfile(ROOT .. '/.alongside-installed.json'))).program
-    catch
-    endtry
-  endif
+  try
+    const program: string = json_decode(join(readfile(ROOT .. '/.alongside-installed.json'))).program
+    if executable(program)
+      return program
+    endif
+  catch
+  endtry
   return 'alongside'
 enddef
 

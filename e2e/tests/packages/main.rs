@@ -1,0 +1,157 @@
+//! Each package, installed into a directory of its own, used, and removed without a trace.
+//!
+//! `ALONGSIDE_PACKAGES` has the packages; `cargo xtask package --check` makes them.
+
+#![allow(missing_docs, clippy::expect_used, clippy::panic)]
+
+mod archive;
+mod deb;
+mod npm;
+mod registry;
+mod wheel;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use alongside_testing::Sandbox;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn packages() -> PathBuf {
+    let directory = std::env::var_os("ALONGSIDE_PACKAGES");
+    directory
+        .map(PathBuf::from)
+        .expect("no packages; run `cargo xtask package --check`")
+}
+
+/// A package, whose name has the version in it.
+fn package(name: &str) -> PathBuf {
+    let path = packages().join(name.replace("VERSION", VERSION));
+    assert!(path.is_file(), "{} is missing", path.display());
+    path
+}
+
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::new("alongside-packages-");
+    sandbox.set("LANG", "C.UTF-8");
+    sandbox
+}
+
+/// Runs a command to its end, and returns what it prints.
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("start it");
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+fn json(command: &mut Command) -> Value {
+    serde_json::from_str(&run(command)).expect("it prints JSON")
+}
+
+/// All files below a directory, by their relative paths; links are not followed.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    fn collect(directory: &Path, base: &Path, found: &mut Vec<PathBuf>) {
+        let Ok(entries) = fs::read_dir(directory) else { return };
+        for entry in entries {
+            let path = entry.expect("read a directory").path();
+            if path.is_dir() && !path.is_symlink() {
+                collect(&path, base, found);
+            } else {
+                found.push(path.strip_prefix(base).expect("it is below").to_owned());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(directory, directory, &mut found);
+    found.sort();
+    found
+}
+
+/// Uses a program as its users do. `started` is what they start, `program` the real program behind it.
+fn use_it(sandbox: &Sandbox, started: &Path, program: &Path) {
+    let version = run(sandbox.command(started).arg("--version"));
+    assert_eq!(version.trim(), format!("alongside {VERSION}"));
+    for signal in [Signal::INT, Signal::TERM] {
+        serves_until(sandbox, started, signal);
+    }
+    plugins_start(sandbox, started, program);
+}
+
+/// Starts a companion, and stops it with a signal to what was started.
+fn serves_until(sandbox: &Sandbox, started: &Path, signal: Signal) {
+    let mut command = sandbox.command(started);
+    command.args(["serve", "--json"]).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("start the companion");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("it is piped");
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .expect("read what it prints");
+    let ready: Value = serde_json::from_str(&line).expect("it prints JSON");
+    let announced: Vec<PathBuf> = serde_json::from_value(ready["files"].clone()).expect("it lists its files");
+    assert!(
+        !announced.is_empty() && announced.iter().all(|file| file.is_file()),
+        "{ready}"
+    );
+    let status = json(sandbox.command(started).args(["status", "--json"]));
+    assert_eq!(status["companions"][0]["pid"], ready["pid"], "{status}");
+    let pid = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .expect("it has a PID");
+    kill_process(pid, signal).expect("send the signal");
+    let status = child.wait().expect("wait for it");
+    assert!(status.success(), "{signal:?}: {status}");
+    let left: Vec<&PathBuf> = announced.iter().filter(|file| file.exists()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Installs a plugin: it has the path of the real program, which works on its own, and `--status` says so.
+fn plugins_start(sandbox: &Sandbox, started: &Path, program: &Path) {
+    run(sandbox.command(started).args(["install", "neovim"]));
+    let receipt = "home/.local/share/nvim/site/pack/alongside/start/alongside/.alongside-installed.json";
+    let receipt = fs::read(sandbox.path(receipt)).expect("read what the plugin was installed with");
+    let receipt: Value = serde_json::from_slice(&receipt).expect("it is JSON");
+    let recorded = PathBuf::from(receipt["program"].as_str().expect("it is a path"));
+    assert!(
+        is_executable(&recorded),
+        "{} is not the program itself",
+        recorded.display()
+    );
+    let file = |path: &Path| {
+        let metadata = fs::metadata(path).expect("it exists");
+        (metadata.dev(), metadata.ino())
+    };
+    assert_eq!(file(&recorded), file(program), "{}", recorded.display());
+    let mut alone = Command::new(&recorded);
+    alone.env_clear().arg("--version").stdin(Stdio::null());
+    assert_eq!(run(&mut alone).trim(), format!("alongside {VERSION}"));
+    let status = json(
+        sandbox
+            .command(started)
+            .args(["install", "neovim", "--status", "--json"]),
+    );
+    assert_eq!(status["editors"][0]["program"], receipt["program"], "{status}");
+    run(sandbox.command(started).args(["uninstall", "neovim"]));
+    assert!(!sandbox.path("home/.local/share/nvim/site").exists());
+}
+
+/// Whether a file is a program for Linux, not a script that starts one.
+fn is_executable(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && &magic == b"\x7fELF"
+}
+
+/// The completion scripts and manual pages that a package puts somewhere.
+fn has_completions_and_pages(bash: &Path, page: &Path) {
+    let script = format!("source '{}' && complete -p alongside", bash.display());
+    let complete = run(Command::new("bash").args(["-c", &script]).stdin(Stdio::null()));
+    assert!(complete.contains("alongside"), "{complete}");
+    assert!(page.is_file(), "{} is missing", page.display());
+}

@@ -1,0 +1,132 @@
+//! What depends on all packages: npm's root package, the manifests of other package managers, and the list of hashes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::platform::{PLATFORMS, Platform};
+use super::release::Release;
+use super::{formats, output, python, write as write_file};
+
+const SUMS: &str = "SHA256SUMS";
+
+/// A file with its hash and size.
+struct Sum {
+    sha256: String,
+    bytes: u64,
+    name: String,
+}
+
+/// Writes them for the packages in a directory.
+pub(super) fn write(release: &Release, out: &Path) -> Result<(), String> {
+    let there: Vec<&Platform> = PLATFORMS
+        .iter()
+        .filter(|platform| release.archive(out, platform).is_file())
+        .collect();
+    if there.is_empty() {
+        return Err(format!(
+            "there are no packages of version {} in {}",
+            release.version,
+            out.display()
+        ));
+    }
+    formats::npm_root(release, &there, out)?;
+    let hash = |platform: &Platform| -> Result<String, String> {
+        let sums = sums(&[release.archive(out, platform)])?;
+        sums.into_iter()
+            .next()
+            .map(|sum| sum.sha256)
+            .ok_or_else(|| "cannot hash an archive".to_owned())
+    };
+    let mut archives = Vec::new();
+    for platform in there.iter().filter(|platform| !platform.is_windows()) {
+        archives.push((*platform, hash(platform)?));
+    }
+    let formula = release.fill("homebrew/alongside.rb", &[("ARCHIVES", &blocks(release, &archives))])?;
+    write_file(&out.join("homebrew/alongside.rb"), formula)?;
+    if let Some(platform) = there.iter().find(|platform| platform.is_windows()) {
+        windows(release, platform, &hash(platform)?, out)?;
+    } else {
+        eprintln!("xtask: no manifests for scoop and winget: there is no archive for Windows");
+    }
+    list(out)
+}
+
+fn windows(release: &Release, platform: &Platform, sha256: &str, out: &Path) -> Result<(), String> {
+    let (url, directory) = (release.url(platform), release.name(platform));
+    let facts = |sha256| {
+        [
+            ("URL", url.as_str()),
+            ("SHA256", sha256),
+            ("DIRECTORY", &directory),
+            ("TARGET", platform.triple),
+        ]
+    };
+    let manifest = release.fill("scoop/alongside.json", &facts(sha256))?;
+    write_file(&out.join("scoop/alongside.json"), manifest)?;
+    // winget's own tools write it this way.
+    let sha256 = sha256.to_uppercase();
+    for name in ["", ".installer", ".locale.en-US"] {
+        let name = format!("winget/Alongside.Alongside{name}.yaml");
+        write_file(&out.join(&name), release.fill(&name, &facts(&sha256))?)?;
+    }
+    Ok(())
+}
+
+/// The formula's part for each system and architecture.
+fn blocks(release: &Release, archives: &[(&Platform, String)]) -> String {
+    let mut text = String::new();
+    for (system, is_mac) in [("on_macos", true), ("on_linux", false)] {
+        let of_system: Vec<_> = archives
+            .iter()
+            .filter(|(platform, _)| platform.is_mac() == is_mac)
+            .collect();
+        if of_system.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("  {system} do\n"));
+        for (platform, sha256) in of_system {
+            let architecture = if platform.is_arm() { "on_arm" } else { "on_intel" };
+            let url = release.url(platform);
+            text.push_str(&format!(
+                "    {architecture} do\n      url \"{url}\"\n      sha256 \"{sha256}\"\n    end\n"
+            ));
+        }
+        text.push_str("  end\n");
+    }
+    text
+}
+
+/// Writes the hashes of all files that are published, and prints their sizes.
+fn list(out: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot read {}: {error}", out.display());
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(out).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_file() && !path.ends_with(SUMS) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut text = String::new();
+    for sum in sums(&paths)? {
+        eprintln!("{:>11}  {}", sum.bytes, sum.name);
+        text.push_str(&format!("{}  {}\n", sum.sha256, sum.name));
+    }
+    write_file(&out.join(SUMS), text)
+}
+
+fn sums(paths: &[PathBuf]) -> Result<Vec<Sum>, String> {
+    let mut command = python(&["pack.py", "sums"]);
+    command.args(paths);
+    let printed = String::from_utf8_lossy(&output(command)?).into_owned();
+    let parse = |line: &str| {
+        let mut fields = line.split('\t');
+        Some(Sum {
+            sha256: fields.next()?.to_owned(),
+            bytes: fields.next()?.parse().ok()?,
+            name: fields.next()?.to_owned(),
+        })
+    };
+    let sums: Option<Vec<Sum>> = printed.lines().map(parse).collect();
+    sums.ok_or_else(|| format!("cannot read the hashes: {printed}"))
+}

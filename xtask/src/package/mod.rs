@@ -1,0 +1,280 @@
+//! `cargo xtask package`: everything that is published, from one stripped program for each platform.
+//!
+//! The version, the description and the addresses come from the workspace's Cargo.toml, the texts from `packaging/`. Archives and packages
+//! have no times and no owners in them, so that the same program gives the same files.
+
+mod formats;
+mod manifests;
+mod platform;
+mod release;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use self::formats::Share;
+use self::platform::{PLATFORMS, Platform};
+use self::release::Release;
+use crate::machine::Need;
+use crate::{cache, cargo, machine, npm, root, run, target_directory, toolchain};
+
+/// What writes and installs the packages. Macs of the public CI have what is needed there.
+const NEEDS: [Need; 4] = [
+    Need {
+        program: "node",
+        check_arguments: "--version",
+        package: "nodejs",
+    },
+    Need {
+        program: "npm",
+        check_arguments: "--version",
+        package: "npm",
+    },
+    Need {
+        program: "python3",
+        check_arguments: "-m ensurepip --version",
+        package: "python3-venv",
+    },
+    Need {
+        program: "dpkg-deb",
+        check_arguments: "--version",
+        package: "dpkg",
+    },
+];
+
+fn require_tools() -> Result<(), String> {
+    if cfg!(target_os = "linux") {
+        machine::require(&NEEDS)
+    } else {
+        Ok(())
+    }
+}
+
+/// What to package.
+pub(crate) enum Choice {
+    /// Every platform that can be built on this machine.
+    All,
+    Targets(Vec<String>),
+    /// Nothing new: only the manifests, for all packages that are there.
+    Manifests,
+}
+
+/// Builds and packages, and installs on this machine what it can install.
+pub(crate) fn package(choice: &Choice) -> Result<(), String> {
+    require_tools()?;
+    let release = Release::read()?;
+    let out = directory()?;
+    match choice {
+        Choice::Manifests => {}
+        Choice::All => {
+            cache::remove(&out)?;
+            let platforms: Vec<&Platform> = PLATFORMS.iter().filter(|platform| platform.builds_here()).collect();
+            add(&release, &out, &platforms)?;
+        }
+        Choice::Targets(triples) => {
+            let platforms: Result<Vec<&Platform>, String> =
+                triples.iter().map(|triple| platform::find(triple)).collect();
+            add(&release, &out, &platforms?)?;
+        }
+    }
+    manifests::write(&release, &out)?;
+    for platform in PLATFORMS
+        .iter()
+        .filter(|platform| !release.archive(&out, platform).is_file())
+    {
+        eprintln!("xtask: no packages for {}: {}", platform.triple, platform.where_built());
+    }
+    if release.has_placeholders() {
+        eprintln!("xtask: do not publish these: `repository` and `authors` in Cargo.toml are placeholders");
+    }
+    eprintln!("xtask: the packages are in {}", out.display());
+    Ok(())
+}
+
+/// Installs, uses and removes the packages that are there.
+pub(crate) fn test() -> Result<(), String> {
+    test_in(&directory()?)
+}
+
+/// The same with another program in place of the static one, which takes long to build.
+pub(crate) fn check(program: &Path) -> Result<(), String> {
+    require_tools()?;
+    let release = Release::read()?;
+    let out = target_directory()?.join("packages-check");
+    cache::remove(&out)?;
+    let platform = platform::find("x86_64-unknown-linux-musl")?;
+    let share = Share::generate(&release, program)?;
+    formats::write_all(&release, platform, program, &share, &out)?;
+    manifests::write(&release, &out)?;
+    test_in(&out)
+}
+
+fn directory() -> Result<PathBuf, String> {
+    Ok(target_directory()?.join("packages"))
+}
+
+fn test_in(packages: &Path) -> Result<(), String> {
+    let mut command = cargo(&["test", "--locked", "--package", "alongside-e2e", "--test", "packages"]);
+    command.env("ALONGSIDE_PACKAGES", packages);
+    run(command)
+}
+
+fn add(release: &Release, out: &Path, platforms: &[&Platform]) -> Result<(), String> {
+    let programs: Result<Vec<PathBuf>, String> = platforms.iter().map(|platform| build(platform)).collect();
+    let programs = programs?;
+    let runs = |program: &&PathBuf| {
+        let mut command = Command::new(program);
+        command
+            .arg("--version")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let generator = if let Some(program) = programs.iter().find(runs) {
+        program.clone()
+    } else {
+        // Completions and pages are the same on all platforms.
+        run(cargo(&["build", "--locked", "--package", "alongside"]))?;
+        target_directory()?.join("debug/alongside")
+    };
+    let share = Share::generate(release, &generator)?;
+    for (platform, program) in platforms.iter().zip(&programs) {
+        formats::write_all(release, platform, program, &share, out)?;
+    }
+    Ok(())
+}
+
+/// Builds the program for a platform, with this machine's own toolchain or the one for other systems.
+fn build(platform: &Platform) -> Result<PathBuf, String> {
+    let target = target_directory()?;
+    let mut command = match platform.cross {
+        Some(cross) if cfg!(target_os = "linux") => toolchain::prepare()?.cargo("build", cross),
+        _ => {
+            let mut command = cargo(&["build", "--locked", "--target"]);
+            command.arg(platform.triple);
+            command
+        }
+    };
+    command
+        .args(["--package", "alongside", "--profile", "dist"])
+        .env("CARGO_TARGET_DIR", &target);
+    run(command)?;
+    let program = target.join(platform.triple).join("dist").join(platform.program);
+    if platform.triple.contains("linux") {
+        check_static(&program)?;
+    }
+    if platform.is_mac() {
+        // Stripping invalidates the linker's signature, and Macs with Apple's processors start nothing without one.
+        let mut sign = Command::new("codesign");
+        sign.args(["--force", "--sign", "-"]).arg(&program);
+        run(sign)?;
+    }
+    Ok(program)
+}
+
+/// Fails if a program for Linux needs a loader, and with it the C library of some version.
+fn check_static(program: &Path) -> Result<(), String> {
+    let bytes = fs::read(program).map_err(|error| format!("cannot read {}: {error}", program.display()))?;
+    match has_interpreter(&bytes) {
+        Some(false) => Ok(()),
+        Some(true) => Err(format!("{} is not linked statically", program.display())),
+        None => Err(format!("{} is not a program for 64-bit Linux", program.display())),
+    }
+}
+
+/// Whether an ELF file asks for a loader, in its program headers.
+fn has_interpreter(elf: &[u8]) -> Option<bool> {
+    const INTERPRETER: u32 = 3;
+    let short = |at: usize| Some(usize::from(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?)));
+    let is_elf_64 = elf.starts_with(b"\x7fELF\x02");
+    let start = usize::try_from(u64::from_le_bytes(elf.get(32..40)?.try_into().ok()?)).ok()?;
+    let (size, count) = (short(54)?, short(56)?);
+    let types = (0..count).map(|index| {
+        let at = start + index * size;
+        Some(u32::from_le_bytes(elf.get(at..at + 4)?.try_into().ok()?))
+    });
+    let types: Option<Vec<u32>> = types.collect();
+    is_elf_64.then(|| types.map(|types| types.contains(&INTERPRETER)))?
+}
+
+/// Runs a script in `packaging/`.
+fn python(arguments: &[&str]) -> Command {
+    let mut command = Command::new("python3");
+    command
+        .arg(root().join("packaging").join(arguments[0]))
+        .args(&arguments[1..]);
+    command
+}
+
+/// What a command prints.
+fn output(mut command: Command) -> Result<Vec<u8>, String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(format!("{command:?} failed: {}", output.status))
+    }
+}
+
+fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    fs::write(path, content).map_err(failed)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot copy {} to {}: {error}", from.display(), to.display());
+    if let Some(directory) = to.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    fs::copy(from, to).map(|_| ()).map_err(failed)
+}
+
+/// An empty directory to assemble a package in.
+fn stage(name: &str) -> Result<PathBuf, String> {
+    let stage = target_directory()?.join("packages-stage").join(name);
+    cache::remove(&stage)?;
+    fs::create_dir_all(&stage).map_err(|error| format!("cannot create {}: {error}", stage.display()))?;
+    Ok(stage)
+}
+
+/// The page's packages, whose licenses are part of every package.
+fn install_page_packages() -> Result<(), String> {
+    npm::install_in(&root().join("web"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Just the headers of a program.
+    fn elf(kinds: &[u8]) -> Vec<u8> {
+        let mut elf = vec![0; 64];
+        elf[..5].copy_from_slice(b"\x7fELF\x02");
+        (elf[32], elf[54], elf[56]) = (64, 56, u8::try_from(kinds.len()).unwrap());
+        for kind in kinds {
+            elf.push(*kind);
+            elf.extend([0; 55]);
+        }
+        elf
+    }
+
+    #[test]
+    fn only_programs_without_a_loader_are_static() {
+        assert_eq!(has_interpreter(&elf(&[6, 1, 2])), Some(false));
+        assert_eq!(has_interpreter(&elf(&[6, 3, 1])), Some(true));
+        assert_eq!(has_interpreter(b"MZ"), None);
+        assert_eq!(has_interpreter(&elf(&[1])[..66]), None);
+        // This test, which is linked as usual.
+        if cfg!(all(target_os = "linux", target_env = "gnu")) {
+            let own = fs::read(std::env::current_exe().unwrap()).unwrap();
+            assert_eq!(has_interpreter(&own), Some(true));
+        }
+    }
+}

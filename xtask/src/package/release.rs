@@ -1,0 +1,226 @@
+//! What is said about a release, from the workspace's Cargo.toml.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::platform::Platform;
+use crate::root;
+
+pub(super) struct Release {
+    pub(super) version: String,
+    pub(super) description: String,
+    pub(super) license: String,
+    pub(super) repository: String,
+    /// With the address.
+    author: String,
+}
+
+impl Release {
+    pub(super) fn read() -> Result<Self, String> {
+        let release = Self::parse(&read("Cargo.toml")?, &read("crates/alongside/Cargo.toml")?)?;
+        release.check_changelog(&read("CHANGELOG.md")?)?;
+        for manifest in ["editors/vscode/package.json", "web/package.json"] {
+            release.check_manifest(manifest, &read(manifest)?)?;
+        }
+        Ok(release)
+    }
+
+    fn parse(workspace: &str, program: &str) -> Result<Self, String> {
+        let shared = |key: &str| value(workspace, "[workspace.package]", key);
+        Ok(Self {
+            version: shared("version")?,
+            description: value(program, "[package]", "description")?,
+            license: shared("license")?,
+            repository: shared("repository")?,
+            author: shared("authors")?,
+        })
+    }
+
+    fn check_changelog(&self, changelog: &str) -> Result<(), String> {
+        let version = &self.version;
+        let newest = changelog.lines().find_map(|line| line.strip_prefix("## "));
+        let newest = newest.and_then(|heading| heading.split([',', ' ']).next());
+        match newest {
+            Some(newest) if newest == version => Ok(()),
+            _ => Err(format!(
+                "CHANGELOG.md does not begin with version {version}; add `## {version}, DATE`"
+            )),
+        }
+    }
+
+    fn check_manifest(&self, name: &str, manifest: &str) -> Result<(), String> {
+        let line = format!("\"version\": \"{}\"", self.version);
+        if manifest.contains(&line) {
+            Ok(())
+        } else {
+            Err(format!(
+                "{name} has another version than Cargo.toml; set it to {}",
+                self.version
+            ))
+        }
+    }
+
+    /// `NAME <ADDRESS>`, as Debian wants it.
+    pub(super) fn maintainer(&self) -> &str {
+        &self.author
+    }
+
+    pub(super) fn author(&self) -> &str {
+        self.author.split(" <").next().unwrap_or(&self.author)
+    }
+
+    pub(super) fn has_placeholders(&self) -> bool {
+        [&self.repository, &self.author]
+            .iter()
+            .any(|text| text.contains("example.com"))
+    }
+
+    /// The directory in an archive, and its name without the end.
+    pub(super) fn name(&self, platform: &Platform) -> String {
+        format!("alongside-{}-{}", self.version, platform.triple)
+    }
+
+    pub(super) fn archive(&self, out: &Path, platform: &Platform) -> PathBuf {
+        let ending = if platform.is_windows() { "zip" } else { "tar.gz" };
+        out.join(format!("{}.{ending}", self.name(platform)))
+    }
+
+    /// Where an archive can be downloaded.
+    pub(super) fn url(&self, platform: &Platform) -> String {
+        let archive = self.archive(Path::new(""), platform);
+        format!(
+            "{}/releases/download/v{}/{}",
+            self.repository,
+            self.version,
+            archive.display()
+        )
+    }
+
+    /// A text of `packaging/` with `@NAME@` filled in.
+    pub(super) fn fill(&self, template: &str, more: &[(&str, &str)]) -> Result<String, String> {
+        let text = read(&format!("packaging/{template}"))?;
+        self.fill_text(&text, more)
+            .map_err(|reason| format!("packaging/{template}: {reason}"))
+    }
+
+    fn fill_text(&self, text: &str, more: &[(&str, &str)]) -> Result<String, String> {
+        let shared = [
+            ("VERSION", self.version.as_str()),
+            ("DESCRIPTION", &self.description),
+            ("LICENSE", &self.license),
+            ("REPOSITORY", &self.repository),
+            ("MAINTAINER", self.maintainer()),
+            ("AUTHOR", self.author()),
+        ];
+        let mut parts = text.split('@');
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        while let Some(part) = parts.next() {
+            let is_name = !part.is_empty()
+                && part
+                    .chars()
+                    .all(|letter| letter.is_ascii_uppercase() || "_0123456789".contains(letter));
+            if !is_name {
+                filled.push('@');
+                filled.push_str(part);
+                continue;
+            }
+            let known = shared.iter().chain(more).find(|(name, _)| *name == part);
+            let (_, value) = known.ok_or_else(|| format!("nothing is known for `@{part}@`"))?;
+            filled.push_str(value);
+            filled.push_str(parts.next().unwrap_or_default());
+        }
+        Ok(filled)
+    }
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let path = root().join(path);
+    fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// The first string of a key's line in a section of a Cargo.toml.
+fn value(manifest: &str, section: &str, key: &str) -> Result<String, String> {
+    let mut lines = manifest.lines().skip_while(|line| *line != section).skip(1);
+    let line = lines
+        .by_ref()
+        .take_while(|line| !line.starts_with('['))
+        .find(|line| line.split('=').next().is_some_and(|name| name.trim() == key));
+    let value = line.and_then(|line| line.split('"').nth(1));
+    value
+        .map(str::to_owned)
+        .ok_or_else(|| format!("Cargo.toml has no `{key}` in {section}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::platform::PLATFORMS;
+    use super::*;
+
+    const WORKSPACE: &str = "[workspace]\nversion = \"9\"\n[workspace.package]\nversion = \"1.2.3\"\nlicense = \"MIT\"\n\
+                             authors = [\"A <a@b.c>\"]\nrepository = \"https://r\"\n[x]\nversion = \"8\"\n";
+
+    fn release() -> Release {
+        Release::parse(WORKSPACE, "[package]\ndescription = \"D\"\n").unwrap()
+    }
+
+    #[test]
+    fn workspace_is_the_only_source() {
+        let release = release();
+        assert_eq!(
+            (release.version.as_str(), release.author(), release.maintainer()),
+            ("1.2.3", "A", "A <a@b.c>")
+        );
+        assert!(Release::parse("", "").is_err());
+        assert!(!release.has_placeholders());
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let release = release();
+        assert!(
+            release
+                .check_changelog("# Changelog\n\n## 1.2.3, unreleased\n\n## 1.2.2\n")
+                .is_ok()
+        );
+        assert!(
+            release
+                .check_changelog("# Changelog\n\n## 1.2.2, 2026-01-01\n")
+                .is_err()
+        );
+        assert!(release.check_manifest("x", "{\"version\": \"1.2.3\"}").is_ok());
+        assert!(release.check_manifest("x", "{\"version\": \"1.2.4\"}").is_err());
+    }
+
+    /// So that `cargo test` finds it before a release does.
+    #[test]
+    fn every_manifest_has_the_version_of_the_workspace() {
+        Release::read().unwrap();
+    }
+
+    #[test]
+    fn templates_are_filled_and_unknown_names_are_errors() {
+        let release = release();
+        let filled = release.fill_text("a@VERSION@b @X_1@ me@host @ @", &[("X_1", "y")]);
+        assert_eq!(filled.unwrap(), "a1.2.3b y me@host @ @");
+        assert!(release.fill_text("@UNKNOWN@", &[]).is_err());
+    }
+
+    /// cargo-binstall downloads what is written here.
+    #[test]
+    fn binstall_knows_every_archive() {
+        let manifest = read("crates/alongside/Cargo.toml").unwrap();
+        let release = Release::read().unwrap();
+        for platform in &PLATFORMS {
+            let url = release.url(platform).replace(&release.repository, "{ repo }");
+            let url = url.replace(&release.version, "{ version }");
+            let general = url.replace(platform.triple, "{ target }");
+            assert!(
+                [url, general]
+                    .iter()
+                    .any(|url| manifest.contains(&format!("\"{url}\""))),
+                "{}",
+                platform.triple
+            );
+        }
+    }
+}
