@@ -84,11 +84,10 @@ pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     alongside_platform::persist(file, path)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn written_files_are_readable_by_this_user_only() {
         use std::os::unix::fs::PermissionsExt;

@@ -7,7 +7,7 @@ mod walk;
 
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(any(all(unix, not(target_os = "linux")), test))]
+#[cfg(all(unix, any(not(target_os = "linux"), test)))]
 mod ps;
 #[cfg(windows)]
 mod windows;

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::ProcessInfo;
 
 /// A process as `ps` prints it, which is also what the agents run.
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     let output = std::process::Command::new("ps")
         .args(["-o", "ppid=,command=", "-p", &pid.to_string()])
@@ -15,7 +15,6 @@ pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
 }
 
 /// The start time as `ps` prints it, in one language and time zone.
-#[cfg(any(all(unix, not(target_os = "linux")), test))]
 pub(super) fn start_stamp(pid: u32) -> Option<String> {
     let output = std::process::Command::new("ps")
         .args(["-o", "lstart=", "-p", &pid.to_string()])
@@ -27,7 +26,6 @@ pub(super) fn start_stamp(pid: u32) -> Option<String> {
 }
 
 /// When a process started, from how long it has been running: that is a number in every language.
-#[cfg(any(all(unix, not(target_os = "linux")), test))]
 pub(super) fn started(pid: u32) -> Option<SystemTime> {
     let output = std::process::Command::new("ps")
         .args(["-o", "etime=", "-p", &pid.to_string()])
@@ -93,7 +91,6 @@ mod tests {
         assert!(distance < Duration::from_secs(30), "{distance:?}");
     }
 
-    #[cfg(unix)]
     #[test]
     fn start_stamp_is_one_line_per_process() {
         // Nothing to check on a machine without `ps`.
