@@ -39,6 +39,8 @@ fn main() -> io::Result<()> {
                 .unwrap_or(&file)
                 .to_string_lossy()
                 .replace('\\', "/");
+            // Only the compiler reads it.
+            #[expect(clippy::disallowed_methods)]
             let absolute = file.canonicalize()?.display().to_string();
             source.push_str(&format!("        ({below:?}, include_bytes!({absolute:?})),\n"));
         }

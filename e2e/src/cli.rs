@@ -159,7 +159,8 @@ impl Launch {
     /// The same through `alongside run`, which must set the required variables itself.
     #[must_use]
     pub fn through_alongside(mut self) -> Self {
-        self.line = format!("alongside run {}", self.line);
+        // Without the variable it does not offer a split.
+        self.line = format!("TMUX= alongside run {}", self.line);
         self.environment.clear();
         self
     }
@@ -255,7 +256,7 @@ impl Agent {
     }
 
     pub fn prompt(&self, text: &str) {
-        self.terminal.type_line(text);
+        self.terminal.submit(text);
     }
 
     /// Waits for the agent's own prompt whether it may change the file.

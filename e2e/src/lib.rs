@@ -23,6 +23,7 @@ mod sandbox;
 mod sdk;
 mod tmux;
 mod waiting;
+mod wine;
 
 pub use alongside_testing::{Prompt, SUGGESTION};
 pub use cli::{Agent, Cli, Launch};
@@ -38,6 +39,7 @@ pub use sandbox::Sandbox;
 pub use sdk::{Sdk, SdkClient};
 pub use tmux::Terminal;
 pub use waiting::{TIMEOUT, eventually, never_during};
+pub use wine::{PendingAnswer, Wine, WineProcess};
 
 /// Expands a function that takes a [`Cli`] into one test per agent.
 ///

@@ -153,16 +153,9 @@ impl NativeAgent {
         agent
     }
 
-    /// Sends a prompt. An Enter that arrives together with the text would be part of a paste, so the text is on the
-    /// screen first.
+    /// Sends a prompt.
     pub fn prompt(&self, text: &str) {
-        let head: String = text.chars().take(20).collect();
-        let shown = || self.terminal.screen().matches(&head).count();
-        let before = shown();
-        self.terminal.type_text(text);
-        // An earlier prompt with the same head may have scrolled away in the same moment.
-        let _ = eventually(Duration::from_secs(5), || (shown() > before).then_some(()));
-        self.terminal.type_line("");
+        self.terminal.submit(text);
     }
 
     /// Waits until it is idle at its prompt.

@@ -74,6 +74,18 @@ impl Terminal {
         self.press("Enter");
     }
 
+    /// Types a prompt for an agent. An Enter that arrives together with the text would be part of a paste, so the text is on the
+    /// screen first.
+    pub fn submit(&self, text: &str) {
+        let head: String = text.chars().take(20).collect();
+        let shown = || self.screen().matches(&head).count();
+        let before = shown();
+        self.type_text(text);
+        // An earlier prompt with the same head may have scrolled away in the same moment.
+        let _ = eventually(Duration::from_secs(10), || (shown() > before).then_some(()));
+        self.type_line("");
+    }
+
     pub fn type_text(&self, text: &str) {
         run(self.tmux().args(["send-keys", "-t", "s", "-l", text]));
     }
@@ -81,6 +93,13 @@ impl Terminal {
     /// Presses a key by its tmux name, such as `Escape`.
     pub fn press(&self, key: &str) {
         run(self.tmux().args(["send-keys", "-t", "s", key]));
+    }
+
+    /// Opens another pane to the right, with a shell command in it.
+    pub fn split(&self, command: &str) -> Pane<'_> {
+        let split = ["split-window", "-h", "-d", "-P", "-F", "#{pane_id}", "-t", "s", command];
+        let id = run(self.tmux().args(split)).trim().to_owned();
+        Pane { terminal: self, id }
     }
 
     /// Clears a shell's screen, so that a later wait does not match old text.
@@ -140,6 +159,43 @@ impl Terminal {
         let mut command = Command::new("tmux");
         command.env_remove("TMUX").arg("-S").arg(&self.socket);
         command
+    }
+}
+
+/// Another pane of a terminal's window.
+pub struct Pane<'a> {
+    terminal: &'a Terminal,
+    id: String,
+}
+
+impl Pane<'_> {
+    pub fn screen(&self) -> String {
+        run(self.terminal.tmux().args(["capture-pane", "-p", "-t", &self.id]))
+    }
+
+    pub fn type_text(&self, text: &str) {
+        run(self.terminal.tmux().args(["send-keys", "-t", &self.id, "-l", text]));
+    }
+
+    /// Presses a key by its tmux name, such as `Escape`.
+    pub fn press(&self, key: &str) {
+        run(self.terminal.tmux().args(["send-keys", "-t", &self.id, key]));
+    }
+
+    /// Waits until the pane satisfies `wanted`, and returns what it shows.
+    pub fn wait_for(&self, what: &str, limit: Duration, wanted: impl Fn(&str) -> bool) -> String {
+        let found = eventually(limit, || Some(self.screen()).filter(|screen| wanted(screen)));
+        found.unwrap_or_else(|| {
+            panic!(
+                "waited {} s for {what}; the pane shows:\n{}",
+                limit.as_secs(),
+                self.screen()
+            )
+        })
+    }
+
+    pub fn wait_for_text(&self, text: &str, limit: Duration) -> String {
+        self.wait_for(&format!("{text:?}"), limit, |screen| screen.contains(text))
     }
 }
 

@@ -326,6 +326,12 @@ export class Window {
     this.chatView = await ChatView.of(this.page);
   }
 
+  /** Hides the chat, which unloads it, and waits until it is gone. */
+  async hideChat() {
+    await this.command({ title: "View: Show Explorer" });
+    await this.page.locator("iframe.webview").waitFor({ state: "detached" });
+  }
+
   /** Calls a method of the chat. */
   async chat({ method, parameters = [] }) {
     return await this.chatView[method](...parameters);

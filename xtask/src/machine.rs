@@ -171,7 +171,7 @@ fn works(program: &str, check_arguments: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output();
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

@@ -19,6 +19,7 @@ mod platforms;
 mod table;
 mod toolchain;
 mod trials;
+mod wine;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -50,8 +51,11 @@ Tasks:
   package --manifests
                     only the manifests, for the packages in target/packages
   package --check   install and use packages that are made with ALONGSIDE_BIN, or a release build
-  platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors
+  platforms         compile for Windows, macOS, Linux on ARM and static Linux, with warnings as errors, and run what
+                    can be run here: the static program in an empty root, Windows in wine, ARM in qemu
+  platforms --quick the part of it that `ci` runs
   pictures          take the pictures in the VS Code extension's README
+  record            record the terminal session in the README
   table             check README.md's tables against the last test run
   table --write     update them
   ci                check formatting, lints and documentation, then run every test";
@@ -86,8 +90,10 @@ fn main() -> ExitCode {
             let targets = targets.iter().map(ToString::to_string).collect();
             plan.step("packages", move || package::package(&Choice::Targets(targets)));
         }
-        ["platforms"] => plan.step("platforms", platforms::check_all),
+        ["platforms"] => platforms::all(&mut plan),
+        ["platforms", "--quick"] => platforms::quick(&mut plan),
         ["pictures"] => pictures(&mut plan),
+        ["record"] => record(&mut plan),
         ["table"] => plan.step("README table", table::check),
         ["table", "--write"] => plan.step("README table", table::write),
         ["ci"] => {
@@ -166,6 +172,19 @@ fn pictures(plan: &mut Plan) {
     });
 }
 
+/// Records a session of the terminal reviewer with the real program, as an asciicast and as an SVG.
+fn record(plan: &mut Plan) {
+    plan.step("binary", || {
+        run(cargo(&["build", "--locked", "--package", "alongside"]))
+    });
+    plan.step("recording", || {
+        let mut command = cargo(&["run", "--locked", "--package", "alongside", "--example", "record", "--"]);
+        command.arg(target_directory()?.join("debug").join("alongside"));
+        command.arg(root().join("docs/images"));
+        run(command)
+    });
+}
+
 fn checks(plan: &mut Plan) {
     plan.step("formatting", || run(cargo(&["fmt", "--all", "--check"])));
     let clippy = [
@@ -236,6 +255,7 @@ fn test(plan: &mut Plan, only: Option<&str>) {
     });
     if is_full_run {
         plan.step("README table", table::check);
+        platforms::quick(plan);
         plan.step("faults", || {
             trials::run_with_release("faults", &["--kills", "100", "--seed", "1"])
         });

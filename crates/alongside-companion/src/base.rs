@@ -108,12 +108,12 @@ fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let Some(real) = real_path(path) else { return false };
     folders
         .iter()
-        .any(|folder| real.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
+        .any(|folder| real.starts_with(alongside_platform::path::real_or_same(folder)))
 }
 
 /// The real path of the nearest existing ancestor, followed by the rest.
 pub fn real_path(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = path.canonicalize() {
+    if let Ok(real) = alongside_platform::path::real(path) {
         return Some(real);
     }
     // `..` after a missing directory cannot be checked.

@@ -46,7 +46,7 @@ impl Buffers {
 }
 
 fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    alongside_platform::path::real_or_same(path)
 }
 
 #[cfg(test)]

@@ -201,7 +201,7 @@ fn nearest_of(
     directory: &Path,
     is_wanted: impl Fn(&CompanionRecord) -> bool,
 ) -> Option<CompanionRecord> {
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let directory = alongside_platform::path::real_or_same(directory);
     let named = ports_of_terminal(&Environment::current());
     all(places)
         .into_iter()
@@ -219,9 +219,13 @@ pub fn ports_of_terminal(environment: &Environment) -> Vec<u16> {
 
 /// Connects to the nearest companion, or returns an error that says how to start one.
 pub async fn connect_nearest(directory: &Path) -> Result<Client> {
-    let places = Places::of_user()?;
-    let record = nearest(&places, directory).ok_or_else(|| no_companion(&places, directory))?;
+    let record = nearest_or_error(&Places::of_user()?, directory)?;
     Ok(record.connect(false).await?)
+}
+
+/// The nearest companion, or an error that says how to start one.
+pub fn nearest_or_error(places: &Places, directory: &Path) -> Result<CompanionRecord> {
+    nearest(places, directory).ok_or_else(|| no_companion(places, directory))
 }
 
 fn no_companion(places: &Places, directory: &Path) -> anyhow::Error {

@@ -207,7 +207,7 @@ fn hung_folder_blocks_no_async_worker() {
     };
     let companion = runtime.block_on(async { companion(&scratch, host) });
     blocker.arm();
-    let folder = scratch.path().canonicalize().unwrap().join("inside");
+    let folder = alongside_platform::path::real(scratch.path()).unwrap().join("inside");
     std::fs::create_dir(&folder).unwrap();
     let request = Request::WorkspaceSet(serde_json::from_value(json!({ "folders": [folder] })).unwrap());
     let setting = runtime.spawn({

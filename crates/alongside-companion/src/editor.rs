@@ -29,7 +29,32 @@ pub async fn ended(pid: u32) {
 }
 
 /// Waits until a process ends.
-#[cfg(not(target_os = "linux"))]
+#[cfg(target_os = "macos")]
+pub async fn ended(pid: u32) {
+    let Ok(raw) = i32::try_from(pid) else { return };
+    let (notify, notified) = tokio::sync::oneshot::channel();
+    let waiting = std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
+        use kqueue::{EventFilter, FilterFlag, Watcher};
+
+        let watch = || -> std::io::Result<()> {
+            let mut watcher = Watcher::new()?;
+            watcher.add_pid(raw, EventFilter::EVFILT_PROC, FilterFlag::NOTE_EXIT)?;
+            watcher.watch()?;
+            let _ = watcher.poll_forever(None);
+            Ok(())
+        };
+        if watch().is_ok() {
+            let _ = notify.send(());
+        }
+    });
+    // It fails if the process has ended already, which polling sees at once.
+    if waiting.is_err() || notified.await.is_err() {
+        poll_until_ended(pid).await;
+    }
+}
+
+/// Waits until a process ends.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub async fn ended(pid: u32) {
     poll_until_ended(pid).await;
 }
@@ -40,7 +65,8 @@ async fn poll_until_ended(pid: u32) {
 
     use alongside_discovery::process::{Alive, Processes, SystemProcesses};
 
-    while SystemProcesses::default().is_alive(pid) != Alive::No {
+    let is_alive = move || SystemProcesses::default().is_alive(pid) != Alive::No;
+    while tokio::task::spawn_blocking(is_alive).await.unwrap_or(false) {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }

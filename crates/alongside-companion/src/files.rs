@@ -27,13 +27,13 @@ const SETTLE_DELAY: Duration = Duration::from_millis(50);
 
 /// The file that a path leads to, if there is one.
 pub(super) fn real_file(path: &Path) -> Option<PathBuf> {
-    let real = path.canonicalize().ok()?;
+    let real = alongside_platform::path::real(path).ok()?;
     real.is_file().then_some(real)
 }
 
 /// The directory that a path leads to, if there is one.
 pub(super) fn real_folder(path: &Path) -> Option<PathBuf> {
-    let real = path.canonicalize().ok()?;
+    let real = alongside_platform::path::real(path).ok()?;
     real.is_dir().then_some(real)
 }
 
@@ -201,7 +201,7 @@ impl FileWatch {
         self.starting = Some(tokio::task::spawn_blocking(move || {
             let mut watcher = watcher.unwrap_or_else(Watcher::new);
             watcher.forget();
-            let is_complete = watcher.watch(directories, files);
+            let is_complete = watcher.watch(directories, &files);
             (watcher, is_complete)
         }));
         true

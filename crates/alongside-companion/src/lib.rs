@@ -330,7 +330,8 @@ impl Companion {
         let workspace = self.workspace();
         let logical = self.logical_folders.lock().clone();
         let is_alias = |folder: &PathBuf| {
-            !workspace.contains(folder) && folder.canonicalize().is_ok_and(|real| workspace.contains(&real))
+            !workspace.contains(folder)
+                && alongside_platform::path::real(folder).is_ok_and(|real| workspace.contains(&real))
         };
         logical.into_iter().filter(is_alias).collect()
     }

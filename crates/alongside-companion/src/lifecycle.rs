@@ -442,8 +442,7 @@ fn identity(options: &Options, settings: &Settings) -> Identity {
 }
 
 fn real_directory(folder: &Path) -> Result<PathBuf> {
-    let real = folder
-        .canonicalize()
+    let real = alongside_platform::path::real(folder)
         .with_context(|| format!("cannot use the workspace folder {}", folder.display()))?;
     if real.is_dir() {
         Ok(real)
@@ -537,10 +536,10 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
     let changes = watcher.changes.clone();
     loop {
         // Watched first, then read once more, so that a change in between is not missed.
-        watcher.watch(directories(&companion), reviewed(&companion));
+        watcher.watch(directories(&companion), &reviewed(&companion));
         tokio::select! {
             () = companion.wake.reviews.notified() => {
-                watcher.watch(directories(&companion), reviewed(&companion));
+                watcher.watch(directories(&companion), &reviewed(&companion));
                 settled(&changes).await;
             }
             () = companion.wake.bases.notified() => {}

@@ -18,8 +18,12 @@ pub struct Places {
 
 impl Places {
     pub fn of_user() -> Result<Self> {
-        let strategy = choose_base_strategy().context("cannot find your home directory; set HOME")?;
-        let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+        let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        let strategy =
+            choose_base_strategy().with_context(|| format!("cannot find your home directory; set {variable}"))?;
+        // On Windows the data directory is part of a roaming profile, which is copied to other machines. Ports, locks and tokens
+        // belong to this one.
+        let state = strategy.state_dir().unwrap_or_else(|| strategy.cache_dir());
         Ok(Self {
             configuration: strategy.config_dir().join("alongside"),
             state: state.join("alongside"),
@@ -77,15 +81,13 @@ pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     // A temporary file is created with mode 0600.
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
     file.write_all(content)?;
-    file.persist(path)?;
-    Ok(())
+    alongside_platform::persist(file, path)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn written_files_are_readable_by_this_user_only() {
         use std::os::unix::fs::PermissionsExt;

@@ -4,6 +4,7 @@
 //! error with its line and a suggestion: a silently ignored setting is worse than none.
 
 mod keys;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +21,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use keys::{AgentKey, Key, Scope, all_keys};
+pub use terminal::{RunSplit, TerminalAlert, TerminalBackground};
 
 pub const WORKSPACE_FILE: &str = ".alongside.toml";
 
@@ -39,6 +41,14 @@ pub struct Settings {
     pub outside_workspace: OutsideWorkspace,
     /// `hooks.without-companion`: what a hook does if no companion is running; `None` for the agent's default.
     pub without_companion: Option<WithoutCompanion>,
+    /// `terminal.mouse`: whether the terminal reviewer uses the mouse, which then no longer selects text.
+    pub terminal_mouse: bool,
+    /// `terminal.alert`: what the terminal reviewer does when a change arrives.
+    pub terminal_alert: TerminalAlert,
+    /// `terminal.background`: for which background the terminal reviewer picks its colors.
+    pub terminal_background: TerminalBackground,
+    /// `run.split`: whether `alongside run` opens the terminal reviewer next to the agent, in tmux.
+    pub run_split: RunSplit,
     /// `agents.<id>`: agents that can be started for the chat.
     pub agents: BTreeMap<String, AgentSettings>,
     /// `daemon.*`: the daemon that the chat can use.
@@ -263,15 +273,15 @@ impl Settings {
                 self.resume.after_crash = Duration::from_hours(reader.number(name, value, 0..=720)?);
             }
             Key::HooksWithoutCompanion => {
-                self.without_companion = Some(match reader.string(name, value)?.as_str() {
-                    "deny" => WithoutCompanion::Deny,
-                    "ask" => WithoutCompanion::Ask,
-                    _ => {
-                        let message = format!("`{name}` must be \"deny\" or \"ask\"");
-                        return Err(reader.error(Some(value.span()), message));
-                    }
-                });
+                let words = [("deny", WithoutCompanion::Deny), ("ask", WithoutCompanion::Ask)];
+                self.without_companion = Some(reader.word(name, value, &words)?);
             }
+            Key::TerminalMouse => self.terminal_mouse = reader.bool(name, value)?,
+            Key::TerminalAlert => self.terminal_alert = reader.word(name, value, TerminalAlert::WORDS)?,
+            Key::TerminalBackground => {
+                self.terminal_background = reader.word(name, value, TerminalBackground::WORDS)?;
+            }
+            Key::RunSplit => self.run_split = reader.word(name, value, RunSplit::WORDS)?,
             Key::ReviewOutsideWorkspace => match (reader.string(name, value)?.as_str(), reader.owner) {
                 ("forbid", _) => self.outside_workspace = OutsideWorkspace::Forbid,
                 ("allow", Owner::User) => self.outside_workspace = OutsideWorkspace::Allow,
@@ -317,6 +327,17 @@ impl Reader<'_> {
             line,
             message,
         }
+    }
+
+    /// One of several words.
+    fn word<T: Copy>(&self, name: &str, value: &Spanned<DeValue<'_>>, words: &[(&str, T)]) -> Result<T, SettingsError> {
+        let written = self.string(name, value)?;
+        if let Some((_, meant)) = words.iter().find(|(word, _)| *word == written) {
+            return Ok(*meant);
+        }
+        let words: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        let message = format!("`{name}` must be {}", words.join(" or "));
+        Err(self.error(Some(value.span()), message))
     }
 
     fn unknown_key(&self, key: &str, place: Range<usize>) -> SettingsError {

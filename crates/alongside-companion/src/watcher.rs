@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_core::dialect::DIALECTS;
+use alongside_platform::{Platform, path};
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
@@ -21,6 +22,8 @@ const MAX_DIRECTORIES: usize = 256;
 pub(super) struct Watcher {
     system: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
+    /// What was last asked for, whether it could be watched or not.
+    requested: BTreeSet<PathBuf>,
     pub(super) changes: Arc<Changes>,
 }
 
@@ -37,11 +40,35 @@ pub(super) struct Changes {
     watched: Mutex<Watched>,
 }
 
-/// What is to be watched, whether it exists or not.
+/// What is to be watched, whether it exists or not: the keys of all paths under which the system may report it. macOS reports real
+/// paths with the case on disk, whatever was to be watched.
 #[derive(Default)]
 struct Watched {
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
+}
+
+impl Watched {
+    fn new(files: &BTreeSet<PathBuf>, directories: &BTreeSet<PathBuf>) -> Self {
+        let keys = |paths: &BTreeSet<PathBuf>| paths.iter().flat_map(|path| [key(path), key(&real(path))]).collect();
+        Self {
+            files: keys(files),
+            directories: keys(directories),
+        }
+    }
+}
+
+fn key(path: &Path) -> PathBuf {
+    path::key(Platform::current(), path)
+}
+
+/// The real path, also of a file that is not there.
+fn real(path: &Path) -> PathBuf {
+    let in_directory = || Some(path::real(path.parent()?).ok()?.join(path.file_name()?));
+    path::real(path)
+        .ok()
+        .or_else(in_directory)
+        .unwrap_or_else(|| path.to_owned())
 }
 
 impl Watcher {
@@ -62,19 +89,19 @@ impl Watcher {
         Self {
             system,
             watched: BTreeSet::new(),
+            requested: BTreeSet::new(),
             changes,
         }
     }
 
     /// Watches these directories, and the parent directories of these files, as far as they exist. Returns whether every change
     /// in them will be noticed.
-    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) -> bool {
+    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: &BTreeSet<PathBuf>) -> bool {
         let Some(system) = &mut self.system else { return false };
         directories.extend(files.iter().filter_map(|file| file.parent()).map(Path::to_owned));
-        *self.changes.watched.lock() = Watched {
-            files,
-            directories: directories.clone(),
-        };
+        let watched = Watched::new(files, &directories);
+        let is_new_set = std::mem::replace(&mut self.requested, directories.clone()) != directories;
+        *self.changes.watched.lock() = watched;
         for previous in self.watched.difference(&directories) {
             // It may have been removed.
             let _ = system.unwatch(previous);
@@ -97,6 +124,10 @@ impl Watcher {
             }
             self.watched.insert(directory);
         }
+        // Every change of the set restarts the stream of events there, and those in between are lost.
+        if is_new_set && Platform::current() != Platform::Unix {
+            self.changes.note_everything();
+        }
         is_complete
     }
 
@@ -111,14 +142,20 @@ impl Watcher {
 }
 
 impl Changes {
+    /// Has everything looked at once.
+    fn note_everything(&self) {
+        for lost in [&self.removed, &self.rules, &self.files] {
+            lost.notify_one();
+        }
+    }
+
     fn note(&self, event: &Event) {
         if matches!(event.kind, EventKind::Access(_)) {
             return;
         }
         if event.need_rescan() {
-            for lost in [&self.removed, &self.rules, &self.files, &self.directories] {
-                lost.notify_one();
-            }
+            self.note_everything();
+            self.directories.notify_one();
             return;
         }
         if matches!(
@@ -131,7 +168,7 @@ impl Changes {
             self.rules.notify_one();
         }
         let watched = self.watched.lock();
-        if event.paths.iter().any(|path| watched.files.contains(path)) {
+        if event.paths.iter().any(|path| watched.files.contains(&key(path))) {
             self.files.notify_one();
         }
         // Changes in a directory also change its metadata.
@@ -139,7 +176,7 @@ impl Changes {
             event.kind,
             EventKind::Modify(ModifyKind::Metadata(_) | ModifyKind::Data(_))
         );
-        if concerns_name && event.paths.iter().any(|path| watched.directories.contains(path)) {
+        if concerns_name && event.paths.iter().any(|path| watched.directories.contains(&key(path))) {
             self.directories.notify_one();
         }
     }
@@ -170,11 +207,33 @@ mod tests {
             std::fs::create_dir(file.parent().unwrap()).unwrap();
         }
         let mut watcher = Watcher::new();
-        assert!(watcher.watch(BTreeSet::new(), files.clone()));
+        assert!(watcher.watch(BTreeSet::new(), &files));
         let one_more = BTreeSet::from([scratch.path().to_owned()]);
         watcher.forget();
-        assert!(!watcher.watch(one_more, files));
+        assert!(!watcher.watch(one_more, &files));
         assert_eq!(watcher.watched.len(), MAX_DIRECTORIES);
+    }
+
+    /// As on macOS, where the temporary directory is behind a symlink too.
+    #[cfg(unix)]
+    #[test]
+    fn change_reported_under_the_real_path_is_noticed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let scratch = path::real(scratch.path()).map(|path| (scratch, path)).unwrap();
+        let (directory, link) = (scratch.1.join("real"), scratch.1.join("link"));
+        std::fs::create_dir(&directory).unwrap();
+        std::os::unix::fs::symlink(&directory, &link).unwrap();
+        let changes = Changes::default();
+        *changes.watched.lock() = Watched::new(&BTreeSet::from([link.join("new")]), &BTreeSet::new());
+        let reported = |path: &Path| {
+            let created = EventKind::Create(notify::event::CreateKind::File);
+            changes.note(&Event::new(created).add_path(path.to_owned()));
+            let notified = std::pin::pin!(changes.files.notified());
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            notified.poll(&mut context).is_ready()
+        };
+        assert!(reported(&link.join("new")) && reported(&directory.join("new")));
+        assert!(!reported(&directory.join("other")));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Scene {
     }
 
     fn workspace(&self) -> PathBuf {
-        self.scratch.path().join("workspace").canonicalize().unwrap()
+        alongside_platform::path::real(&self.scratch.path().join("workspace")).unwrap()
     }
 
     fn options(&self) -> Options {

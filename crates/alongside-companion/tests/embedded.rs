@@ -123,7 +123,7 @@ async fn codex_sees_the_context_without_hidden_files() {
     let options = options(scratch.path());
     let socket = scratch.path().join("home/.codex/ipc/ipc.sock");
     std::fs::create_dir_all(scratch.path().join("home/.codex")).unwrap();
-    let workspace = options.workspace[0].canonicalize().unwrap();
+    let workspace = alongside_platform::path::real(&options.workspace[0]).unwrap();
     for name in ["a.txt", ".env"] {
         std::fs::write(workspace.join(name), "text").unwrap();
     }
@@ -161,7 +161,7 @@ async fn diagnostics_are_listed_until_their_front_end_leaves() {
 
     let scratch = tempfile::tempdir().unwrap();
     let options = options(scratch.path());
-    let workspace = options.workspace[0].canonicalize().unwrap();
+    let workspace = alongside_platform::path::real(&options.workspace[0]).unwrap();
     let running = RunningCompanion::start(options).await.unwrap();
     let mut editor = running.record().connect(false).await.unwrap();
     let mut agent = running.record().connect(false).await.unwrap();
@@ -209,7 +209,7 @@ async fn copilot_is_sent_diagnostics_as_they_change() {
 
     let scratch = tempfile::tempdir().unwrap();
     let options = options(scratch.path());
-    let workspace = options.workspace[0].canonicalize().unwrap();
+    let workspace = alongside_platform::path::real(&options.workspace[0]).unwrap();
     let running = RunningCompanion::start(options).await.unwrap();
     let announcement = running.announcement();
     let (socket, token) = (announcement.socket.as_ref().unwrap(), &announcement.token);

@@ -18,9 +18,11 @@ pub fn printable_line(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
-fn is_harmful(character: char) -> bool {
+/// Whether a character must not reach a terminal as it is: it moves the cursor, reorders text, or is invisible.
+pub fn is_harmful(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' | '\u{feff}')
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{61c}' | '\u{feff}')
+        || matches!(character, '\u{ad}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

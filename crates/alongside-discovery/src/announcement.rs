@@ -126,7 +126,11 @@ impl Announcement {
     pub(crate) fn contents(&self, environment: &Environment, rule: &FileRule) -> (String, Vec<DiscoveryError>) {
         let (workspace, with_parent, problems) = match rule.document {
             DocumentKind::Mcp { agent, with_parent } => {
-                let (workspace_path, problems) = workspace_path(&self.workspace, agent, environment.platform);
+                // The real path of a network drive is `\\\\server\\share`; Qwen Code on the drive knows it only by its letter.
+                let has_drives = environment.platform == Platform::Windows;
+                let aliases = if has_drives { &*self.aliases } else { &[] };
+                let folders = [&*self.workspace, aliases].concat();
+                let (workspace_path, problems) = workspace_path(&folders, agent, environment.platform);
                 (Workspace::Mcp { workspace_path }, with_parent, problems)
             }
             DocumentKind::WebSocket => {
@@ -253,6 +257,24 @@ pub(crate) mod tests {
             sorts_by_pid: true,
             is_first: true,
         }
+    }
+
+    #[test]
+    fn folder_has_all_its_names_on_windows_only() {
+        let mut announcement = announcement(&[Path::new("/server/share/proj")]);
+        announcement.aliases = vec!["/z/proj".into()];
+        let (_, rule) = crate::place::rules().next().unwrap();
+        let path = |platform| {
+            let environment = Environment {
+                platform,
+                ..Environment::new("/home/ada", "/")
+            };
+            let (contents, _) = announcement.contents(&environment, rule);
+            let file: Value = serde_json::from_str(&contents).unwrap();
+            file["workspacePath"].as_str().map(str::to_owned)
+        };
+        assert_eq!(path(Platform::Windows).as_deref(), Some("/server/share/proj;/z/proj"));
+        assert_eq!(path(Platform::Unix).as_deref(), Some("/server/share/proj"));
     }
 
     fn joined(roots: &[&str], agent: McpAgent) -> (String, Vec<String>) {

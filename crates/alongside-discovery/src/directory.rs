@@ -185,7 +185,7 @@ impl PrivateDirectory {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        std::fs::rename(self.path.join(from), self.path.join(to))
+        alongside_platform::replace(&self.path.join(from), &self.path.join(to))
     }
 
     fn discard(&self, name: &str) {

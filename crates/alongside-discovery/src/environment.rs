@@ -6,38 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use alongside_platform::Platform;
+
 use crate::{dotenv, node_path};
-
-/// A platform, as far as the agents distinguish them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
-    /// Linux and other Unix systems.
-    Unix,
-    /// macOS: like Unix, with case-insensitive file names.
-    MacOs,
-    Windows,
-}
-
-impl Platform {
-    /// The platform this program was built for.
-    pub const fn current() -> Self {
-        if cfg!(windows) {
-            Self::Windows
-        } else if cfg!(target_os = "macos") {
-            Self::MacOs
-        } else {
-            Self::Unix
-        }
-    }
-
-    /// The separator of path lists: Node's `path.delimiter`.
-    pub const fn path_delimiter(self) -> char {
-        match self {
-            Self::Windows => ';',
-            Self::Unix | Self::MacOs => ':',
-        }
-    }
-}
 
 /// A snapshot of the process environment.
 #[derive(Clone, Debug)]
@@ -212,12 +183,28 @@ impl Environment {
         [in_home].into_iter().chain(for_root).chain([for_user]).collect()
     }
 
+    /// Whether a directory may be readable by other users because it is outside the user's profile: on Windows, a temporary directory
+    /// such as `D:\\temp` has the permissions of its drive.
+    pub fn is_outside_profile(&self, directory: &Path) -> bool {
+        let Some(home) = self.home.as_deref().filter(|_| self.platform == Platform::Windows) else {
+            return false;
+        };
+        let key = |path: &Path| alongside_platform::path::key(self.platform, path);
+        let (directory, home) = (key(directory), key(home));
+        // Text, so that it can be tested on other systems.
+        let below = directory
+            .to_str()
+            .zip(home.to_str())
+            .and_then(|(directory, home)| directory.strip_prefix(home));
+        !below.is_some_and(|below| below.is_empty() || below.starts_with('\\') || home.ends_with("\\"))
+    }
+
     /// An absolute path with its links, as a shell shows it: `PWD` is the working directory as the user got there.
     pub fn logical_path(&self, path: &Path) -> PathBuf {
         let here = self.variable("PWD").map(Path::new);
         let is_here = |here: &&Path| {
-            let real = here.canonicalize().ok();
-            here.is_absolute() && real.is_some() && real == self.working_directory.canonicalize().ok()
+            let real = alongside_platform::path::real(here).ok();
+            here.is_absolute() && real.is_some() && real == alongside_platform::path::real(&self.working_directory).ok()
         };
         let here = here.filter(is_here).unwrap_or(&self.working_directory);
         node_path::resolve(here, path)
@@ -303,6 +290,25 @@ mod tests {
             platform: Platform::Unix,
             ..Environment::new("/home/ada", "/project")
         }
+    }
+
+    #[test]
+    fn temporary_directory_on_another_drive_is_outside_the_profile() {
+        let windows = Environment {
+            platform: Platform::Windows,
+            ..Environment::new(r"C:\Users\ada", "/")
+        };
+        for (directory, outside) in [
+            (r"C:\Users\ada\AppData\Local\Temp\gemini\ide", false),
+            (r"c:\users\ADA\AppData", false),
+            (r"C:\Users\ada2\x", true),
+            (r"D:\temp\gemini\ide", true),
+            (r"C:\Windows\Temp", true),
+        ] {
+            assert_eq!(windows.is_outside_profile(Path::new(directory)), outside, "{directory}");
+        }
+        // Elsewhere the directories have modes.
+        assert!(!Environment::new("/home/ada", "/").is_outside_profile(Path::new("/tmp")));
     }
 
     #[test]

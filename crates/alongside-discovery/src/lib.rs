@@ -29,9 +29,10 @@ pub mod process;
 mod sweep;
 mod terminal;
 
+pub use alongside_platform::Platform;
 pub use announcement::Announcement;
 pub use contender::Contender;
-pub use environment::{Environment, Platform};
+pub use environment::Environment;
 pub use error::{AnnounceError, DiscoveryError};
 pub use files::DiscoveryFiles;
 pub use last_use::LastUse;

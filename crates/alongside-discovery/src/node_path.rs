@@ -3,7 +3,12 @@
 //! Both agents are Node programs. How they normalize, resolve and compare paths decides whether they connect, so those
 //! steps are reimplemented here exactly.
 
+use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
+
+/// As many as Linux follows.
+const MAX_LINKS: usize = 40;
 
 /// `path.resolve(base, path)`: absolute, without `.` and `..`, purely lexical.
 pub(crate) fn resolve(base: &Path, path: &Path) -> PathBuf {
@@ -19,6 +24,40 @@ pub(crate) fn resolve(base: &Path, path: &Path) -> PathBuf {
         }
     }
     resolved
+}
+
+/// `fs.realpathSync(path)`: symlinks are followed, everything else stays as it is spelled.
+pub(crate) fn real_path(path: &Path) -> io::Result<PathBuf> {
+    follow(path, 0)
+}
+
+fn follow(path: &Path, links: usize) -> io::Result<PathBuf> {
+    if links > MAX_LINKS {
+        return Err(io::Error::other("too many symlinks"));
+    }
+    let mut real = PathBuf::new();
+    let mut components = path.components();
+    while let Some(component) = components.next() {
+        match component {
+            Component::CurDir => continue,
+            Component::ParentDir => {
+                real.pop();
+                continue;
+            }
+            Component::Prefix(_) | Component::RootDir => {
+                real.push(component);
+                continue;
+            }
+            Component::Normal(_) => {}
+        }
+        let next = real.join(component);
+        if fs::symlink_metadata(&next)?.is_symlink() {
+            let target = real.join(fs::read_link(&next)?).join(components.as_path());
+            return follow(&target, links + 1);
+        }
+        real = next;
+    }
+    Ok(real)
 }
 
 /// Whether `child` is `parent` or inside it, purely lexical.
@@ -73,6 +112,32 @@ mod tests {
         assert_eq!(resolve(""), Path::new("/project"));
         assert_eq!(resolve("a/./b/../c/"), Path::new("/project/a/c"));
         assert_eq!(resolve("/x/../../y"), Path::new("/y"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn real_path_is_the_systems_own() {
+        use std::os::unix::fs::symlink;
+
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |below: &str| scratch.path().join(below);
+        fs::create_dir_all(at("a/b")).unwrap();
+        symlink("a", at("relative")).unwrap();
+        symlink(at("relative/b"), at("absolute")).unwrap();
+        symlink("../..", at("a/b/up")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        for path in [
+            "a",
+            "relative/b",
+            "absolute",
+            "absolute/up/a/b",
+            "a/./b/../b",
+            "relative/b/..",
+        ] {
+            let own = alongside_platform::path::real(&at(path)).unwrap();
+            assert_eq!(real_path(&at(path)).unwrap(), own, "{path}");
+        }
+        assert!(real_path(&at("loop")).is_err() && real_path(&at("missing")).is_err());
     }
 
     #[test]

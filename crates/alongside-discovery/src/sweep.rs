@@ -265,9 +265,6 @@ mod tests {
                 fs::write(entry.path(), file.to_string()).unwrap();
             }
         }
-        if !cfg!(target_os = "linux") {
-            return;
-        }
         assert_eq!(scene.sweep(), 0);
         drop(listener);
         assert_eq!(scene.sweep(), 5);

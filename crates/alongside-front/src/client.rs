@@ -34,6 +34,18 @@ pub struct Client {
     notifications: VecDeque<Notification>,
 }
 
+/// What a companion sends.
+#[derive(Debug)]
+pub enum Incoming {
+    Notification(Notification),
+    Response {
+        /// What [`Client::post`] returned.
+        id: u64,
+        /// The response as JSON; see [`Request::parse_response`].
+        result: Result<String, RequestError>,
+    },
+}
+
 #[derive(Debug, Error)]
 pub enum ClientError {
     #[error("cannot reach the companion on port {port}: {source}")]
@@ -111,27 +123,44 @@ impl Client {
     }
 
     async fn send<M: Method>(&mut self, request: &Request) -> Result<M::Response, ClientError> {
-        self.last_id += 1;
-        let id = self.last_id;
-        let text = rpc::write_call(Some(id), request).map_err(invalid)?;
-        self.socket
-            .send(Message::text(text))
-            .await
-            .map_err(|_| ClientError::Closed)?;
+        let id = self.post(request).await?;
         loop {
             let text = self.receive().await?;
             match RpcMessage::parse(&text).map_err(invalid)? {
                 RpcMessage::Response(response) if response.number() == Some(id) => {
                     return match response.result {
                         Ok(result) => serde_json::from_str(result.get()).map_err(invalid),
-                        Err(error) => {
-                            let kind = error.data.get("kind").map(ErrorKind::deserialize);
-                            Err(ClientError::Rejected(RequestError {
-                                kind: kind.and_then(Result::ok).unwrap_or(ErrorKind::Unknown),
-                                message: error.message.into_owned(),
-                            }))
-                        }
+                        Err(error) => Err(refusal(error).into()),
                     };
+                }
+                message => self.hold(&message),
+            }
+        }
+    }
+
+    /// Sends a request without waiting; [`Client::incoming`] returns its response, with this id.
+    pub async fn post(&mut self, request: &Request) -> Result<u64, ClientError> {
+        self.last_id += 1;
+        let text = rpc::write_call(Some(self.last_id), request).map_err(invalid)?;
+        self.socket
+            .send(Message::text(text))
+            .await
+            .map_err(|_| ClientError::Closed)?;
+        Ok(self.last_id)
+    }
+
+    /// Waits for the next response or notification, without a limit. Nothing is lost if it is dropped while it waits.
+    pub async fn incoming(&mut self) -> Result<Incoming, ClientError> {
+        loop {
+            if let Some(notification) = self.notifications.pop_front() {
+                return Ok(Incoming::Notification(notification));
+            }
+            let text = self.receive().await?;
+            match RpcMessage::parse(&text).map_err(invalid)? {
+                RpcMessage::Response(response) => {
+                    let Some(id) = response.number() else { continue };
+                    let result = response.result.map(|result| result.get().to_owned()).map_err(refusal);
+                    return Ok(Incoming::Response { id, result });
                 }
                 message => self.hold(&message),
             }
@@ -177,6 +206,14 @@ fn hold(notifications: &mut VecDeque<Notification>, notification: Notification) 
         notifications.push_back(Notification::Resync(Empty {}));
     }
     notifications.push_back(notification);
+}
+
+fn refusal(error: rpc::RpcError) -> RequestError {
+    let kind = error.data.get("kind").map(ErrorKind::deserialize);
+    RequestError {
+        kind: kind.and_then(Result::ok).unwrap_or(ErrorKind::Unknown),
+        message: error.message.into_owned(),
+    }
 }
 
 fn invalid(error: impl std::fmt::Display) -> ClientError {

@@ -10,10 +10,11 @@ use crate::detect::DetectedIde;
 /// Our extension, by its publisher and name in `editors/vscode/package.json`.
 const OURS: &str = "alongside.alongside";
 
-/// The agents and their vendors' extensions. Earlier versions of this program installed these.
-const OFFICIAL: [(&str, &str); 2] = [
+/// The agents and their vendors' extensions. Earlier versions of this program installed the first two.
+const OFFICIAL: [(&str, &str); 3] = [
     ("Gemini CLI", "google.gemini-cli-vscode-ide-companion"),
     ("Qwen Code", "qwenlm.qwen-code-vscode-ide-companion"),
+    ("Claude Code", "anthropic.claude-code"),
 ];
 
 pub(super) struct Extension<'a> {
@@ -91,11 +92,12 @@ impl<'a> Extension<'a> {
         })
     }
 
-    /// What to do about an official extension: two companions in one window both offer themselves to its agent.
+    /// What to do about an official extension: two companions in one window both offer themselves to its agent, which chooses one, or
+    /// as Claude Code none.
     fn duplicate_remark(&self, (agent, id): (&str, &str)) -> String {
         let (name, command) = (self.ide.display_name(), executables::usual_name(self.ide));
         format!(
-            "{agent}'s own extension is also installed in {name}, and {agent} may connect to either. To remove it, run `{command} --uninstall-extension {id}`; to keep it instead, run `alongside uninstall {}`.",
+            "{agent}'s own extension is also installed in {name}, and {agent} may not connect to alongside. To remove it, run `{command} --uninstall-extension {id}`; to keep it instead, run `alongside uninstall {}`.",
             self.ide.id()
         )
     }

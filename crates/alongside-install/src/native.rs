@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::package::Package;
+use super::places::inside;
 use super::plan::Plan;
 use super::{InstallContext, InstallError, InstallState, Installer, executable_remark, machine, plugins};
 use crate::detect::DetectedIde;
@@ -26,7 +27,7 @@ impl<'a> Native<'a> {
         };
         let base = base.ok_or(InstallError::NoHome)?;
         let packages = match ide {
-            DetectedIde::Neovim => base.join("site/pack"),
+            DetectedIde::Neovim => inside(&base, "site/pack"),
             _ => base.join("pack"),
         };
         let files = context.plugins.files(ide.id());
@@ -40,7 +41,7 @@ impl<'a> Native<'a> {
             context,
             has_plugin,
             package: Package {
-                directory: packages.join("alongside/start/alongside"),
+                directory: inside(&packages, "alongside/start/alongside"),
                 own_parents: 2,
                 program: context.program.clone(),
                 files,

@@ -35,26 +35,14 @@ impl SystemPaths<'_> {
 
     /// A command on the PATH.
     pub(super) fn on_path(&self, name: &str) -> Option<PathBuf> {
-        let platform = self.environment.platform;
-        let path = self.environment.variable("PATH")?;
-        let endings: Vec<String> = match platform {
-            Platform::Unix | Platform::MacOs => vec![String::new()],
-            Platform::Windows => {
-                let endings = self.environment.variable("PATHEXT").unwrap_or(".COM;.EXE;.BAT;.CMD");
-                endings.split(';').map(str::to_lowercase).collect()
-            }
-        };
-        // An empty or relative entry means the working directory, where an attacker may have put a program with that
-        // name.
-        let directories = path
-            .split(platform.path_delimiter())
-            .filter(|entry| is_absolute(platform, entry));
-        let mut candidates = directories.flat_map(|directory| {
-            endings
-                .iter()
-                .map(move |ending| Path::new(directory).join(format!("{name}{ending}")))
-        });
-        candidates.find(|candidate| (self.exists)(candidate))
+        let variable = |name| self.environment.variable(name).unwrap_or_default();
+        alongside_platform::on_path(
+            self.environment.platform,
+            variable("PATH"),
+            variable("PATHEXT"),
+            name,
+            self.exists,
+        )
     }
 
     /// Neovim's `stdpath("data")`.
@@ -116,7 +104,7 @@ impl SystemPaths<'_> {
             Platform::Windows => self.directory("APPDATA").or_else(|| self.home("AppData/Roaming"))?,
             Platform::Unix | Platform::MacOs => self.configuration()?,
         };
-        Some(directory.join("helix/languages.toml"))
+        Some(inside(&directory, "helix/languages.toml"))
     }
 
     /// Kakoune's `kakrc`.
@@ -128,7 +116,7 @@ impl SystemPaths<'_> {
 
     /// The settings of Kate's LSP client.
     pub(super) fn kate_settings(&self) -> Option<PathBuf> {
-        Some(self.configuration()?.join("kate/lspclient/settings.json"))
+        Some(inside(&self.configuration()?, "kate/lspclient/settings.json"))
     }
 
     /// Kate's own settings.
@@ -143,8 +131,8 @@ impl SystemPaths<'_> {
             HookAgent::Claude => own("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json"),
             HookAgent::Codex => own("CODEX_HOME", ".codex")?.join("hooks.json"),
             HookAgent::Copilot => own("COPILOT_HOME", ".copilot")?.join("settings.json"),
-            HookAgent::Gemini => own("GEMINI_CLI_HOME", "")?.join(".gemini/settings.json"),
-            HookAgent::Opencode => self.configuration()?.join("opencode/plugin/alongside.js"),
+            HookAgent::Gemini => inside(&own("GEMINI_CLI_HOME", "")?, ".gemini/settings.json"),
+            HookAgent::Opencode => inside(&self.configuration()?, "opencode/plugin/alongside.js"),
             HookAgent::Qwen => self.environment.qwen_home().join("settings.json"),
         })
     }
@@ -154,7 +142,7 @@ impl SystemPaths<'_> {
     }
 
     fn home(&self, below: &str) -> Option<PathBuf> {
-        self.environment.home.as_ref().map(|home| home.join(below))
+        self.environment.home.as_deref().map(|home| inside(home, below))
     }
 
     /// A directory from a variable. The XDG specification says to ignore relative ones.
@@ -172,6 +160,13 @@ impl SystemPaths<'_> {
             None => Some(PathBuf::from(place)),
         }
     }
+}
+
+/// A path below a directory, with the separators of this system: it is shown to users.
+pub(super) fn inside(directory: &Path, below: &str) -> PathBuf {
+    below
+        .split('/')
+        .fold(directory.to_owned(), |path, part| path.join(part))
 }
 
 fn is_absolute(platform: Platform, path: &str) -> bool {

@@ -368,7 +368,7 @@ pub(super) fn without_backups(path: &Path, is_needed: impl Fn(&[u8]) -> bool) ->
 pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallError> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     let real = if is_link {
-        fs::canonicalize(path).map_err(|source| write_error(path, source))?
+        alongside_platform::path::real(path).map_err(|source| write_error(path, source))?
     } else {
         path.to_owned()
     };
@@ -389,8 +389,7 @@ pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), InstallErro
         if let Some(permissions) = permissions {
             file.as_file().set_permissions(permissions)?;
         }
-        file.persist(&real)?;
-        Ok(())
+        alongside_platform::persist(file, &real)
     };
     write().map_err(|source| write_error(path, source))
 }

@@ -26,7 +26,9 @@ impl Runner for SystemRunner {
 fn run(program: &Path, arguments: &[String], timeout: Duration) -> io::Result<Result<String, String>> {
     // Files, not pipes: an unread pipe fills up, and a grandchild may hold it open indefinitely.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    let mut child = Command::new(program)
+    let mut command = Command::new(alongside_platform::program(program.as_os_str()));
+    alongside_platform::without_window(&mut command);
+    let mut child = command
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(stdout.try_clone()?)

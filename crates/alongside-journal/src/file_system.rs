@@ -71,7 +71,7 @@ impl Disk for FileSystem {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path(from), self.path(to))
+        alongside_platform::replace(&self.path(from), &self.path(to))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

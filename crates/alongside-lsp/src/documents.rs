@@ -138,7 +138,7 @@ impl OnDisk {
 
 /// A path with symlinks resolved, if it exists.
 pub(super) fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    alongside_platform::path::real_or_same(path)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Scratch {
         // Atomic, and created with mode 0600.
         let mut new = tempfile::NamedTempFile::new_in(&directory)?;
         new.write_all(text.as_bytes())?;
-        new.persist(&file)?;
+        alongside_platform::persist(new, &file)?;
         Ok(file)
     }
 

@@ -1,31 +1,53 @@
 //! `file:` URIs.
 
+use alongside_platform::{Platform, path};
+
 /// The absolute path of a `file:` URI; `None` for every other kind, such as an unsaved buffer's.
 pub(super) fn to_path(uri: &str) -> Option<String> {
-    let rest = uri.strip_prefix("file://")?;
-    // Other hosts are not supported.
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !path.starts_with('/') {
-        return None;
-    }
-    let path = decoded(path)?;
-    // A drive: `/C:/file` is `C:/file`.
-    let is_drive = path.as_bytes().get(2) == Some(&b':') && path.as_bytes().get(1)?.is_ascii_alphabetic();
-    Some(if cfg!(windows) && is_drive {
-        path[1..].replace('/', "\\")
-    } else {
-        path
-    })
+    to_path_on(Platform::current(), uri)
 }
 
 /// The URI of an absolute path.
 pub(super) fn of_path(path: &str) -> String {
-    let mut uri = String::from("file://");
-    let path = if cfg!(windows) {
-        format!("/{}", path.replace('\\', "/"))
-    } else {
-        path.to_owned()
+    of_path_on(Platform::current(), path)
+}
+
+fn to_path_on(platform: Platform, uri: &str) -> Option<String> {
+    let rest = uri.strip_prefix("file://")?;
+    let (host, path) = rest.split_at(rest.find('/')?);
+    let path = decoded(path)?;
+    let is_local = host.is_empty() || host == "localhost";
+    match platform {
+        Platform::Windows if is_local => {
+            // A drive: `/C:/file` is `C:/file`. Some clients send a share as `////server/share`.
+            let plain = path.trim_start_matches('/');
+            let plain = if path::is_absolute(platform, plain) {
+                plain.to_owned()
+            } else if path.starts_with("//") {
+                format!("//{plain}")
+            } else {
+                return None;
+            };
+            Some(path::spelled(platform, &plain).into_owned())
+        }
+        Platform::Windows => Some(path::spelled(platform, &format!("//{host}{path}")).into_owned()),
+        Platform::Unix | Platform::MacOs => is_local.then_some(path),
+    }
+}
+
+fn of_path_on(platform: Platform, path: &str) -> String {
+    let path = match platform {
+        Platform::Unix | Platform::MacOs => path.to_owned(),
+        Platform::Windows => {
+            let plain = path::spelled(platform, path).replace('\\', "/");
+            // A share is on its own host.
+            match plain.strip_prefix("//") {
+                Some(share) => share.to_owned(),
+                None => format!("/{plain}"),
+            }
+        }
     };
+    let mut uri = String::from("file://");
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
             uri.push(char::from(byte));
@@ -53,21 +75,47 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn paths_round_trip() {
         for path in ["/a", "/with space/ü#1%.txt", "/a+b/c:d/[e]?", "/"] {
-            assert_eq!(to_path(&of_path(path)).as_deref(), Some(path));
+            let uri = of_path_on(Platform::Unix, path);
+            assert_eq!(to_path_on(Platform::Unix, &uri).as_deref(), Some(path));
         }
-        assert_eq!(of_path("/a b/ü"), "file:///a%20b/%C3%BC");
+        assert_eq!(of_path_on(Platform::Unix, "/a b/ü"), "file:///a%20b/%C3%BC");
+        for path in [r"C:\a", r"C:\with space\ü#1%.txt", r"\\server\share\x", "C:\\"] {
+            let uri = of_path_on(Platform::Windows, path);
+            assert_eq!(to_path_on(Platform::Windows, &uri).as_deref(), Some(path), "{uri}");
+        }
+    }
+
+    #[test]
+    fn windows_drive_and_share_are_read_in_every_spelling() {
+        for (uri, path) in [
+            ("file:///c%3A/proj/a.txt", Some(r"C:\proj\a.txt")),
+            ("file:///C:/proj", Some(r"C:\proj")),
+            ("file://localhost/C:/proj", Some(r"C:\proj")),
+            ("file://server/share/x", Some(r"\\server\share\x")),
+            ("file:////server/share/x", Some(r"\\server\share\x")),
+            ("file://///server/share/x", Some(r"\\server\share\x")),
+            ("file:///proj", None),
+            ("untitled:1", None),
+        ] {
+            assert_eq!(to_path_on(Platform::Windows, uri).as_deref(), path, "{uri}");
+        }
+        assert_eq!(of_path_on(Platform::Windows, r"\\?\C:\x"), "file:///C%3A/x");
+        assert_eq!(
+            of_path_on(Platform::Windows, r"\\server\share\x"),
+            "file://server/share/x"
+        );
     }
 
     #[test]
     fn uri_of_another_kind_or_host_has_no_path() {
-        assert_eq!(to_path("file://localhost/a").as_deref(), Some("/a"));
+        assert_eq!(to_path_on(Platform::Unix, "file://localhost/a").as_deref(), Some("/a"));
         for uri in [
             "untitled:1",
             "file://other/a",
@@ -76,7 +124,7 @@ mod tests {
             "file:///%ff",
             "",
         ] {
-            assert_eq!(to_path(uri), None, "{uri}");
+            assert_eq!(to_path_on(Platform::Unix, uri), None, "{uri}");
         }
     }
 }

@@ -6,18 +6,27 @@ use std::io::Write;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use dist::Dist;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parking_lot::Mutex;
-use rust_embed::RustEmbed;
 
 /// Replaced in `index.html` with the nonce for styles.
 pub(crate) const NONCE_PLACEHOLDER: &str = "%STYLE_NONCE%";
 
-/// The output of `npm run build`. A debug build reads it from disk, so that a rebuilt page shows without recompiling.
-#[derive(RustEmbed)]
-#[folder = "../../web/dist"]
-struct Dist;
+mod dist {
+    #![allow(
+        clippy::disallowed_methods,
+        reason = "the derived code finds the folder with it in a debug build"
+    )]
+
+    use rust_embed::RustEmbed;
+
+    /// The output of `npm run build`. A debug build reads it from disk, so that a rebuilt page shows without recompiling.
+    #[derive(RustEmbed)]
+    #[folder = "../../web/dist"]
+    pub(super) struct Dist;
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Asset {

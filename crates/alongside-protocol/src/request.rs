@@ -52,6 +52,15 @@ macro_rules! requests {
         /// Method, parameters and response of each request, as they are written here.
         pub const REQUEST_TYPES: &[(&str, &str, &str)] = &[$(($method, stringify!($params), stringify!($response))),+];
 
+        impl Request {
+            /// Reads the response to this request.
+            pub fn parse_response(&self, json: &str) -> Result<Response, serde_json::Error> {
+                match self {
+                    $(Self::$name(_) => serde_json::from_str(json).map(Response::$name),)+
+                }
+            }
+        }
+
         $(impl Method for requests::$name {
             const NAME: &'static str = $method;
             type Params = $params;

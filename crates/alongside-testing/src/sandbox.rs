@@ -21,7 +21,7 @@ impl Sandbox {
         let directory = tempfile::Builder::new().prefix(prefix).tempdir();
         let directory = directory.expect("create a temporary directory");
         // Programs print paths without symbolic links.
-        let root = directory.path().canonicalize().expect("the directory exists");
+        let root = alongside_platform::path::real(directory.path()).expect("the directory exists");
         let mut sandbox = Self {
             _directory: directory,
             root,

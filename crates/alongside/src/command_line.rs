@@ -19,6 +19,7 @@ use crate::output::Output;
 Examples:
   alongside                          start the companion for this directory
   alongside context focus main.rs    tell agents what you are looking at
+  alongside review                   review changes in this terminal
   alongside diff list                list pending changes
   alongside chat -p 'Hello'          ask an agent a question
   alongside doctor                   check that agents can connect
@@ -56,12 +57,23 @@ pub(crate) enum Command {
     /// Set or show the editor context that agents see
     #[command(subcommand)]
     Context(Context),
-    /// Review the changes that agents propose
+    /// Review the changes that agents propose, in this terminal
+    Review(Review),
+    /// List, show and decide changes with commands
     #[command(subcommand)]
     Diff(Diff),
     /// Show running companions with their agents and reviews
-    #[command(after_help = "Example:\n  alongside status --json | jq '.companions[].agents'")]
-    Status,
+    #[command(after_help = "\
+With --line, prints one short line about this directory's companion, or nothing if none is running; for a status bar or a shell prompt.
+
+Examples:
+  alongside status --json | jq '.companions[].agents'
+  tmux set -g status-right '#(cd #{pane_current_path} && alongside status --line)'")]
+    Status {
+        /// Print one line about this directory's companion
+        #[arg(long)]
+        line: bool,
+    },
     /// Print a one-time link to the review page
     ///
     /// With --open, starts the browser with a private file that redirects to another such link, because other users can read a program's arguments. Some sandboxed browsers cannot read that file; then open the printed link.
@@ -71,7 +83,7 @@ pub(crate) enum Command {
         #[arg(long)]
         open: bool,
     },
-    /// Chat with an agent in the browser, or ask one question here
+    /// Chat with an agent here or in the browser, or ask one question
     Chat(Chat),
     /// Stop this directory's companion
     #[command(after_help = "Examples:\n  alongside stop\n  alongside stop --all")]
@@ -177,11 +189,12 @@ Tools, for Gemini CLI or Qwen Code:
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-With --json, prints one line once the companion is ready:
+In a terminal, shows the reviewer (see `alongside review`) until you quit, which stops the companion; with --plain, prints what happens. With --json, prints one line once the companion is ready:
   {\"port\":41234,\"pid\":4711,\"workspace\":[\"/home/me/project\"],\"files\":[\"…\"]}
 
 Examples:
   alongside serve
+  alongside serve --plain
   alongside serve --workspace backend --workspace frontend
   alongside serve --name neovim --display-name Neovim --pid $NVIM_PID --json")]
 pub(crate) struct Serve {
@@ -197,6 +210,9 @@ pub(crate) struct Serve {
     /// Open the review page in the browser
     #[arg(long)]
     pub(crate) open: bool,
+    /// Print what happens instead of showing the reviewer
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 #[derive(Debug, Args)]
@@ -263,6 +279,21 @@ pub(crate) enum OpenChange {
     View,
     /// As a diff, with the focus
     Focus,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Shows pending changes as they arrive, side by side or unified, hunk by hunk. Press ? for the keys. Reconnects when the companion is restarted. Respects NO_COLOR, COLORTERM, COLORFGBG, VISUAL and EDITOR; `terminal.*` in your settings has the rest.
+
+Examples:
+  alongside review
+  alongside review --workspace ~/project
+  alongside review --also ~/other-project
+  tmux split-window -h alongside review")]
+pub(crate) struct Review {
+    /// Also attach the companion of this directory; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub(crate) also: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -397,7 +428,7 @@ pub(crate) enum HunkWord {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without -p, prints a one-time link to the chat page. With -p, sends PROMPT to the agent connected to this directory's companion, continuing the current conversation if there is one, and streams the answer. If no companion is running, starts a temporary one. Ctrl-C cancels the answer.
+Without -p, shows the chat in this terminal; with --page, or without a terminal, prints a one-time link to the chat page. With -p, sends PROMPT to the agent connected to this directory's companion, continuing the current conversation if there is one, and streams the answer. If no companion is running, starts a temporary one. Ctrl-C cancels the answer.
 
 Whatever the agent asks for, a permission, an answer or the review of a change, is shown at the terminal with its diff and its options, and you type a number. Without a terminal, permissions are denied and questions declined unless --yes allows them, and a change waits for another front end, or is rejected if there is none.
 
@@ -408,7 +439,8 @@ Exit codes:
   3  cancelled, refused by the agent, or stdout was closed
 
 Examples:
-  alongside chat --open
+  alongside chat
+  alongside chat --page --open
   alongside chat -p 'What does src/main.rs do?'
   git diff | alongside chat -p - --agent gemini > review.md
   alongside chat -p 'Fix the typo in README.md' --yes --json | jq -r .answer")]
@@ -422,6 +454,9 @@ pub(crate) struct Chat {
     /// Allow everything the agent asks for and accept its changes
     #[arg(long, visible_alias = "allow", requires = "prompt")]
     pub(crate) yes: bool,
+    /// Print a link to the chat page instead of showing the chat here
+    #[arg(long, conflicts_with = "prompt")]
+    pub(crate) page: bool,
     /// Open the page in the browser
     #[arg(long, conflicts_with = "prompt")]
     pub(crate) open: bool,
@@ -505,8 +540,7 @@ impl Common {
     /// The absolute path of the directory that a command applies to.
     pub(crate) fn directory(&self) -> PathBuf {
         let typed = self.workspace.first().cloned().unwrap_or_else(|| PathBuf::from("."));
-        typed
-            .canonicalize()
+        alongside_platform::path::real(&typed)
             .or_else(|_| std::path::absolute(&typed))
             .unwrap_or(typed)
     }

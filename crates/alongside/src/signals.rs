@@ -51,7 +51,10 @@ impl ShutdownSignals {
 pub(crate) struct ShutdownSignals {
     signals: (
         tokio::signal::windows::CtrlC,
+        // The only polite end of a process group.
+        tokio::signal::windows::CtrlBreak,
         tokio::signal::windows::CtrlClose,
+        tokio::signal::windows::CtrlLogoff,
         tokio::signal::windows::CtrlShutdown,
     ),
 }
@@ -59,19 +62,27 @@ pub(crate) struct ShutdownSignals {
 #[cfg(windows)]
 impl ShutdownSignals {
     pub(crate) fn register() -> std::io::Result<Self> {
-        use tokio::signal::windows::{ctrl_c, ctrl_close, ctrl_shutdown};
+        use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_shutdown};
 
         Ok(Self {
-            signals: (ctrl_c()?, ctrl_close()?, ctrl_shutdown()?),
+            signals: (
+                ctrl_c()?,
+                ctrl_break()?,
+                ctrl_close()?,
+                ctrl_logoff()?,
+                ctrl_shutdown()?,
+            ),
         })
     }
 
     /// Waits for one of them.
     pub(crate) async fn received(&mut self) {
-        let (interrupt, close, shutdown) = &mut self.signals;
+        let (interrupt, stop, close, log_off, shutdown) = &mut self.signals;
         tokio::select! {
             _ = interrupt.recv() => {}
+            _ = stop.recv() => {}
             _ = close.recv() => {}
+            _ = log_off.recv() => {}
             _ = shutdown.recv() => {}
         }
     }

@@ -125,7 +125,7 @@ fn alongside_run_connects_claude_and_reviews_what_it_would_write_without_asking(
     let model = FakeModel::start();
     Native::Claude.set_up(&sandbox, &model);
     without_auto_connect(&sandbox);
-    let line = "alongside run claude --permission-mode acceptEdits";
+    let line = "TMUX= alongside run claude --permission-mode acceptEdits";
     let scene = Scene::start_with(&sandbox, &model, Native::Claude, line);
     scene.wait_until_connected();
     scene.agent.terminal.wait_for_text("1 line selected", TIMEOUT);

@@ -13,6 +13,7 @@ mod lifetimes;
 mod restarts;
 mod several_agents;
 mod several_companions;
+mod terminal;
 mod tools;
 mod transports;
 mod typescript_sdk;

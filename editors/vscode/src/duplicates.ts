@@ -5,6 +5,8 @@ import * as vscode from "vscode";
 const OFFICIAL = [
   { agent: "Gemini CLI", id: "google.gemini-cli-vscode-ide-companion" },
   { agent: "Qwen Code", id: "qwenlm.qwen-code-vscode-ide-companion" },
+  // Of two companions for a folder, Claude Code connects to none.
+  { agent: "Claude Code", id: "anthropic.claude-code" },
 ];
 
 /** Offers once to uninstall each official extension, or to show it where it can be disabled. VS Code has no command for the latter. */
@@ -14,7 +16,7 @@ export async function reportDuplicates(state: vscode.Memento): Promise<void> {
     if (!vscode.extensions.getExtension(id) || state.get(key)) continue;
     await state.update(key, true);
     const [uninstall, show] = ["Uninstall it", "Show extension"];
-    const message = `${agent}\u2019s own extension is also installed, and ${agent} may connect to either. Disable or uninstall one of the two.`;
+    const message = `${agent}\u2019s own extension is also installed, and ${agent} may not connect to Alongside. Disable or uninstall one of the two.`;
     const chosen = await vscode.window.showWarningMessage(message, uninstall, show);
     if (chosen === uninstall) await vscode.commands.executeCommand("workbench.extensions.uninstallExtension", id);
     // Not `extension.open`, which asks the gallery and does nothing without it.

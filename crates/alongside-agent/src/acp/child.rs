@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{oneshot, watch};
 
-use super::ending::{Children, Running, Watchdog, end, end_group};
+use super::ending::{Children, Group, Running, end};
 use super::error::AcpError;
 
 /// How long to wait for the exit status after stdout was closed.
@@ -78,7 +78,7 @@ impl ChildHandle {
             program: program.clone(),
             source,
         };
-        let mut command = Command::new(&process.program);
+        let mut command = Command::new(alongside_platform::program(process.program.as_os_str()));
         command
             .args(&process.arguments)
             .envs(process.environment.iter().map(|(name, value)| (name, value)))
@@ -87,21 +87,18 @@ impl ChildHandle {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // Its own process group: Ctrl-C in our terminal is not meant for it, and its own children are stopped with it.
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command.spawn().map_err(start)?;
-        let watchdog = Watchdog::start(child.id());
+        let mut group = Group::start(command).map_err(start)?;
         let broken = || start(std::io::ErrorKind::BrokenPipe.into());
-        let input = child.stdin.take().ok_or_else(broken)?;
-        let output = child.stdout.take().ok_or_else(broken)?;
+        let (input, output, stderr) = group.pipes();
+        let input = input.ok_or_else(broken)?;
+        let output = output.ok_or_else(broken)?;
         let stderr_tail = Arc::<Mutex<StderrTail>>::default();
-        if let Some(stderr) = child.stderr.take() {
+        if let Some(stderr) = stderr {
             tokio::spawn(read_stderr(stderr, Arc::clone(&stderr_tail)));
         }
         let (ended, status) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(keep(child, watchdog, stopped, ended, children.add()));
+        tokio::spawn(keep(group, stopped, ended, children.add()));
         let handle = Self {
             stop: Mutex::new(Some(stop)),
             stderr_tail,
@@ -208,21 +205,18 @@ impl StderrTail {
 
 /// Waits for a child to exit, or stops it, and ends what it leaves behind.
 async fn keep(
-    mut child: Child,
-    watchdog: Watchdog,
+    mut group: Group,
     stopped: oneshot::Receiver<()>,
     status: watch::Sender<Option<String>>,
     _running: Running,
 ) {
-    let group = child.id();
     tokio::select! {
-        ended = child.wait() => {
+        ended = group.exited() => {
             status.send_replace(Some(ended.map_or_else(|error| error.to_string(), |status| status.to_string())));
         }
-        _ = stopped => end(&mut child).await,
+        _ = stopped => end(&mut group).await,
     }
-    end_group(group).await;
-    watchdog.stop().await;
+    group.end().await;
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::process::Child;
 use tokio::sync::watch;
 
 /// How long an agent may take to exit after its stdin was closed, and again after it was asked to.
@@ -52,27 +51,27 @@ impl Drop for Running {
 }
 
 /// Ends an agent whose stdin is closed, which a well-behaved program takes as the request to exit.
-pub(super) async fn end(child: &mut Child) {
-    let group = child.id();
-    if tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await.is_ok() {
+pub(super) async fn end(group: &mut Group) {
+    if tokio::time::timeout(EXIT_TIMEOUT, group.exited()).await.is_ok() {
         return;
     }
-    group::ask_to_exit(group);
-    if tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await.is_err() {
-        let _ = child.kill().await;
+    group.ask_to_exit();
+    if tokio::time::timeout(EXIT_TIMEOUT, group.exited()).await.is_err() {
+        group.kill().await;
     }
 }
 
-pub(super) use group::{Watchdog, end_group};
+pub(super) use group::Group;
 
 #[cfg(unix)]
 mod group {
-    use std::process::Stdio;
+    use std::io;
+    use std::process::{ExitStatus, Stdio};
     use std::time::Duration;
 
     use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
     use tokio::io::AsyncWriteExt;
-    use tokio::process::{Child, Command};
+    use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
     use super::EXIT_TIMEOUT;
 
@@ -88,19 +87,53 @@ mod group {
         while [ $left -gt 0 ] && kill -s 0 -- \"-$1\"; do sleep 0.1; left=$((left - 1)); done
         kill -s KILL -- \"-$1\"";
 
-    fn pid(group: Option<u32>) -> Option<Pid> {
-        Pid::from_raw(i32::try_from(group?).ok()?)
+    /// An agent and the processes that it started.
+    pub(in crate::acp) struct Group {
+        child: Child,
+        id: Option<Pid>,
+        watchdog: Watchdog,
     }
 
-    pub(super) fn ask_to_exit(group: Option<u32>) {
-        if let Some(group) = pid(group) {
-            let _ = kill_process_group(group, Signal::TERM);
+    impl Group {
+        /// Starts it in a process group of its own: Ctrl-C in our terminal is not meant for it, and its own children are stopped
+        /// with it.
+        pub(in crate::acp) fn start(mut command: Command) -> io::Result<Self> {
+            let child = command.process_group(0).spawn()?;
+            let watchdog = Watchdog::start(child.id());
+            let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+            Ok(Self { child, id, watchdog })
+        }
+
+        pub(in crate::acp) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+            let child = &mut self.child;
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        }
+
+        /// Waits for the agent itself, which may leave others behind.
+        pub(in crate::acp) async fn exited(&mut self) -> io::Result<ExitStatus> {
+            self.child.wait().await
+        }
+
+        pub(super) fn ask_to_exit(&self) {
+            if let Some(group) = self.id {
+                let _ = kill_process_group(group, Signal::TERM);
+            }
+        }
+
+        pub(super) async fn kill(&mut self) {
+            let _ = self.child.kill().await;
+        }
+
+        /// Ends what an agent has left behind: a wrapper may exit before the program that it started.
+        pub(in crate::acp) async fn end(self) {
+            if let Some(group) = self.id {
+                end_group(group).await;
+            }
+            self.watchdog.stop().await;
         }
     }
 
-    /// Ends what an agent has left behind: a wrapper may exit before the program that it started.
-    pub(in crate::acp) async fn end_group(group: Option<u32>) {
-        let Some(group) = pid(group) else { return };
+    async fn end_group(group: Pid) {
         for signal in [Signal::TERM, Signal::KILL] {
             if kill_process_group(group, signal).is_err() {
                 return;
@@ -118,10 +151,10 @@ mod group {
 
     /// A small process that ends an agent's group when the companion is killed. A parent-death signal would reach only the wrapper,
     /// exists on Linux only, and needs code between `fork` and `exec`.
-    pub(in crate::acp) struct Watchdog(Option<Child>);
+    struct Watchdog(Option<Child>);
 
     impl Watchdog {
-        pub(in crate::acp) fn start(group: Option<u32>) -> Self {
+        fn start(group: Option<u32>) -> Self {
             let Some(group) = group else { return Self(None) };
             let mut command = Command::new("/bin/sh");
             command
@@ -140,7 +173,7 @@ mod group {
         }
 
         /// The group has ended.
-        pub(in crate::acp) async fn stop(self) {
+        async fn stop(self) {
             let Self(Some(mut child)) = self else { return };
             if let Some(mut stdin) = child.stdin.take() {
                 let _ = stdin.write_all(b"\n").await;
@@ -150,22 +183,55 @@ mod group {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 mod group {
-    pub(super) fn ask_to_exit(_group: Option<u32>) {}
+    use std::io;
+    use std::process::ExitStatus;
 
-    #[allow(clippy::unused_async, reason = "it waits on other systems")]
-    pub(in crate::acp) async fn end_group(_group: Option<u32>) {}
+    use process_wrap::tokio::{ChildWrapper, CommandWrap, CreationFlags, JobObject, KillOnDrop};
+    use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+    use windows::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW};
 
-    /// Not available here.
-    pub(in crate::acp) struct Watchdog;
+    use super::EXIT_TIMEOUT;
 
-    impl Watchdog {
-        pub(in crate::acp) fn start(_group: Option<u32>) -> Self {
-            Self
+    /// An agent and the processes that it started, in a job object: the system ends all of them when the job's last handle is
+    /// closed, which also happens when the companion is killed.
+    pub(in crate::acp) struct Group(Box<dyn ChildWrapper>);
+
+    impl Group {
+        /// Ctrl-C in our console is not meant for it, and no console window appears where we have none.
+        pub(in crate::acp) fn start(command: Command) -> io::Result<Self> {
+            let mut command = CommandWrap::from(command);
+            command
+                .wrap(CreationFlags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW))
+                .wrap(KillOnDrop)
+                .wrap(JobObject);
+            command.spawn().map(Self)
         }
 
-        #[allow(clippy::unused_async, reason = "it waits on other systems")]
-        pub(in crate::acp) async fn stop(self) {}
+        pub(in crate::acp) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+            let child = &mut self.0;
+            (child.stdin().take(), child.stdout().take(), child.stderr().take())
+        }
+
+        /// Waits for the agent itself, which may leave others behind.
+        pub(in crate::acp) async fn exited(&mut self) -> io::Result<ExitStatus> {
+            self.0.inner_mut().wait().await
+        }
+
+        /// A program without a window cannot be asked.
+        #[expect(clippy::unused_self, reason = "other systems ask the group")]
+        pub(super) fn ask_to_exit(&self) {}
+
+        pub(super) async fn kill(&mut self) {
+            let _ = self.0.start_kill();
+            let _ = self.exited().await;
+        }
+
+        /// Ends what an agent has left behind: a wrapper may exit before the program that it started.
+        pub(in crate::acp) async fn end(mut self) {
+            let _ = self.0.start_kill();
+            let _ = tokio::time::timeout(EXIT_TIMEOUT, self.0.wait()).await;
+        }
     }
 }

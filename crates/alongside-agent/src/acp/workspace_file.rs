@@ -37,7 +37,7 @@ pub(super) enum Content {
 impl WorkspaceFile {
     /// `None` if the path is relative, or leads out of the workspace.
     pub(super) fn find(workspace: &Path, path: PathBuf) -> io::Result<Option<Self>> {
-        let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let root = alongside_platform::path::real_or_same(workspace);
         let Some(real) = real_path(&path).filter(|real| real.starts_with(&root)) else {
             return Ok(None);
         };
@@ -99,7 +99,7 @@ fn real_path(path: &Path) -> Option<PathBuf> {
     // The file may not exist yet: the existing part of its path decides.
     let mut existing = path;
     loop {
-        match (existing.canonicalize(), existing.parent()) {
+        match (alongside_platform::path::real(existing), existing.parent()) {
             (Ok(real), _) => {
                 let missing = path.strip_prefix(existing).ok()?;
                 // Joining nothing would add a slash, which a file must not have.

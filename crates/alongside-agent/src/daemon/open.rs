@@ -1,5 +1,7 @@
 //! Opening a session of a daemon: whether the daemon fits, which session, what is in it.
 
+use std::path::PathBuf;
+
 use alongside_protocol::chat::{Abilities, AgentEvent, ConnectedSession, Locality, NoticeLevel};
 use serde_json::Value;
 
@@ -161,7 +163,9 @@ async fn check(capabilities: &Capabilities, workspace: Option<&str>) -> Result<(
 
 /// The canonical path, if the directory exists here: the daemon is on this machine, but perhaps in a container.
 async fn canonical(directory: &str) -> String {
-    let known = tokio::fs::canonicalize(directory).await.ok();
+    let path = PathBuf::from(directory);
+    let known = blocking(move || alongside_platform::path::real(&path)).await;
+    let known = known.ok().and_then(Result::ok);
     let known = known.and_then(|path| path.to_str().map(str::to_owned));
     known.unwrap_or_else(|| directory.trim_end_matches('/').to_owned())
 }

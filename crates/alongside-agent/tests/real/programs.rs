@@ -42,7 +42,9 @@ impl Place {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         // The system's directory for temporary files may be a link; programs say where it leads.
-        self.directory.path().canonicalize().unwrap().join(name)
+        alongside_platform::path::real(self.directory.path())
+            .unwrap()
+            .join(name)
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {

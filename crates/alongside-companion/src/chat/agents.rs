@@ -114,7 +114,7 @@ impl AgentOption {
 
     fn problem(&self) -> Option<String> {
         match &self.how {
-            Launch::Child(process) if !is_there(&process.program) => Some(format!(
+            Launch::Child(process) if !alongside_platform::is_installed(&process.program) => Some(format!(
                 "`{}` is not installed or not on your PATH.",
                 process.program.display()
             )),
@@ -146,27 +146,6 @@ impl AgentOption {
             Launch::Daemon(Err(error)) => Err(Unavailable(format!("{error}."))),
         }
     }
-}
-
-/// Whether a program is on the `PATH`.
-pub(super) fn is_there(program: &Path) -> bool {
-    let suffixes: &[&str] = if cfg!(windows) {
-        &["", ".exe", ".cmd", ".bat"]
-    } else {
-        &[""]
-    };
-    let exists = |path: &Path| {
-        suffixes.iter().any(|suffix| {
-            let mut path = path.as_os_str().to_owned();
-            path.push(suffix);
-            Path::new(&path).is_file()
-        })
-    };
-    if program.components().count() > 1 {
-        return exists(program);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| exists(&directory.join(program)))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ impl Companion {
     /// The chat's state once everything in it is journaled: a front end must find it again after a crash. Nothing is awaited after
     /// the state is read, so that no notification overtakes it.
     pub(crate) async fn chat_state(&self) -> Result<ChatState, RequestError> {
-        let choices = agents::choices(&self.settings.lock(), environment, agents::is_there);
+        let choices = agents::choices(&self.settings.lock(), environment, alongside_platform::is_installed);
         for _ in 0..MAX_STATE_ATTEMPTS {
             let version = self.chat.version();
             let written = self.chat.writer.written().await;
@@ -72,7 +72,7 @@ impl Companion {
 }
 
 pub(super) fn choice(settings: &Settings, id: &str) -> Result<AgentOption, RequestError> {
-    let mut choices = agents::choices(settings, environment, agents::is_there);
+    let mut choices = agents::choices(settings, environment, alongside_platform::is_installed);
     let Some(place) = choices.iter().position(|choice| choice.id == id) else {
         let ids: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
         let message = format!("unknown agent `{id}`; available agents: {}", ids.join(", "));

@@ -36,8 +36,7 @@ pub struct Diagnosis {
 
 /// Searches from a directory as each agent would, and connects.
 pub async fn examine(directory: &Path) -> Result<Diagnosis> {
-    let directory = directory
-        .canonicalize()
+    let directory = alongside_platform::path::real(directory)
         .with_context(|| format!("{} is not a directory", directory.display()))?;
     let looking = {
         let directory = directory.clone();
@@ -329,6 +328,9 @@ impl AgentCheck {
             ));
         }
         text.push_str(&format!("  Searched {}\n", self.lookup.directory.display()));
+        if Environment::current().is_outside_profile(&self.lookup.directory) {
+            text.push_str("    warning: it is outside your profile, so other users may read the tokens in it; set TEMP to a private directory\n");
+        }
         for candidate in &self.lookup.candidates {
             text.push_str(&format!("    {}: {}\n", candidate.path.display(), candidate.verdict));
             if candidate.mode.is_some_and(|mode| mode & 0o077 != 0) {

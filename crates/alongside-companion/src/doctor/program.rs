@@ -1,5 +1,6 @@
 //! Checks a companion that agents start as a program instead of connecting to a port.
 
+use std::ffi::OsStr;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -25,7 +26,9 @@ pub(super) async fn ask(
     me: &ClientInfo,
     timeout: Duration,
 ) -> Result<(String, Vec<String>), String> {
-    let mut child = Command::new(command)
+    let mut program = Command::new(alongside_platform::program(OsStr::new(command)));
+    alongside_platform::without_window(program.as_std_mut());
+    let mut child = program
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -41,6 +41,10 @@ keys!(Key {
     ResumeAfterCrash = "sessions.resume-after-crash", UserOnly;
     ReviewOutsideWorkspace = "review.outside-workspace", UserOrWorkspace;
     HooksWithoutCompanion = "hooks.without-companion", UserOnly;
+    TerminalMouse = "terminal.mouse", UserOnly;
+    TerminalAlert = "terminal.alert", UserOnly;
+    TerminalBackground = "terminal.background", UserOnly;
+    RunSplit = "run.split", UserOnly;
     DaemonEnabled = "daemon.enabled", UserOnly;
     DaemonUrl = "daemon.url", UserOnly;
     DaemonToken = "daemon.token", UserOnly;

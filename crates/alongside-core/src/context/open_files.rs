@@ -1,11 +1,13 @@
 //! The files that are open in the editor, most recently used first.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use alongside_platform::{Platform, path};
 use thiserror::Error;
 
 use super::ide_context::{Cursor, File, IdeContext, WorkspaceState};
@@ -29,6 +31,8 @@ pub struct OpenFiles {
     files: Vec<OpenFile>,
     trusted: Option<bool>,
     last_lookup: LookupId,
+    /// Decides which spellings are one file.
+    platform: Platform,
 }
 
 #[derive(Debug)]
@@ -107,10 +111,18 @@ impl fmt::Display for HiddenReason {
 }
 
 impl OpenFiles {
+    #[cfg(test)]
+    pub(super) fn on(platform: Platform) -> Self {
+        Self {
+            platform,
+            ..Self::default()
+        }
+    }
+
     /// A file was opened. It takes the focus only if nothing has it.
     pub fn open(&mut self, unix_milliseconds: u64, path: &str) -> Result<(), ContextError> {
-        check_path(path)?;
-        if self.files.iter().any(|file| *file.path == *path) {
+        let path = &*self.spelled(path)?;
+        if self.place(path).is_some() {
             return Ok(());
         }
         let place = self.files.iter().take_while(|file| file.focused).count();
@@ -127,13 +139,9 @@ impl OpenFiles {
         cursor: Option<Cursor>,
         selected_text: Option<String>,
     ) -> Result<(), ContextError> {
-        check_path(path)?;
+        let path = &*self.spelled(path)?;
         cursor.map_or(Ok(()), check_position)?;
-        let known = self
-            .files
-            .iter()
-            .position(|file| *file.path == *path)
-            .map(|place| self.files.remove(place));
+        let known = self.place(path).map(|place| self.files.remove(place));
         let mut file = known.unwrap_or_else(|| OpenFile::new(path, unix_milliseconds));
         for other in &mut self.files {
             other.focused = false;
@@ -154,6 +162,20 @@ impl OpenFiles {
         Ok(())
     }
 
+    /// A path as agents see it. Editors have several spellings for one file on Windows.
+    fn spelled<'a>(&self, path: &'a str) -> Result<Cow<'a, str>, ContextError> {
+        if path::is_absolute(self.platform, path) {
+            Ok(path::spelled(self.platform, path))
+        } else {
+            Err(ContextError::NotAbsolute(path.to_owned()))
+        }
+    }
+
+    fn place(&self, path: &str) -> Option<usize> {
+        let is_same = |file: &OpenFile| path::is_same(self.platform, &file.path, path);
+        self.files.iter().position(is_same)
+    }
+
     /// Where the selected text of the focused file begins.
     pub fn set_selection_start(&mut self, start: Cursor) -> Result<(), ContextError> {
         check_position(start)?;
@@ -165,11 +187,7 @@ impl OpenFiles {
 
     /// A file was closed; the one used before it becomes the active one.
     pub fn close(&mut self, path: &str) -> Result<(), ContextError> {
-        let place = self
-            .files
-            .iter()
-            .position(|file| *file.path == *path)
-            .ok_or_else(|| ContextError::NotOpen(path.to_owned()))?;
+        let place = self.place(path).ok_or_else(|| ContextError::NotOpen(path.to_owned()))?;
         self.files.remove(place);
         Ok(())
     }
@@ -180,7 +198,9 @@ impl OpenFiles {
     }
 
     pub(crate) fn is_focused(&self, path: &str) -> bool {
-        self.files.iter().any(|file| file.focused && *file.path == *path)
+        self.files
+            .iter()
+            .any(|file| file.focused && path::is_same(self.platform, &file.path, path))
     }
 
     pub(crate) fn start_lookup(&mut self) -> LookupId {
@@ -360,14 +380,6 @@ fn check_position(Cursor { line, character }: Cursor) -> Result<(), ContextError
         return Err(ContextError::BadPosition { line, character });
     }
     Ok(())
-}
-
-fn check_path(path: &str) -> Result<(), ContextError> {
-    if Path::new(path).is_absolute() {
-        Ok(())
-    } else {
-        Err(ContextError::NotAbsolute(path.to_owned()))
-    }
 }
 
 /// Cuts on a character boundary. Agents count UTF-16 units, of which a text never has more than UTF-8 bytes.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use alongside_platform::Platform;
+
 use super::open_files::MAX_SELECTED_BYTES;
 use super::*;
 use crate::privacy::Privacy;
@@ -53,6 +55,33 @@ fn most_recently_focused_file_comes_first() {
         files.focus(time, path, None, None).unwrap();
     }
     assert_eq!(paths(&mut files), ["/a", "/c", "/b"]);
+}
+
+#[test]
+fn one_file_in_several_spellings_is_open_once_on_windows() {
+    let mut files = OpenFiles::on(Platform::Windows);
+    files.open(1, "c:/proj/a.txt").unwrap();
+    files.open(2, r"C:\proj\a.txt").unwrap();
+    files.focus(3, r"C:\PROJ\A.TXT", None, None).unwrap();
+    files.focus(4, r"\\?\C:\proj\a.txt", None, None).unwrap();
+    assert_eq!(paths(&mut files), [r"C:\proj\a.txt"]);
+    assert!(files.is_focused("c:/proj/a.txt"));
+    files.close(r"c:\Proj\a.txt").unwrap();
+    assert_eq!(paths(&mut files), [""; 0]);
+    assert_eq!(
+        files.open(5, r"proj\a.txt"),
+        Err(ContextError::NotAbsolute(r"proj\a.txt".to_owned()))
+    );
+}
+
+#[test]
+fn case_of_a_file_name_matters_on_linux_only() {
+    for (platform, count) in [(Platform::Unix, 2), (Platform::MacOs, 1)] {
+        let mut files = OpenFiles::on(platform);
+        files.open(1, "/proj/a.txt").unwrap();
+        files.focus(2, "/proj/A.txt", None, None).unwrap();
+        assert_eq!(paths(&mut files).len(), count, "{platform:?}");
+    }
 }
 
 #[test]

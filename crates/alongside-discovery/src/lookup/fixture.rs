@@ -28,7 +28,7 @@ pub(super) struct Fixture {
 impl Fixture {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(directory.path()).unwrap();
+        let root = alongside_platform::path::real(directory.path()).unwrap();
         for name in ["project/src", "other", "tmp/gemini/ide", "home/.qwen/ide"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
@@ -58,7 +58,9 @@ impl Fixture {
     }
 
     pub(super) fn path(&self, below: &str) -> PathBuf {
-        fs::canonicalize(self.directory.path()).unwrap().join(below)
+        alongside_platform::path::real(self.directory.path())
+            .unwrap()
+            .join(below)
     }
 
     /// The JSON of a typical discovery file.

@@ -16,7 +16,7 @@ use crate::Environment;
 pub enum Unreviewed {
     /// The hook's program is gone, so the hook does nothing.
     Stale(PathBuf),
-    /// This setting turns the hook off.
+    /// This setting turns the hook off, or would.
     Off(&'static str),
     /// Codex runs a hook only if it was told to trust it.
     Untrusted,
@@ -39,11 +39,14 @@ pub fn unreviewed(agent: HookAgent, environment: &Environment, directory: &Path)
     if let Some(gone) = programs.find(|program| !program.is_file()) {
         return Some(Unreviewed::Stale(gone));
     }
-    if commands.is_empty() {
-        return (!shows_changes(agent, &settings)).then_some(Unreviewed::NoHook);
+    if commands.is_empty() && shows_changes(agent, &settings) {
+        return None;
     }
     if let Some(setting) = settings.iter().find_map(|settings| turned_off(agent, settings)) {
         return Some(Unreviewed::Off(setting));
+    }
+    if commands.is_empty() {
+        return Some(Unreviewed::NoHook);
     }
     let is_untrusted = agent == HookAgent::Codex && !settings.iter().all(|hooks| is_trusted(hooks, environment));
     is_untrusted.then_some(Unreviewed::Untrusted)
@@ -58,8 +61,8 @@ impl Unreviewed {
                 format!("Run `alongside install {id}` again, or `alongside uninstall {id}`."),
             ),
             Self::Off(setting) => Advice::new(
-                format!("`{setting}` in its settings turns the review hook off"),
-                "Remove that setting to have every change reviewed.",
+                format!("`{setting}` in its settings turns its review hook off"),
+                format!("Remove that setting, and run `alongside install {id}`, to have every change reviewed."),
             ),
             Self::Untrusted => Advice::new(
                 "its review hook is not trusted, and then it is not run",
@@ -125,7 +128,7 @@ fn shows_changes(agent: HookAgent, settings: &[Value]) -> bool {
         values.next()
     };
     match agent {
-        HookAgent::Claude => last("/permissions/defaultMode") == Some("default"),
+        HookAgent::Claude => matches!(last("/permissions/defaultMode"), Some("default" | "manual" | "plan")),
         HookAgent::Qwen => matches!(last("/tools/approvalMode"), Some("default" | "plan")),
         HookAgent::Gemini => last("/general/defaultApprovalMode") != Some("auto_edit"),
         HookAgent::Copilot => true,
@@ -275,6 +278,11 @@ mod tests {
                 json!({"permissions": {"defaultMode": "default"}}),
                 None,
             ),
+            (
+                HookAgent::Claude,
+                json!({"permissions": {"defaultMode": "manual"}}),
+                None,
+            ),
             (HookAgent::Qwen, json!({"tools": {"approvalMode": "default"}}), None),
             (
                 HookAgent::Qwen,
@@ -349,6 +357,10 @@ mod tests {
             write(&fixture, file, &settings.to_string());
             assert_eq!(found(&fixture, agent), Some(Unreviewed::Off(setting)));
         }
+        // A hook would not help.
+        write(&fixture, "home/.claude/settings.json", r#"{"disableAllHooks": true}"#);
+        let expected = Some(Unreviewed::Off("disableAllHooks"));
+        assert_eq!(found(&fixture, HookAgent::Claude), expected);
     }
 
     /// What Codex writes when the user trusts the hook at this position.

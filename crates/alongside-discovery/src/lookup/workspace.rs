@@ -78,6 +78,8 @@ impl Validator<'_> {
         let text = text.strip_prefix("file:///").unwrap_or(text);
         let decoded = node_path::decode_percent(text);
         let path = decoded.as_deref().unwrap_or(text);
+        // It removes the prefix of such paths.
+        let path = &*alongside_platform::path::spelled(self.environment.platform, path);
         robust_real_path(&node_path::resolve(self.working_directory, Path::new(path)), 0)
     }
 
@@ -108,15 +110,16 @@ impl Validator<'_> {
             .collect()
     }
 
-    /// A path with its symlinks resolved; a missing path is kept as written.
+    /// A path with its symlinks resolved and otherwise spelled as it is: on Windows, `\\\\?\\C:\\a` stays another directory than `C:\\a`. A
+    /// missing path is kept as written.
     fn qwen_path(&self, path: &Path) -> PathBuf {
-        fs::canonicalize(path).unwrap_or_else(|_| node_path::resolve(self.working_directory, path))
+        node_path::real_path(path).unwrap_or_else(|_| node_path::resolve(self.working_directory, path))
     }
 }
 
 /// The real path of the existing part, followed by the rest as written.
 fn robust_real_path(path: &Path, depth: usize) -> io::Result<PathBuf> {
-    let error = match fs::canonicalize(path) {
+    let error = match alongside_platform::path::real(path) {
         Ok(real) => return Ok(real),
         Err(error) => error,
     };
@@ -160,7 +163,7 @@ mod tests {
 
         fn path(&self, below: &str) -> String {
             // The directory itself may be behind a symlink, as on macOS.
-            let real = fs::canonicalize(self.0.path()).unwrap();
+            let real = alongside_platform::path::real(self.0.path()).unwrap();
             real.join(below).to_str().unwrap().to_owned()
         }
 

@@ -7,9 +7,9 @@ mod walk;
 
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(any(all(unix, not(target_os = "linux")), test))]
+#[cfg(all(unix, any(not(target_os = "linux"), test)))]
 mod ps;
-#[cfg(any(windows, test))]
+#[cfg(windows)]
 mod windows;
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub enum Alive {
 pub struct StartStamp(String);
 
 impl StartStamp {
-    /// `None` if the process is not visible, and on Windows, where asking takes too long.
+    /// `None` if the process is not visible.
     pub fn of(pid: u32) -> Option<Self> {
         #[cfg(target_os = "linux")]
         return linux::start_stamp(pid).map(Self);
@@ -50,8 +50,8 @@ impl StartStamp {
         return ps::start_stamp(pid).map(Self);
         #[cfg(windows)]
         return {
-            let _ = pid;
-            None
+            let started = windows::started(pid)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            Some(Self(started.as_secs().to_string()))
         };
     }
 }
@@ -70,11 +70,7 @@ pub trait Processes {
 }
 
 #[derive(Debug, Default)]
-pub struct SystemProcesses {
-    /// On Windows all processes are queried together, since one query takes most of a second.
-    #[cfg(windows)]
-    snapshot: std::sync::OnceLock<ProcessTable>,
-}
+pub struct SystemProcesses(());
 
 /// A fixed set of processes: a snapshot, or made up for a test.
 #[derive(Clone, Debug, Default)]
@@ -144,26 +140,30 @@ impl Processes for SystemProcesses {
         }
     }
 
-    #[cfg(target_os = "linux")]
     fn started(&self, pid: u32) -> Option<SystemTime> {
-        linux::started(pid)
+        #[cfg(target_os = "linux")]
+        return linux::started(pid);
+        #[cfg(not(target_os = "linux"))]
+        return ps::started(pid);
     }
 }
 
 #[cfg(windows)]
 impl Processes for SystemProcesses {
     fn find(&self, pid: u32) -> Option<ProcessInfo> {
-        self.snapshot.get_or_init(windows::snapshot).find(pid)
+        windows::find(pid)
     }
 
     fn is_alive(&self, pid: u32) -> Alive {
-        let snapshot = self.snapshot.get_or_init(windows::snapshot);
-        // If the query failed, do not treat anything as dead.
-        if snapshot.processes.is_empty() {
+        if windows::is_running(pid) {
             Alive::Yes
         } else {
-            snapshot.is_alive(pid)
+            Alive::No
         }
+    }
+
+    fn started(&self, pid: u32) -> Option<SystemTime> {
+        windows::started(pid)
     }
 }
 

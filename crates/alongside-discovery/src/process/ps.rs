@@ -1,9 +1,11 @@
 //! Processes from `ps`, for macOS and other systems without `/proc`.
 
+use std::time::{Duration, SystemTime};
+
 use super::ProcessInfo;
 
 /// A process as `ps` prints it, which is also what the agents run.
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     let output = std::process::Command::new("ps")
         .args(["-o", "ppid=,command=", "-p", &pid.to_string()])
@@ -13,7 +15,6 @@ pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
 }
 
 /// The start time as `ps` prints it, in one language and time zone.
-#[cfg(any(all(unix, not(target_os = "linux")), test))]
 pub(super) fn start_stamp(pid: u32) -> Option<String> {
     let output = std::process::Command::new("ps")
         .args(["-o", "lstart=", "-p", &pid.to_string()])
@@ -22,6 +23,26 @@ pub(super) fn start_stamp(pid: u32) -> Option<String> {
         .ok()?;
     let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (!printed.is_empty()).then_some(printed)
+}
+
+/// When a process started, from how long it has been running: that is a number in every language.
+pub(super) fn started(pid: u32) -> Option<SystemTime> {
+    let output = std::process::Command::new("ps")
+        .args(["-o", "etime=", "-p", &pid.to_string()])
+        .output()
+        .ok()?;
+    SystemTime::now().checked_sub(elapsed(&String::from_utf8_lossy(&output.stdout))?)
+}
+
+/// `[[days-]hours:]minutes:seconds`.
+fn elapsed(printed: &str) -> Option<Duration> {
+    let (days, rest) = printed.trim().split_once('-').unwrap_or(("0", printed.trim()));
+    let clock = rest.split(':').try_fold((0_u64, 0), |(sum, parts), part| {
+        Some((sum * 60 + part.parse::<u64>().ok()?, parts + 1))
+    });
+    let (seconds, parts) = clock?;
+    let days: u64 = days.parse().ok()?;
+    (parts > 1).then(|| Duration::from_secs(days * 24 * 3600 + seconds))
 }
 
 fn parse(pid: u32, output: &str) -> Option<ProcessInfo> {
@@ -45,7 +66,31 @@ mod tests {
         assert_eq!(parse(9, ""), None);
     }
 
-    #[cfg(unix)]
+    #[test]
+    fn elapsed_time_may_have_hours_and_days() {
+        for (printed, seconds) in [
+            ("      00:05\n", Some(5)),
+            ("01:02:03", Some(3723)),
+            ("2-01:00:00", Some(176_400)),
+            ("", None),
+            ("5", None),
+            ("a:b", None),
+        ] {
+            assert_eq!(elapsed(printed), seconds.map(Duration::from_secs), "{printed}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn ps_and_proc_agree_on_start() {
+        let pid = std::process::id();
+        // Nothing to compare on a machine without `ps`.
+        let Some(printed) = started(pid) else { return };
+        let exact = super::super::linux::started(pid).unwrap();
+        let distance = printed.duration_since(exact).unwrap_or_else(|error| error.duration());
+        assert!(distance < Duration::from_secs(30), "{distance:?}");
+    }
+
     #[test]
     fn start_stamp_is_one_line_per_process() {
         // Nothing to check on a machine without `ps`.

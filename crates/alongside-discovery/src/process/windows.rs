@@ -1,61 +1,36 @@
-//! Processes from one PowerShell snapshot, as the agents query it on Windows.
+//! Processes on Windows. The agents start a PowerShell for this, which takes most of a second and is not allowed everywhere.
 
-use serde_json::Value;
+use std::time::{Duration, SystemTime};
 
-use super::{ProcessInfo, ProcessTable};
+use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-/// All processes; empty if PowerShell fails.
-#[cfg(windows)]
-pub(super) fn snapshot() -> ProcessTable {
-    const QUERY: &str = "Get-CimInstance Win32_Process | Select-Object ProcessId,ParentProcessId,Name,CommandLine | \
-                         ConvertTo-Json -Compress";
-    let output = std::process::Command::new("powershell")
-        .args(["-NoProfile", "-NonInteractive", "-Command", QUERY])
-        .output();
-    match output {
-        Ok(output) => parse(&String::from_utf8_lossy(&output.stdout)),
-        Err(_) => ProcessTable::default(),
-    }
-}
+use super::ProcessInfo;
 
-/// Parses the snapshot's JSON: an array, or a single object if there is only one process.
-fn parse(output: &str) -> ProcessTable {
-    let processes = match serde_json::from_str(output.trim()) {
-        Ok(Value::Array(processes)) => processes,
-        Ok(process) => vec![process],
-        Err(_) => Vec::new(),
-    };
-    ProcessTable::new(processes.iter().filter_map(process))
-}
-
-fn process(row: &Value) -> Option<ProcessInfo> {
-    let id = |key: &str| row.get(key)?.as_u64().and_then(|id| u32::try_from(id).ok());
-    Some(ProcessInfo {
-        pid: id("ProcessId")?,
-        parent: id("ParentProcessId").unwrap_or(0),
-        command: row
-            .get("CommandLine")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned(),
+/// A process with its command line, as far as it is visible.
+pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
+    ask(pid, |process| {
+        let words: Vec<_> = process.cmd().iter().map(|word| word.to_string_lossy()).collect();
+        ProcessInfo {
+            pid,
+            parent: process.parent().map_or(0, Pid::as_u32),
+            command: words.join(" "),
+        }
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::process::Processes;
+pub(super) fn is_running(pid: u32) -> bool {
+    ask(pid, |_| ()).is_some()
+}
 
-    #[test]
-    fn snapshot_may_be_array_or_single_process() {
-        let table = parse(
-            r#"[{"ProcessId":4,"ParentProcessId":0,"Name":"System","CommandLine":null},
-                {"ProcessId":9,"ParentProcessId":4,"Name":"a.exe","CommandLine":"a.exe -x"},{"Name":"odd"}]"#,
-        );
-        assert_eq!(table.find(4).unwrap().command, "");
-        assert_eq!(table.find(9).unwrap().parent, 4);
-        let table = parse(r#"{"ProcessId":9,"ParentProcessId":4,"CommandLine":"a.exe"}"#);
-        assert_eq!(table.find(9).unwrap().command, "a.exe");
-        assert_eq!(parse("not JSON").find(9), None);
-    }
+pub(super) fn started(pid: u32) -> Option<SystemTime> {
+    let seconds = ask(pid, Process::start_time).filter(|seconds| *seconds > 0)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+fn ask<T>(pid: u32, question: impl FnOnce(&Process) -> T) -> Option<T> {
+    let pid = Pid::from_u32(pid);
+    let mut system = System::new();
+    let kind = ProcessRefreshKind::nothing().with_cmd(UpdateKind::Always);
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, kind);
+    system.process(pid).map(question)
 }

@@ -56,7 +56,6 @@ struct Shared {
 
 /// What Codex may see.
 #[derive(Debug)]
-#[cfg_attr(not(unix), expect(dead_code, reason = "nothing is served there yet"))]
 struct Shown {
     workspace: Vec<PathBuf>,
     context: IdeContext,

@@ -35,6 +35,7 @@ pub(crate) async fn run(common: &Common, bridge: Bridge) -> Result<ExitCode> {
         display_name: bridge.display_name,
         pid: bridge.pid,
         open: false,
+        plain: true,
     };
     let running = RunningCompanion::start(serve::options(common, options)).await?;
     let backend = Arc::new(BridgeBackend {

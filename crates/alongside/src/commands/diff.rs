@@ -160,10 +160,13 @@ async fn find(companion: &mut Client, typed: &str) -> Result<ReviewSummary> {
     }
     let typed_path = Path::new(typed);
     let spelled = std::path::absolute(typed_path).unwrap_or_else(|_| typed_path.to_owned());
-    let real = typed_path.canonicalize().unwrap_or_else(|_| spelled.clone());
+    let real = alongside_platform::path::real(typed_path).unwrap_or_else(|_| spelled.clone());
     let mut meant = reviews.iter().filter(|review| {
         let path = Path::new(&*review.path);
-        path == typed_path || path == spelled || path == real || path.canonicalize().is_ok_and(|path| path == real)
+        path == typed_path
+            || path == spelled
+            || path == real
+            || alongside_platform::path::real(path).is_ok_and(|path| path == real)
     });
     match (meant.next(), meant.next()) {
         (Some(review), None) => Ok(review.clone()),

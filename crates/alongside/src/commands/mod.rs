@@ -15,6 +15,7 @@ mod lsp;
 mod man;
 mod mcp_stdio;
 mod page;
+mod review;
 mod run;
 mod send_selection;
 mod serve;
@@ -37,7 +38,9 @@ pub(crate) async fn run(command_line: CommandLine) -> Result<ExitCode> {
         Some(Command::Lsp(lsp)) => lsp::run(&common, lsp).await,
         Some(Command::Context(context)) => context::run(&common, context).await,
         Some(Command::Diff(diff)) => diff::run(&common, diff).await,
-        Some(Command::Status) => status::run(&common).await,
+        Some(Command::Review(review)) => review::run(&common, review).await,
+        Some(Command::Status { line: false }) => status::run(&common).await,
+        Some(Command::Status { line: true }) => status::line(&common).await,
         Some(Command::Page { open }) => page::run(&common, open).await,
         Some(Command::Chat(chat)) => chat::run(&common, chat).await,
         Some(Command::Stop(stop)) => stop::run(&common, &stop).await,

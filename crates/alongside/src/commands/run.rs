@@ -1,6 +1,7 @@
 //! `alongside run`: an agent in this terminal, connected to the right companion.
 
 mod review;
+mod split;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,12 +26,18 @@ pub(crate) async fn run(common: &Common, mut run: Run) -> Result<ExitCode> {
         if let Err(error) = enter(&record, &environment).await {
             tracing::debug!(%error, "cannot announce this directory");
         }
+        split::offer(&common.directory());
         return become_agent(&run, changes(&run, &record.announcement(), &environment)).await;
     }
     let mut signals = ForwardedSignals::register().context("cannot install signal handlers")?;
     let running = RunningCompanion::start(serve::options(common, Serve::default())).await?;
     let changes = changes(&run, running.announcement(), &environment);
+    let pane = split::offer(&common.directory());
     let ended = accompany_agent(&run, changes, &mut signals).await;
+    // It shows the companion that stops now.
+    if let Some(pane) = pane {
+        pane.close();
+    }
     running.stop().await;
     ended
 }
@@ -78,7 +85,12 @@ async fn become_agent(run: &Run, changes: RunEnvironment) -> Result<ExitCode> {
 fn command(run: &Run, changes: RunEnvironment) -> Command {
     let mut parts = run.command.iter();
     // Clap requires at least one.
-    let mut command = Command::new(parts.next().cloned().unwrap_or_default());
+    let mut command = Command::new(
+        parts
+            .next()
+            .map(|name| alongside_platform::program(name))
+            .unwrap_or_default(),
+    );
     command.args(parts).envs(changes.set);
     for name in changes.remove {
         command.env_remove(name);

@@ -13,6 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::command_line::{Common, Serve};
 use crate::commands::page::open_in_browser;
+use crate::commands::review;
 use crate::output::Output;
 use crate::printable::printable_line;
 use crate::signals::ShutdownSignals;
@@ -24,6 +25,8 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
     let output = common.output();
     let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
     let open = serve.open;
+    // In an editor's terminal, or for a program, only what happens is printed.
+    let shows_reviewer = !serve.plain && !common.json && serve.pid.is_none() && review::is_interactive();
     let others = others(common)?;
     let running = RunningCompanion::start(options(common, serve)).await?;
     let page = running.companion().page_link(PageTarget::default())?;
@@ -33,6 +36,18 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         if let Err(error) = file.and_then(|file| open_in_browser(&file)) {
             output.news(&format!("{error:#}"));
         }
+    }
+    if shows_reviewer {
+        let stopping = async {
+            tokio::select! {
+                () = signals.received() => {}
+                () = running.stop_requested() => {}
+            }
+        };
+        let shown = review::show_own(&running, stopping).await;
+        output.news("Shutting down. Pending changes are rejected.");
+        running.stop().await;
+        return shown.map(|()| ExitCode::SUCCESS);
     }
     let mut printer = EventPrinter::new(output, running.companion().workspace());
     let mut notifications = running.companion().subscribe();
@@ -77,7 +92,7 @@ pub(crate) fn options(common: &Common, serve: Serve) -> Options {
 /// The companions already running for this directory.
 fn others(common: &Common) -> Result<Vec<CompanionRecord>> {
     let directory = common.directory();
-    let directory = directory.canonicalize().unwrap_or(directory);
+    let directory = alongside_platform::path::real_or_same(&directory);
     let all = companion_record::all(&Places::of_user()?).into_iter();
     Ok(all.filter(|record| record.serves(&directory)).collect())
 }

@@ -1,6 +1,7 @@
 //! `alongside status`: lists running companions.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use alongside_protocol::{Empty, Status, requests};
 use anyhow::Result;
@@ -12,6 +13,9 @@ use alongside_companion::companion_record;
 use alongside_companion::connect_target::ConnectTarget;
 use alongside_companion::doctor;
 use alongside_companion::places::Places;
+
+/// How long `--line` waits for the companion.
+const LINE_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     let places = Places::of_user()?;
@@ -30,7 +34,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
     }
     companions.sort_by_key(|status| Some(status.pid) != here);
     let directory = common.directory();
-    let directory = directory.canonicalize().unwrap_or(directory);
+    let directory = alongside_platform::path::real_or_same(&directory);
     let mut targets: Vec<(&str, ConnectTarget)> = doctor::look_up(&directory)?
         .into_iter()
         .filter_map(|(agent, _, target)| Some((agent, target?)))
@@ -50,6 +54,48 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode> {
         format_companions(&companions, here, &unresponsive) + &format_targets(&targets)
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// One line about the nearest companion, for a status bar: nothing is looked up that this line does not show.
+pub(crate) async fn line(common: &Common) -> Result<ExitCode> {
+    let Some(record) = companion_record::nearest(&Places::of_user()?, &common.directory()) else {
+        common.output().answer(&json!({ "running": false }), String::new);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let answer = async { record.connect(false).await?.call::<requests::Status>(Empty {}).await };
+    // A status bar must not hang with the companion.
+    let Ok(Ok(status)) = tokio::time::timeout(LINE_TIMEOUT, answer).await else {
+        let value = json!({ "running": true, "responding": false });
+        common
+            .output()
+            .answer(&value, || "alongside: not responding\n".to_owned());
+        return Ok(ExitCode::FAILURE);
+    };
+    let mut agents: Vec<&str> = status.agents.iter().map(|agent| agent.identity.name.as_str()).collect();
+    agents.dedup();
+    let value =
+        json!({ "running": true, "pending": status.reviews.len(), "agents": agents, "problems": status.problems });
+    common.output().answer(&value, || {
+        format_line(status.reviews.len(), &agents, !status.problems.is_empty())
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format_line(pending: usize, agents: &[&str], has_problems: bool) -> String {
+    let mut parts = Vec::new();
+    if pending > 0 {
+        parts.push(format!("{pending} pending"));
+    }
+    if !agents.is_empty() {
+        parts.push(printable_line(&agents.join(", ")));
+    }
+    if has_problems {
+        parts.push("problem: run `alongside status`".to_owned());
+    }
+    if parts.is_empty() {
+        parts.push("no agents".to_owned());
+    }
+    format!("alongside: {}\n", parts.join(" · "))
 }
 
 fn format_companions(companions: &[Status], here: Option<u32>, unresponsive: &[String]) -> String {
@@ -118,5 +164,20 @@ fn format_targets(targets: &[(&str, ConnectTarget)]) -> String {
             sentence(&listed(&agents), first)
         }
         _ => targets.iter().map(|(agent, target)| sentence(agent, target)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_is_short_and_safe() {
+        assert_eq!(format_line(0, &[], false), "alongside: no agents\n");
+        assert_eq!(
+            format_line(2, &["Gemini CLI"], false),
+            "alongside: 2 pending · Gemini CLI\n"
+        );
+        assert_eq!(format_line(0, &["a\x1b[2J"], false), "alongside: a\\u{1b}[2J\n");
     }
 }

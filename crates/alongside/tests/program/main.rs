@@ -32,4 +32,6 @@ mod page;
 mod restart;
 mod sandbox;
 mod shutdown;
+#[cfg(unix)]
+mod terminal;
 mod tidy;

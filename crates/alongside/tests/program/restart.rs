@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::sandbox::{Agent, Sandbox, TIMEOUT, wait_for};
+use crate::sandbox::{Agent, Sandbox, TIMEOUT};
 
 #[tokio::test]
 async fn clean_stop_rejects_pending_changes_and_ends_streams() {
@@ -165,7 +165,7 @@ async fn limit_on_the_size_of_files_refuses_proposals_and_stops_nothing() {
     assert!(!doctor.status.success());
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("warning: the journal cannot be written"));
     set_limit(None);
-    wait_for("the end of the problem", || (!has_warning()).then_some(()));
+    crate::sandbox::wait_for("the end of the problem", || (!has_warning()).then_some(()));
     assert_eq!(sandbox.json(&["doctor"])["problems"], json!([]));
     agent.propose("/a", "text").await;
 }

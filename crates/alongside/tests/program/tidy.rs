@@ -25,6 +25,7 @@ fn crates() -> BTreeMap<String, toml::Table> {
 
 /// The layers, lowest first. A crate depends only on crates of lower layers.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("platform", &["alongside-platform"]),
     ("core", &["alongside-core"]),
     (
         "shared",

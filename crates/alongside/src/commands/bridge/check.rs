@@ -93,7 +93,7 @@ fn format_report(report: &[CheckItem]) -> String {
 
 async fn examine(command: &[OsString]) -> Result<Vec<CheckItem>> {
     let scratch = tempfile::Builder::new().prefix("alongside check ").tempdir()?;
-    let folder = scratch.path().canonicalize()?;
+    let folder = alongside_platform::path::real(scratch.path())?;
     let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
     for name in ["open.txt", "accept.txt", "reject.txt"] {
         std::fs::write(folder.join(name), BASE)?;
@@ -218,7 +218,7 @@ impl Plugin {
     fn start(command: &[OsString], folder: &Path) -> Result<Self> {
         let mut parts = command.iter();
         let name = parts.next().context("missing plugin command after `--`")?;
-        let mut child = Command::new(name)
+        let mut child = Command::new(alongside_platform::program(name))
             .args(parts)
             .env("ALONGSIDE_CHECK", folder)
             .stdin(Stdio::piped())

@@ -19,7 +19,7 @@ use alongside_protocol::{
 use anyhow::{Context, Result, bail};
 
 use crate::command_line::{Chat, Common, Serve};
-use crate::commands::{page, serve};
+use crate::commands::{page, review, serve};
 use crate::printable::printable_line;
 use crate::signals::ShutdownSignals;
 use alongside_companion::companion_record::{self, CompanionRecord};
@@ -34,6 +34,10 @@ const QUIET_START: Duration = Duration::from_secs(4);
 
 pub(crate) async fn run(common: &Common, chat: Chat) -> Result<ExitCode> {
     let Some(prompt) = chat.prompt.clone() else {
+        let wants_page = chat.page || chat.open || common.json;
+        if !wants_page && review::is_interactive() {
+            return review::show(common, &[], true).await;
+        }
         let target = PageTarget { view: PageView::Chat };
         return page::link(common, target, chat.open).await;
     };

@@ -240,6 +240,5 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
         file.as_file().set_permissions(metadata.permissions())?;
     }
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    alongside_platform::persist(file, path)
 }

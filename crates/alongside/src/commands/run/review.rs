@@ -136,6 +136,14 @@ mod tests {
         let settings = r#"{"permissions": {"defaultMode": "default"}}"#;
         std::fs::write(home.path().join(".claude/settings.json"), settings).unwrap();
         assert_eq!(prepared("claude", &environment), Review::default());
+        std::fs::write(
+            home.path().join(".claude/settings.json"),
+            r#"{"disableAllHooks": true}"#,
+        )
+        .unwrap();
+        let off = prepared("claude", &environment);
+        assert_eq!(off.arguments, Vec::<String>::new(), "it would not be run");
+        assert!(off.note.unwrap().message.contains("disableAllHooks"));
     }
 
     /// Difference 26: in its default mode, Qwen Code shows changes to no editor.

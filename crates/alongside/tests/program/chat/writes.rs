@@ -174,7 +174,10 @@ async fn local_agent_cannot_read_what_is_hidden_from_agents() {
         sandbox.write("private/notes.txt", "notes\n"),
     ];
     let link = sandbox.file("link.txt");
+    #[cfg(unix)]
     std::os::unix::fs::symlink(sandbox.file(".env"), &link).unwrap();
+    #[cfg(windows)]
+    std::os::windows::fs::symlink_file(sandbox.file(".env"), &link).unwrap();
     let serving = serve(&sandbox);
     let mut front = connected(&serving, &sandbox).await;
     let unsaved = Buffer {

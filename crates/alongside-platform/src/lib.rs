@@ -1,0 +1,48 @@
+//! What differs between operating systems: how paths are spelled and compared, how programs are found, how files are
+//! replaced.
+//!
+//! The rules take the platform as a value, so that those of every platform can be tested on one machine.
+
+pub mod path;
+mod program;
+mod replace;
+
+pub use program::{is_installed, on_path, program, without_window};
+pub use replace::{persist, replace};
+
+/// A platform, as far as agents and editors distinguish them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// Linux and other Unix systems.
+    Unix,
+    /// macOS: like Unix, with case-insensitive file names.
+    MacOs,
+    Windows,
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        Self::current()
+    }
+}
+
+impl Platform {
+    /// The platform this program was built for.
+    pub const fn current() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Unix
+        }
+    }
+
+    /// The separator of path lists: Node's `path.delimiter`.
+    pub const fn path_delimiter(self) -> char {
+        match self {
+            Self::Windows => ';',
+            Self::Unix | Self::MacOs => ':',
+        }
+    }
+}

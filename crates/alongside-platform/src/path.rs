@@ -1,0 +1,154 @@
+//! How a path is spelled, compared and announced. A lint keeps `canonicalize` out of all other files.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Platform;
+
+/// A path with its symlinks resolved, in the spelling that users, editors and agents know: on Windows, the standard
+/// library's `\\?\C:\project` is a directory that Qwen Code does not recognize as `C:\project`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only place that decides how a real path is spelled"
+)]
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    let real = dunce::canonicalize(path)?;
+    Ok(match (Platform::current(), real.to_str()) {
+        // It leaves shares as they are.
+        (Platform::Windows, Some(text)) => PathBuf::from(&*spelled(Platform::Windows, text)),
+        _ => real,
+    })
+}
+
+/// The same, or the path as it is if it leads nowhere.
+pub fn real_or_same(path: &Path) -> PathBuf {
+    real(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The one spelling of an absolute path on Windows, where editors write `c:/a`, `c:\a` and `C:\a`. Elsewhere a path has
+/// only one.
+pub fn spelled(platform: Platform, path: &str) -> Cow<'_, str> {
+    if platform != Platform::Windows {
+        return Cow::Borrowed(path);
+    }
+    let text = path.replace('/', "\\");
+    let mut text = match text.strip_prefix(r"\\?\") {
+        Some(plain) if has_drive(plain) => plain.to_owned(),
+        Some(plain) if plain.starts_with(r"UNC\") => format!(r"\{}", &plain[3..]),
+        _ => text,
+    };
+    if has_drive(&text) {
+        text[..1].make_ascii_uppercase();
+    }
+    if text == path {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(text)
+    }
+}
+
+/// Whether two absolute paths name the same file, as far as their text tells.
+pub fn is_same(platform: Platform, one: &str, other: &str) -> bool {
+    one == other || (platform != Platform::Unix && folded(platform, one) == folded(platform, other))
+}
+
+/// A path for comparisons: file names on Windows and macOS differ by more than case.
+fn folded(platform: Platform, path: &str) -> String {
+    spelled(platform, path).to_lowercase()
+}
+
+/// What is equal for all spellings of a path, as far as their text tells. File names may be anything but text on Unix, where
+/// they have one spelling.
+pub fn key(platform: Platform, path: &Path) -> PathBuf {
+    match path.to_str() {
+        Some(text) if platform != Platform::Unix => PathBuf::from(folded(platform, text)),
+        _ => path.to_owned(),
+    }
+}
+
+/// Whether a path names one place, whatever the working directory is.
+pub fn is_absolute(platform: Platform, path: &str) -> bool {
+    match platform {
+        Platform::Unix | Platform::MacOs => path.starts_with('/'),
+        Platform::Windows => {
+            let is_separator = |at: usize| path.as_bytes().get(at).is_some_and(|byte| b"\\/".contains(byte));
+            (has_drive(path) && is_separator(2)) || (is_separator(0) && is_separator(1))
+        }
+    }
+}
+
+fn has_drive(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    bytes.get(1) == Some(&b':') && bytes[0].is_ascii_alphabetic()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOWS: Platform = Platform::Windows;
+
+    #[test]
+    fn windows_path_has_one_spelling() {
+        for (path, one) in [
+            (r"C:\proj\a.txt", r"C:\proj\a.txt"),
+            (r"c:\proj\a.txt", r"C:\proj\a.txt"),
+            ("c:/proj/a.txt", r"C:\proj\a.txt"),
+            (r"\\?\c:\proj", r"C:\proj"),
+            (r"\\?\UNC\server\share\x", r"\\server\share\x"),
+            ("//server/share/x", r"\\server\share\x"),
+            (r"\\?\Volume{1}\x", r"\\?\Volume{1}\x"),
+            ("", ""),
+            ("ü", "ü"),
+        ] {
+            assert_eq!(spelled(WINDOWS, path), one, "{path}");
+            assert_eq!(spelled(Platform::Unix, path), path);
+            assert_eq!(spelled(Platform::MacOs, path), path);
+        }
+    }
+
+    #[test]
+    fn case_matters_on_linux_only() {
+        assert!(is_same(WINDOWS, r"C:\PROJ\A.TXT", "c:/proj/a.txt"));
+        assert!(!is_same(WINDOWS, r"C:\proj\a.txt", r"D:\proj\a.txt"));
+        assert!(is_same(Platform::MacOs, "/Users/ada/A", "/users/ada/a"));
+        assert!(!is_same(Platform::MacOs, r"/a\b", "/a/b"));
+        assert!(!is_same(Platform::Unix, "/A", "/a"));
+        assert!(is_same(Platform::Unix, "/a", "/a"));
+    }
+
+    #[test]
+    fn key_is_the_same_for_all_spellings() {
+        let key = |platform, path: &str| key(platform, Path::new(path));
+        assert_eq!(key(WINDOWS, "c:/Proj/A"), key(WINDOWS, r"C:\proj\a"));
+        assert_eq!(key(Platform::MacOs, "/Users/A"), key(Platform::MacOs, "/users/a"));
+        assert_ne!(key(Platform::Unix, "/A"), key(Platform::Unix, "/a"));
+    }
+
+    #[test]
+    fn drive_without_separator_is_relative() {
+        for (path, absolute) in [
+            (r"C:\a", true),
+            ("c:/a", true),
+            (r"\\server\share", true),
+            (r"\\?\C:\a", true),
+            ("C:a", false),
+            (r"\a", false),
+            ("a", false),
+            ("", false),
+        ] {
+            assert_eq!(is_absolute(WINDOWS, path), absolute, "{path}");
+        }
+        assert!(is_absolute(Platform::Unix, "/a") && !is_absolute(Platform::Unix, r"C:\a"));
+    }
+
+    #[test]
+    fn real_path_of_nothing_is_the_path_itself() {
+        let scratch = tempfile::tempdir().unwrap();
+        let missing = scratch.path().join("missing");
+        assert!(real(&missing).is_err());
+        assert_eq!(real_or_same(&missing), missing);
+        assert!(real(scratch.path()).unwrap().is_dir());
+    }
+}
