@@ -56,7 +56,7 @@ impl Announcer {
         // Files may have been removed before the first watch.
         changes.removed.notify_one();
         loop {
-            watcher.watch(self.directories(), BTreeSet::new());
+            watcher.watch(self.directories(), &BTreeSet::new());
             let updated = tokio::select! {
                 // A dropped sender means that the companion was dropped.
                 _ = &mut stopped => break,
@@ -92,7 +92,7 @@ impl Announcer {
                 break;
             }
             watcher.forget();
-            watcher.watch(self.directories(), BTreeSet::new());
+            watcher.watch(self.directories(), &BTreeSet::new());
         }
         Some(self)
     }

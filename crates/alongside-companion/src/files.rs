@@ -201,7 +201,7 @@ impl FileWatch {
         self.starting = Some(tokio::task::spawn_blocking(move || {
             let mut watcher = watcher.unwrap_or_else(Watcher::new);
             watcher.forget();
-            let is_complete = watcher.watch(directories, files);
+            let is_complete = watcher.watch(directories, &files);
             (watcher, is_complete)
         }));
         true

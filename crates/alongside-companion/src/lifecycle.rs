@@ -536,10 +536,10 @@ async fn keep_bases(companion: Shared, mut watcher: Watcher) {
     let changes = watcher.changes.clone();
     loop {
         // Watched first, then read once more, so that a change in between is not missed.
-        watcher.watch(directories(&companion), reviewed(&companion));
+        watcher.watch(directories(&companion), &reviewed(&companion));
         tokio::select! {
             () = companion.wake.reviews.notified() => {
-                watcher.watch(directories(&companion), reviewed(&companion));
+                watcher.watch(directories(&companion), &reviewed(&companion));
                 settled(&changes).await;
             }
             () = companion.wake.bases.notified() => {}

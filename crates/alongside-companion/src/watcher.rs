@@ -96,10 +96,10 @@ impl Watcher {
 
     /// Watches these directories, and the parent directories of these files, as far as they exist. Returns whether every change
     /// in them will be noticed.
-    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) -> bool {
+    pub(super) fn watch(&mut self, mut directories: BTreeSet<PathBuf>, files: &BTreeSet<PathBuf>) -> bool {
         let Some(system) = &mut self.system else { return false };
         directories.extend(files.iter().filter_map(|file| file.parent()).map(Path::to_owned));
-        let watched = Watched::new(&files, &directories);
+        let watched = Watched::new(files, &directories);
         let is_new_set = std::mem::replace(&mut self.requested, directories.clone()) != directories;
         *self.changes.watched.lock() = watched;
         for previous in self.watched.difference(&directories) {
@@ -207,10 +207,10 @@ mod tests {
             std::fs::create_dir(file.parent().unwrap()).unwrap();
         }
         let mut watcher = Watcher::new();
-        assert!(watcher.watch(BTreeSet::new(), files.clone()));
+        assert!(watcher.watch(BTreeSet::new(), &files));
         let one_more = BTreeSet::from([scratch.path().to_owned()]);
         watcher.forget();
-        assert!(!watcher.watch(one_more, files));
+        assert!(!watcher.watch(one_more, &files));
         assert_eq!(watcher.watched.len(), MAX_DIRECTORIES);
     }
 

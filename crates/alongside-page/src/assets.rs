@@ -9,7 +9,6 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parking_lot::Mutex;
-use rust_embed::RustEmbed;
 
 use dist::Dist;
 
