@@ -6,20 +6,20 @@ use std::io::Write;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use dist::Dist;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parking_lot::Mutex;
 
-use dist::Dist;
-
 /// Replaced in `index.html` with the nonce for styles.
 pub(crate) const NONCE_PLACEHOLDER: &str = "%STYLE_NONCE%";
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "what the macro compares is shown to nobody; a release build has none of it"
-)]
 mod dist {
+    #![allow(
+        clippy::disallowed_methods,
+        reason = "the derived code finds the folder with it in a debug build"
+    )]
+
     use rust_embed::RustEmbed;
 
     /// The output of `npm run build`. A debug build reads it from disk, so that a rebuilt page shows without recompiling.
