@@ -46,16 +46,16 @@ pub(crate) fn all(plan: &mut Plan) {
 /// What every change goes through: the systems that differ most, and what can be run quickly.
 pub(crate) fn quick(plan: &mut Plan) {
     plan.step("toolchain", || toolchain::prepare().map(drop));
+    runs(plan);
     plan.step("check for macOS on ARM", || {
         check_program(&toolchain::prepare()?, &MAC_ARM)
     });
-    runs(plan);
 }
 
 fn runs(plan: &mut Plan) {
-    plan.step("static program in an empty root", || run_static(&toolchain::prepare()?));
     plan.step("wine", || wine::prepare().map(drop));
     plan.step("Windows program in wine", || run_windows(&toolchain::prepare()?));
+    plan.step("static program in an empty root", || run_static(&toolchain::prepare()?));
 }
 
 /// Compiles the program, the crates and their tests, with warnings as errors.
