@@ -102,6 +102,11 @@ impl Terminal {
         Pane { terminal: self, id }
     }
 
+    /// What tmux tells the programs in it; a plain shell does not know.
+    pub fn variables(&self) -> String {
+        format!("TMUX={},0,0 TMUX_PANE=%0", self.socket.display())
+    }
+
     /// The other pane of the window, once another program has opened it.
     pub fn other_pane(&self) -> Option<Pane<'_>> {
         let panes = run(self

@@ -85,6 +85,7 @@ fn run_opens_the_reviewer_in_a_split_and_closes_it() {
     let sandbox = Sandbox::new();
     sandbox.write_config("[run]\nsplit = 'ask'\n");
     let terminal = Terminal::open(&sandbox, "split", &sandbox.workspace(), &[]);
+    terminal.type_line(&format!("export {}", terminal.variables()));
     terminal.type_line("alongside run sh -c 'echo the agent started; read line'");
     terminal.wait_for_text("Open the reviewer next to the agent?", TIMEOUT);
     terminal.press("Enter");
