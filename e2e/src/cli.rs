@@ -159,8 +159,7 @@ impl Launch {
     /// The same through `alongside run`, which must set the required variables itself.
     #[must_use]
     pub fn through_alongside(mut self) -> Self {
-        // Without the variable it does not offer a split.
-        self.line = format!("TMUX= alongside run {}", self.line);
+        self.line = format!("alongside run {}", self.line);
         self.environment.clear();
         self
     }

@@ -102,6 +102,20 @@ impl Terminal {
         Pane { terminal: self, id }
     }
 
+    /// What tmux tells the programs in it; a plain shell does not know.
+    pub fn variables(&self) -> String {
+        format!("TMUX={},0,0 TMUX_PANE=%0", self.socket.display())
+    }
+
+    /// The other pane of the window, once another program has opened it.
+    pub fn other_pane(&self) -> Option<Pane<'_>> {
+        let panes = run(self
+            .tmux()
+            .args(["list-panes", "-t", "s", "-F", "#{?pane_active,,#{pane_id}}"]));
+        let id = panes.lines().find(|id| !id.is_empty())?.to_owned();
+        Some(Pane { terminal: self, id })
+    }
+
     /// Clears a shell's screen, so that a later wait does not match old text.
     pub fn clear(&self) {
         self.type_line("clear");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use alongside_core::ReviewId;
 use alongside_core::context::IdeContext;
 use alongside_protocol::{AgentSummary, HiddenFile, Request, ReviewSummary};
-use ratatui::layout::{Constraint, Layout as Areas, Rect};
+use ratatui::layout::Rect;
 
 use crate::chat::Chat;
 use crate::edit::Edit;
@@ -158,6 +158,23 @@ impl Companion {
     }
 }
 
+/// Cuts an area into rows of given heights, from top to bottom; the one without a height gets what is left. Where there is too little room,
+/// the last ones get none. (A general solver would take longer than everything else about a frame.)
+pub(crate) fn stacked<const N: usize>(area: Rect, heights: [Option<u16>; N]) -> [Rect; N] {
+    let fixed: u16 = heights
+        .iter()
+        .flatten()
+        .fold(0, |sum, height| sum.saturating_add(*height));
+    let mut rest = area;
+    heights.map(|height| {
+        let height = height.unwrap_or(area.height.saturating_sub(fixed)).min(rest.height);
+        let row = Rect { height, ..rest };
+        rest.y += height;
+        rest.height -= height;
+        row
+    })
+}
+
 /// Where things are on the screen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
@@ -195,14 +212,7 @@ impl Model {
     pub(crate) fn screen(&self) -> Screen {
         let area = Rect::new(0, 0, self.size.0, self.size.1);
         let notice = u16::try_from(self.notice_lines().len()).unwrap_or(0);
-        let [head, body, notice, keys, status] = Areas::vertical([
-            Constraint::Length(1),
-            Constraint::Fill(1),
-            Constraint::Length(notice),
-            Constraint::Length(1),
-            Constraint::Length(1),
-        ])
-        .areas(area);
+        let [head, body, notice, keys, status] = stacked(area, [Some(1), None, Some(notice), Some(1), Some(1)]);
         Screen {
             head,
             body,
@@ -309,5 +319,27 @@ impl Model {
         self.chat.lay_out(width, self.options.theme);
         let requests = missing.into_iter().map(Request::Diff);
         requests.map(|request| Action::Send(0, Box::new(request))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_fill_an_area_and_never_leave_it() {
+        for height in 0..10 {
+            let area = Rect::new(0, 0, 5, height);
+            let rows = stacked(area, [Some(1), None, Some(2), Some(1)]);
+            assert_eq!(
+                rows.iter().map(|row| row.height).sum::<u16>(),
+                height.max(4).min(height)
+            );
+            assert!(rows.iter().all(|row| row.bottom() <= height));
+        }
+        assert_eq!(
+            stacked(Rect::new(0, 0, 5, 10), [Some(1), None, Some(2)])[1],
+            Rect::new(0, 1, 5, 7)
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use alongside_e2e::{Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, eventually, for_both_agents};
+use alongside_e2e::{
+    Agent, Cli, Companion, FakeModel, Prompt, Sandbox, TIMEOUT, Terminal, eventually, for_both_agents,
+};
 
 fn lines(one: &str, five: &str, nine: &str) -> String {
     format!("{one}\n2\n3\n4\n{five}\n6\n7\n8\n{nine}\n")
@@ -76,4 +78,26 @@ fn change_is_reviewed_in_the_next_pane(cli: Cli) {
     written(lines("ONE", "high FIVE", "NINE"));
     reviewer.wait_for_text("No pending changes.", TIMEOUT);
     agent.wait_until_idle();
+}
+
+#[test]
+fn run_opens_the_reviewer_in_a_split_and_closes_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write_config("[run]\nsplit = 'ask'\n");
+    let terminal = Terminal::open(&sandbox, "split", &sandbox.workspace(), &[]);
+    terminal.type_line(&format!("export {}", terminal.variables()));
+    terminal.type_line("alongside run sh -c 'echo the agent started; read line'");
+    terminal.wait_for_text("Open the reviewer next to the agent?", TIMEOUT);
+    terminal.press("Enter");
+    terminal.wait_for_text("the agent started", TIMEOUT);
+    let reviewer = eventually(TIMEOUT, || terminal.other_pane()).expect("a second pane");
+    reviewer.wait_for_text("No pending changes.", TIMEOUT);
+    // The companion ends with the agent, and the pane with it.
+    terminal.press("Enter");
+    assert!(eventually(TIMEOUT, || terminal.other_pane().is_none().then_some(())).is_some());
+    terminal.type_line("alongside run echo 'second agent'");
+    terminal.wait_for_text("Open the reviewer next to the agent?", TIMEOUT);
+    terminal.type_line("n");
+    terminal.wait_for_text("second agent", TIMEOUT);
+    assert!(terminal.other_pane().is_none());
 }

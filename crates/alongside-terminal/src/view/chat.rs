@@ -1,7 +1,7 @@
 //! The chat: where the agent runs, the conversation, what is queued, and the message box.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout as Areas, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use alongside_protocol::chat::Locality;
@@ -9,7 +9,7 @@ use alongside_protocol::{ChatPhase, ChatWrites};
 
 use crate::cells::{Drawn, label};
 use crate::chat::session_end;
-use crate::model::Model;
+use crate::model::{Model, stacked};
 
 use super::edit::place;
 use super::{Pieces, popup, right, row, wrapped};
@@ -28,18 +28,12 @@ pub(crate) struct ChatScreen {
 
 impl Model {
     pub(crate) fn chat_screen(&self, area: Rect) -> ChatScreen {
-        let rows = |count: usize| Constraint::Length(u16::try_from(count).unwrap_or(1));
+        let rows = |count: usize| Some(u16::try_from(count).unwrap_or(1));
         let composer = self.chat.composer.lines().len().clamp(1, MAX_COMPOSER_ROWS);
         let queue = self.chat.shown().queue.len().min(MAX_QUEUED_ROWS);
         let locality = usize::from(self.chat.is_reachable() && self.chat.shown().session.is_some());
-        let [locality, log, state, queue, composer] = Areas::vertical([
-            rows(locality),
-            Constraint::Fill(1),
-            rows(1),
-            rows(queue),
-            rows(composer),
-        ])
-        .areas(area);
+        let [locality, log, state, queue, composer] =
+            stacked(area, [rows(locality), None, rows(1), rows(queue), rows(composer)]);
         ChatScreen {
             locality,
             log,

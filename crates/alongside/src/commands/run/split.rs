@@ -7,6 +7,19 @@ use std::process::Command;
 use alongside_companion::places::Places;
 use alongside_companion::settings::{RunSplit, Settings};
 
+/// What the reviewer needs to find the same companion and settings, and the user's choices: a new pane has the variables of the tmux server.
+const VARIABLES: &[&str] = &[
+    "HOME",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "PATH",
+    "COLORTERM",
+    "COLORFGBG",
+    "NO_COLOR",
+    "VISUAL",
+    "EDITOR",
+];
+
 /// A pane that was opened.
 pub(super) struct Pane(String);
 
@@ -61,8 +74,14 @@ fn ask() -> bool {
 fn open(directory: &Path) -> Option<Pane> {
     let program = std::env::current_exe().ok()?;
     let pane = std::env::var("TMUX_PANE").ok()?;
-    let split = Command::new("tmux")
-        .args(["split-window", "-h", "-d", "-P", "-F", "#{pane_id}", "-t", &pane])
+    let mut split = Command::new("tmux");
+    split.args(["split-window", "-h", "-d", "-P", "-F", "#{pane_id}", "-t", &pane]);
+    for name in VARIABLES {
+        if let Ok(value) = std::env::var(name) {
+            split.arg("-e").arg(format!("{name}={value}"));
+        }
+    }
+    let split = split
         .arg("--")
         .arg(program)
         .args(["review", "--workspace"])
