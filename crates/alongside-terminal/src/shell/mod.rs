@@ -105,6 +105,14 @@ async fn next_event(events: &mut Option<EventStream>) -> Option<io::Result<Event
     }
 }
 
+/// Leaves what is typed to another program.
+fn stop_reading(events: &mut Option<EventStream>) {
+    *events = None;
+    // To end its thread, crossterm wakes its own poll. If the next poll found that together with a key, the key would wait until
+    // another one is typed.
+    let _ = crossterm::event::poll(Duration::ZERO);
+}
+
 async fn sleep(time: Option<Duration>) {
     match time {
         Some(time) => tokio::time::sleep(time).await,
@@ -158,8 +166,7 @@ impl Shell {
             Action::Redraw => screen.clear()?,
             Action::Quit => return Ok(Next::Quit),
             Action::Suspend => {
-                // The events' reader would take what is typed for the shell.
-                *events = None;
+                stop_reading(events);
                 terminal::restore();
                 suspend().await;
                 screen.reenter()?;
@@ -168,7 +175,7 @@ impl Shell {
                 return Ok(Next::Apply(Message::Resize { width, height }));
             }
             Action::OpenEditor { key, path, text, line } => {
-                *events = None;
+                stop_reading(events);
                 terminal::restore();
                 let original = text.clone();
                 let text = editor::edit(&path, &text, line).await;

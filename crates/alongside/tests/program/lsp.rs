@@ -507,8 +507,11 @@ fn hover(editor: &mut Editor, path: &str) -> Value {
 }
 
 fn announced(sandbox: &Sandbox) -> Value {
-    let file = wait_for("a discovery file", || sandbox.discovery_files().pop());
-    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    // A file that is just being written has another name until it is whole.
+    wait_for("a discovery file", || {
+        let file = sandbox.discovery_files().pop()?;
+        serde_json::from_slice(&fs::read(file).ok()?).ok()
+    })
 }
 
 #[test]
