@@ -75,8 +75,8 @@ pub(crate) struct Comment {
 pub(crate) struct MarkState {
     pub(crate) marks: Marks,
     generation: u64,
-    /// What is being looked at.
-    pending: Option<(u64, Range<usize>)>,
+    /// One job at a time: while it runs, the user may scroll through a whole file.
+    is_pending: bool,
 }
 
 impl OpenReview {
@@ -371,14 +371,11 @@ impl OpenReview {
             let Some(range) = range else { continue };
             let range = range.start..range.end.min(text.count());
             let is_known = state.generation == self.generation && state.marks.covers(&range);
-            let is_pending = state.pending.as_ref().is_some_and(|(generation, pending)| {
-                *generation == self.generation && pending.start <= range.start && range.end <= pending.end
-            });
-            if is_known || is_pending {
+            if is_known || state.is_pending {
                 continue;
             }
             let lines = Job::around(&range, text.count());
-            state.pending = Some((self.generation, lines.clone()));
+            state.is_pending = true;
             jobs.push(Job {
                 which,
                 generation: self.generation,
@@ -391,11 +388,15 @@ impl OpenReview {
     }
 
     pub(crate) fn highlighted(&mut self, job: &Job, marks: Marks) {
+        if job.path != self.summary.path {
+            // Of the review that was open before.
+            return;
+        }
         let state = &mut self.marks[job.which as usize];
+        state.is_pending = false;
         if job.generation == self.generation {
             state.marks = marks;
             state.generation = job.generation;
-            state.pending = None;
         }
     }
 

@@ -37,6 +37,24 @@ fn decision_right_after_review_opens_is_ignored() {
     assert_eq!(bench.decided.len(), 1);
 }
 
+/// Holding a key in a huge file must not queue work for every screen on the way.
+#[test]
+fn one_job_at_a_time_colors_a_text() {
+    let mut bench = Bench::connected(100, 40);
+    let lines = |word: &str| (0..5000).map(|line| format!("{word} {line}\n")).collect::<String>();
+    bench.open(PATH, &lines("a"), &lines("b"));
+    let count = bench.jobs.len();
+    assert!((1..=3).contains(&count), "{count}");
+    for _ in 0..50 {
+        bench.press(KeyCode::PageDown);
+    }
+    assert_eq!(bench.jobs.len(), count);
+    let job = bench.jobs.remove(0);
+    let marks = job.run();
+    bench.apply(Message::Highlighted(Box::new((job, marks))));
+    assert_eq!(bench.jobs.len(), count, "what is shown now");
+}
+
 #[test]
 fn held_key_decides_nothing() {
     let mut bench = opened();

@@ -21,6 +21,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::json;
 
+use crate::highlight::Job;
 use crate::message::{Action, LinkEvent, Message};
 use crate::model::{Model, Options};
 use crate::theme::{Background, ColorDepth, Theme};
@@ -40,6 +41,8 @@ struct Bench {
     refuses_chat: bool,
     /// Whether lines get colors, which takes a while.
     highlights: bool,
+    /// Lines that are waiting for colors, otherwise.
+    jobs: Vec<Job>,
 }
 
 fn theme(depth: ColorDepth) -> Theme {
@@ -68,6 +71,7 @@ impl Bench {
             chat: None,
             refuses_chat: false,
             highlights: false,
+            jobs: Vec::new(),
         }
     }
 
@@ -104,7 +108,7 @@ impl Bench {
                             next.extend(self.model.update(Message::Link(companion, event), self.now));
                         }
                     }
-                    Action::Highlight(_) if !self.highlights => {}
+                    Action::Highlight(job) if !self.highlights => self.jobs.push(job),
                     Action::Highlight(job) => {
                         let marks = job.run();
                         next.extend(
