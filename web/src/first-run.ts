@@ -47,10 +47,12 @@ export class FirstRun {
       state.agents > 0
         ? [`${count(state.agents, "agent is", "agents are")} connected. Ask for a change to a file; it appears here.`]
         : [
-            "Start ",
+            "Start an agent such as ",
             element("code", {}, "gemini"),
-            " or ",
+            ", ",
             element("code", {}, "qwen"),
+            " or ",
+            element("code", {}, "claude"),
             " in ",
             folder === undefined ? "your project" : element("code", {}, plain(folder)),
             ". Its changes appear here.",

@@ -32,7 +32,7 @@ fn sample_review_is_opened_decided_and_cleaned_up() {
     let result = scenario.finish().without_complaints();
     let text = result["text"].as_str().expect("the text of the empty page");
     assert!(
-        text.contains("Start gemini or qwen in") && text.contains("alongside demo"),
+        text.contains("Start an agent such as gemini, qwen or claude in") && text.contains("alongside demo"),
         "{text}"
     );
     assert!(
