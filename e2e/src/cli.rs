@@ -133,6 +133,13 @@ impl Launch {
     /// The same in a mode in which the agent itself asks for nothing.
     #[must_use]
     pub fn without_questions(mut self, cli: Cli) -> Self {
+        self.line = cli.start_line_in("yolo");
+        self
+    }
+
+    /// The same in a mode in which the agent writes files without asking.
+    #[must_use]
+    pub fn writing_without_questions(mut self, cli: Cli) -> Self {
         let mode = match cli {
             Cli::Gemini => "yolo",
             // The one in which it starts by default.

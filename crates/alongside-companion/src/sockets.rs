@@ -14,11 +14,11 @@ const MAX_PATH_BYTES: usize = 100;
 /// More are forgotten, the oldest first.
 const MAX_DIRECTORIES: usize = 64;
 
-/// The path of this process' socket, in a private directory without the sockets of dead companions. `None`, with a warning, if there
-/// cannot be one. Blocks.
+/// The path of this process' socket, in a private directory without the sockets of dead companions, or of its named pipe. `None`, with a
+/// warning, if there cannot be one. Blocks.
 pub(crate) fn prepare(places: &Places) -> Option<PathBuf> {
-    if cfg!(not(unix)) {
-        return None;
+    if cfg!(windows) {
+        return Some(PathBuf::from(format!(r"\\.\pipe\alongside-{}", std::process::id())));
     }
     let directory = places.sockets();
     let path = directory.join(name_of(std::process::id()));

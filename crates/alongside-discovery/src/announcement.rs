@@ -146,9 +146,11 @@ impl Announcement {
                 let folders = self.workspace.iter().chain(&self.aliases).chain(&self.directories);
                 let (workspace_folders, problems) = segments(folders);
                 let authorization = format!("Nonce {}", self.token.reveal());
+                let socket_path = self.socket.as_deref().unwrap_or(Path::new(""));
+                let is_pipe = socket_path.to_str().is_some_and(|path| path.starts_with(r"\\.\pipe\"));
                 let workspace = Workspace::Socket {
-                    socket_path: self.socket.as_deref().unwrap_or(Path::new("")),
-                    scheme: "unix",
+                    socket_path,
+                    scheme: if is_pipe { "pipe" } else { "unix" },
                     headers: Headers { authorization },
                     pid: environment.pid,
                     timestamp: unix_milliseconds(SystemTime::now()),
@@ -301,6 +303,10 @@ pub(crate) mod tests {
         let content: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(content["socketPath"], "/s/7.sock");
         assert_eq!(content["scheme"], "unix");
+        announcement.socket = Some(PathBuf::from(r"\\.\pipe\alongside-7"));
+        let (text, _) = announcement.contents(&Environment::new("/home/ada", "/project"), rule);
+        let on_windows: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(on_windows["scheme"], "pipe");
         let authorization = format!("Nonce {}", announcement.token.reveal());
         assert_eq!(content["headers"], json!({ "Authorization": authorization }));
         assert_eq!(content["pid"], std::process::id());

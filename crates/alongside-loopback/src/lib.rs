@@ -10,6 +10,8 @@ mod guard;
 mod http;
 mod listener;
 mod peer;
+#[cfg(windows)]
+mod pipe;
 mod seats;
 mod stream;
 mod upgrade;

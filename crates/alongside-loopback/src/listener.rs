@@ -12,13 +12,15 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::peer;
+#[cfg(windows)]
+use crate::pipe::Pipe;
 use crate::seats::{ConnectionLimits, Seat, Seats};
 use crate::stream::{Socket, Stream};
 
 /// How long to wait after a failed accept, most likely for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// A port on 127.0.0.1, or a socket in the file system.
+/// A port on 127.0.0.1, a socket in the file system, or a named pipe of Windows.
 #[derive(Debug)]
 pub struct Listener {
     listener: Place,
@@ -30,6 +32,8 @@ enum Place {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(UnixListener),
+    #[cfg(windows)]
+    Pipe(Pipe),
 }
 
 impl Place {
@@ -51,6 +55,8 @@ impl Place {
                 let owner = stream.peer_cred()?.uid();
                 Ok((owner == own || owner == 0).then_some(Socket::Unix(stream)))
             }
+            #[cfg(windows)]
+            Self::Pipe(pipe) => pipe.accept().await.map(|stream| Some(Socket::Pipe(stream))),
         }
     }
 }
@@ -80,6 +86,15 @@ impl Listener {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         Ok(Self {
             listener: Place::Unix(listener),
+            port: 0,
+        })
+    }
+
+    /// Listens on a named pipe. By default, other users may open it for reading only, and a client must write to be heard.
+    #[cfg(windows)]
+    pub fn bind_socket(path: &std::path::Path) -> io::Result<Self> {
+        Ok(Self {
+            listener: Place::Pipe(Pipe::create(path)?),
             port: 0,
         })
     }

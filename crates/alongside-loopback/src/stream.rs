@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
+#[cfg(windows)]
+use tokio::net::windows::named_pipe::NamedPipeServer;
 use tokio::time::{Instant, Sleep};
 
 /// Writing fails if the peer reads nothing for a while; nothing else has a timeout.
@@ -28,6 +30,8 @@ pub(crate) enum Socket {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+    #[cfg(windows)]
+    Pipe(NamedPipeServer),
 }
 
 /// Calls a method of whichever it is.
@@ -37,6 +41,8 @@ macro_rules! with_socket {
             Socket::Tcp(stream) => Pin::new(stream).$method($($argument),*),
             #[cfg(unix)]
             Socket::Unix(stream) => Pin::new(stream).$method($($argument),*),
+            #[cfg(windows)]
+            Socket::Pipe(stream) => Pin::new(stream).$method($($argument),*),
         }
     };
 }
@@ -56,6 +62,8 @@ impl Stream {
             Socket::Tcp(stream) => stream.nodelay(),
             #[cfg(unix)]
             Socket::Unix(_) => Ok(true),
+            #[cfg(windows)]
+            Socket::Pipe(_) => Ok(true),
         }
     }
 
@@ -110,6 +118,8 @@ impl AsyncWrite for Stream {
             Socket::Tcp(stream) => stream.is_write_vectored(),
             #[cfg(unix)]
             Socket::Unix(stream) => stream.is_write_vectored(),
+            #[cfg(windows)]
+            Socket::Pipe(stream) => stream.is_write_vectored(),
         }
     }
 

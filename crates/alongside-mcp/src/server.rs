@@ -28,7 +28,6 @@ const HOSTS: &[&str] = &["127.0.0.1", "localhost", "[::1]", "host.docker.interna
 /// The agents' port. Dropping it drops all connections; [`shutdown`](Self::shutdown) closes them cleanly.
 pub struct Server {
     listener: alongside_loopback::Server,
-    #[cfg(unix)]
     socket: Option<SocketServer>,
     shutdown_timeout: Duration,
     reconnect_timeout: Duration,
@@ -37,21 +36,20 @@ pub struct Server {
     _tasks: JoinSet<()>,
 }
 
-/// The socket, if there is one.
-#[cfg(unix)]
+/// The socket or named pipe, if there is one.
 struct SocketServer {
     listener: alongside_loopback::Server,
     file: SocketFile,
 }
 
-/// Removed when dropped.
-#[cfg(unix)]
+/// Removed when dropped. A named pipe is not a file, and ends with its last instance.
 struct SocketFile(std::path::PathBuf);
 
-#[cfg(unix)]
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        if cfg!(unix) {
+            let _ = std::fs::remove_file(&self.0);
+        }
     }
 }
 
@@ -111,7 +109,6 @@ impl Server {
                 move |stream, seat| serve(stream, seat, endpoint.clone())
             })
         };
-        #[cfg(unix)]
         let socket = match config.socket {
             Some(path) => {
                 let policy = Policy {
@@ -136,7 +133,6 @@ impl Server {
         let listener = start(listener, guard, Transport::Http);
         Ok(Self {
             listener,
-            #[cfg(unix)]
             socket,
             shutdown_timeout: timing.shutdown,
             reconnect_timeout: timing.reconnect,
@@ -151,10 +147,7 @@ impl Server {
 
     /// The socket that agents can connect to as well.
     pub fn socket(&self) -> Option<&std::path::Path> {
-        #[cfg(unix)]
-        return self.socket.as_ref().map(|socket| socket.file.0.as_path());
-        #[cfg(not(unix))]
-        None
+        self.socket.as_ref().map(|socket| socket.file.0.as_path())
     }
 
     /// The handle for sending to agents.
@@ -177,7 +170,6 @@ impl Server {
     /// companion that listens there by then resumes its session.
     pub async fn shutdown(self) {
         self.registry.close();
-        #[cfg(unix)]
         if let Some(socket) = self.socket {
             socket.listener.shutdown(self.shutdown_timeout).await;
         }

@@ -16,7 +16,7 @@ fn hook_reviews_what_the_agent_would_write_without_asking(cli: Cli) {
     let model = FakeModel::start();
     sandbox.install(cli.command());
     let companion = Companion::start(&sandbox);
-    let launch = Launch::plain(&sandbox, cli).without_questions(cli);
+    let launch = Launch::plain(&sandbox, cli).writing_without_questions(cli);
     let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
     // Its connection shows no change in this mode, but must not get in the way.
     agent.wait_until_connected();

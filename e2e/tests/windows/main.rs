@@ -32,6 +32,22 @@ fn agents_own_code_connects_and_gets_the_decision(agent: Cli) {
     assert_eq!(companion.first_line["workspace"], json!([r"C:\proj"]));
 }
 
+/// Copilot CLI's own program for Windows cannot be run here. Node connects as it does.
+#[test]
+fn copilot_is_served_on_a_named_pipe() {
+    let wine = Wine::new();
+    let mut companion = wine.serve();
+    let answer = wine.ask_as_copilot().get();
+    assert_eq!(answer["scheme"], "pipe", "{answer}");
+    assert_eq!(answer["refused"], 401, "{answer}");
+    assert_eq!(answer["accepted"]["status"], 200, "{answer}");
+    let text = answer["accepted"]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("serverInfo"), "{answer}");
+    companion.interrupt();
+    assert_eq!(companion.wait(), Some(0));
+    assert!(wine.discovery_files().is_empty());
+}
+
 #[test]
 fn doctor_finds_what_the_agents_find() {
     let wine = Wine::new();
