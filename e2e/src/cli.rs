@@ -86,16 +86,20 @@ impl Cli {
     }
 
     fn start_line_in(self, mode: &str) -> String {
+        format!("{} --approval-mode {mode}", self.start_line_without_mode())
+    }
+
+    fn start_line_without_mode(self) -> String {
         let (script, arguments) = match self {
             // A fixed model: "auto" asks the model which model to use.
-            Self::Gemini => ("@google/gemini-cli/bundle/gemini.js", "-m gemini-2.5-flash "),
+            Self::Gemini => ("@google/gemini-cli/bundle/gemini.js", " -m gemini-2.5-flash"),
             Self::Qwen => ("@qwen-code/qwen-code/cli-entry.js", ""),
         };
         let (node, script) = (
             shell_quoted(&programs::node()),
             shell_quoted(&programs::npm_package(script)),
         );
-        format!("{node} {script} {arguments}--approval-mode {mode}")
+        format!("{node} {script}{arguments}")
     }
 
     /// The variables that point it to our fake model.
@@ -163,9 +167,10 @@ impl Launch {
         self
     }
 
-    /// The same through `alongside run`, which must set the required variables itself.
+    /// The same through `alongside run`, which must set the required variables itself, and choose the mode that asks.
     #[must_use]
-    pub fn through_alongside(mut self) -> Self {
+    pub fn through_alongside(mut self, sandbox: &Sandbox, cli: Cli) -> Self {
+        sandbox.write_command(cli.command(), &cli.start_line_without_mode());
         self.line = format!("alongside run {}", self.line);
         self.environment.clear();
         self

@@ -15,7 +15,7 @@ fn run_connects_to_own_companion_despite_newer_one(cli: Cli) {
     // A separate state directory: the companions do not know about each other. It is newer, so both agents would prefer
     // it.
     let other = Companion::start_apart(&sandbox, &sandbox.workspace(), &["--display-name", "Theirs"]);
-    let launch = Launch::plain(&sandbox, cli).through_alongside();
+    let launch = Launch::plain(&sandbox, cli).through_alongside(&sandbox, cli);
     let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
     let status = agent.wait_until_connected();
     assert!(status.contains("Connected to Ours"), "{status}");
@@ -27,7 +27,7 @@ for_both_agents!(run_without_companion_starts_a_temporary_one);
 fn run_without_companion_starts_a_temporary_one(cli: Cli) {
     let sandbox = Sandbox::new();
     let model = FakeModel::start();
-    let launch = Launch::plain(&sandbox, cli).through_alongside();
+    let launch = Launch::plain(&sandbox, cli).through_alongside(&sandbox, cli);
     let agent = Agent::launch(&sandbox, cli, &model, cli.command(), launch);
     agent.wait_until_connected();
     let files = || fs::read_dir(cli.discovery_directory(&sandbox)).map_or(0, Iterator::count);
