@@ -34,7 +34,12 @@ function post(headers) {
   });
 }
 
-const headers = { "content-type": "application/json", accept: "application/json, text/event-stream", host: "localhost" };
+const headers = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  host: "localhost",
+  "x-copilot-session-id": "1",
+};
 try {
   const refused = await post(headers);
   const accepted = await post({ ...headers, ...lock.headers });

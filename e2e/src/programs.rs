@@ -75,9 +75,10 @@ pub fn plugin(editor: &str) -> PathBuf {
     e2e_directory().with_file_name("editors").join(editor)
 }
 
-/// An editor prepared by `cargo xtask test` in the target directory.
+/// An editor prepared by `cargo xtask test`.
 pub fn editor(name: &str) -> PathBuf {
-    let editor = target_directory().join("editors").join(name);
+    let directory = env::var_os("ALONGSIDE_EDITORS").map(PathBuf::from).unwrap_or_default();
+    let editor = directory.join(name);
     assert!(
         editor.is_file(),
         "{} is missing: run these tests with `cargo xtask test`",

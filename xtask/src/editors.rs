@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{cargo, machine, run, target_directory};
+use crate::{cache, cargo, machine, run};
 
 /// An editor, and how to run it from a root file system.
 struct Editor {
@@ -48,9 +48,15 @@ const EMACS_FILES: &[(&str, &str)] = &[
     ("EMACSPATH", "/usr/libexec/emacs/*/*-linux-gnu"),
 ];
 
-/// Creates a launcher for each editor in the target directory's `editors` folder.
+/// Where the launchers are.
+pub(crate) fn directory() -> Result<PathBuf, String> {
+    Ok(cache::directory()?.join("editors"))
+}
+
+/// Creates a launcher for each editor. A part that is not complete is made again.
 pub(crate) fn prepare() -> Result<(), String> {
-    let directory = target_directory()?.join("editors");
+    let _lock = cache::lock("editors")?;
+    let directory = directory()?;
     fs::create_dir_all(&directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     for editor in EDITORS {
         editor.prepare(&directory)?;
@@ -188,17 +194,21 @@ fn trixie(directory: &Path) -> Result<PathBuf, String> {
         return Err(wishes.join("; "));
     }
     machine::install(&["debootstrap"])?;
-    // May be left by an interrupted attempt, or made for fewer editors.
-    let _ = fs::remove_dir_all(&root);
+    // Moved when it is whole. What is there was left by an interrupted attempt, or made for fewer editors.
+    let unfinished = directory.join("trixie.unfinished");
+    for old in [&root, &unfinished] {
+        let _ = fs::remove_dir_all(old);
+    }
     let packages: Vec<&str> = EDITORS.iter().map(|editor| editor.package).collect();
     let mut command = Command::new("debootstrap");
     command
         .arg("--variant=minbase")
         .arg(format!("--include={}", packages.join(",")))
         .arg("trixie")
-        .arg(&root)
+        .arg(&unfinished)
         .arg(machine::mirror()?);
     run(command)?;
+    fs::rename(&unfinished, &root).map_err(|error| format!("cannot create {}: {error}", root.display()))?;
     Ok(root)
 }
 

@@ -278,6 +278,7 @@ fn end_to_end_command(target: &str) -> Result<Command, String> {
     command.env("ALONGSIDE_BIN", release_binary()?);
     command.env("ALONGSIDE_AGENTS", agents::directory()?);
     command.env("ALONGSIDE_CODE_SERVER", code_server::directory()?);
+    command.env("ALONGSIDE_EDITORS", editors::directory()?);
     Ok(command)
 }
 
