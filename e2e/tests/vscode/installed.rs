@@ -22,7 +22,10 @@ fn official_extension_is_reported_and_ours_is_removed_alone() {
 
     let status = run(&case, &["install", "code-server", "--status"]);
     let offer = format!("`code-server --uninstall-extension {OFFICIAL}`");
-    assert!(status.contains("Installed; runs ") && status.contains(&offer), "{status}");
+    assert!(
+        status.contains("Installed; runs ") && status.contains(&offer),
+        "{status}"
+    );
     let again = run(&case, &["install", "code-server"]);
     assert!(again.contains(&offer), "{again}");
     let removed = run(&case, &["uninstall", "code-server"]);
