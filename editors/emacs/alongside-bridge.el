@@ -220,15 +220,24 @@ order stays, because only the outermost call handles lines."
 
 (defun alongside-bridge--project-of (directory)
   "Return the root of the project around DIRECTORY, or nil.
-Your home and the file system's root are not projects."
+Your home, the file system's root and a directory with an empty
+`.git' directory are not projects."
   (let ((known (gethash directory alongside-bridge--projects 'unknown)))
     (if (not (eq known 'unknown))
         known
       (let* ((project (ignore-errors (project-current nil directory)))
              (root (and project (expand-file-name (project-root project)))))
         (puthash directory
-                 (unless (alongside-bridge--everything-p root) root)
+                 (unless (or (alongside-bridge--everything-p root)
+                             (alongside-bridge--empty-repository-p root))
+                   root)
                  alongside-bridge--projects)))))
+
+(defun alongside-bridge--empty-repository-p (directory)
+  "Return non-nil if DIRECTORY has an empty `.git' directory.
+The sandbox of an agent may leave one in the temporary directory."
+  (let ((git (and directory (expand-file-name ".git" directory))))
+    (and git (file-directory-p git) (directory-empty-p git))))
 
 (defun alongside-bridge--everything-p (directory)
   "Return non-nil if DIRECTORY is your home or the file system's root."

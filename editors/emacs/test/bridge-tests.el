@@ -192,6 +192,7 @@
           (clrhash alongside-bridge--projects)
           (make-directory (expand-file-name ".git" home))
           (make-directory (expand-file-name ".git" project) t)
+          (write-region "ref: refs/heads/main\n" nil (expand-file-name ".git/HEAD" project))
           ;; Unless there is nothing else.
           (should (equal (list (directory-file-name home)) (alongside-bridge-folders)))
           (with-temp-buffer
@@ -204,6 +205,19 @@
             (set-buffer-modified-p nil)
             (setq buffer-file-name nil)))
       (delete-directory home t))))
+
+(ert-deftest alongside-bridge-empty-repository-is-not-a-project ()
+  (let ((above (file-name-as-directory (make-temp-file "alongside" t))))
+    (unwind-protect
+        (let ((below (expand-file-name "below/" above)))
+          (clrhash alongside-bridge--projects)
+          (make-directory below)
+          (make-directory (expand-file-name ".git" above))
+          (should-not (alongside-bridge--project-of below))
+          (clrhash alongside-bridge--projects)
+          (write-region "ref: refs/heads/main\n" nil (expand-file-name ".git/HEAD" above))
+          (should (alongside-bridge--project-of below)))
+      (delete-directory above t))))
 
 (provide 'bridge-tests)
 ;;; bridge-tests.el ends here
