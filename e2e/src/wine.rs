@@ -87,9 +87,11 @@ impl Wine {
         command
     }
 
-    /// Runs a command of the program to its end.
+    /// Runs a command of the program to its end. Another Windows program passes the exit code on: to Unix, wine reports 0 for some
+    /// programs with several threads.
     pub fn alongside(&self, arguments: &[&str]) -> Output {
-        let mut command = self.command(r"C:\alongside.exe");
+        let mut command = self.command("cmd");
+        command.args(["/d", "/c", r"C:\alongside.exe"]);
         command.args(arguments).output().expect("run the program")
     }
 
