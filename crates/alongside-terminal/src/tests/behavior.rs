@@ -41,8 +41,7 @@ fn decision_right_after_review_opens_is_ignored() {
 #[test]
 fn one_job_at_a_time_colors_a_text() {
     let mut bench = Bench::connected(100, 40);
-    let lines = |word: &str| (0..5000).map(|line| format!("{word} {line}\n")).collect::<String>();
-    bench.open(PATH, &lines("a"), &lines("b"));
+    bench.open(PATH, &"one\n".repeat(5000), &"two\n".repeat(5000));
     let count = bench.jobs.len();
     assert!((1..=3).contains(&count), "{count}");
     for _ in 0..50 {
