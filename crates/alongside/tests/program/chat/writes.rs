@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::front::Front;
 use super::{sandbox, serve};
-use crate::sandbox::{Sandbox, Serving, TIMEOUT};
+use crate::sandbox::{Sandbox, Serving, TIMEOUT, wait_for};
 
 /// A front end that is connected to the scripted agent.
 async fn connected(serving: &Serving, sandbox: &Sandbox) -> Front {
@@ -51,6 +51,11 @@ async fn local_agents_change_is_written_as_accepted() {
     let file = sandbox.write("a.txt", "one\n");
     let serving = serve(&sandbox);
     let mut front = connected(&serving, &sandbox).await;
+    // The companion hears of the connection a moment later, and only then knows the agent's name.
+    wait_for("the agent in the list", || {
+        let listed = sandbox.json(&["status"]);
+        listed["companions"][0]["agents"][0].is_object().then_some(())
+    });
     let prompt = front.prompt(&format!("write {file} two")).await.unwrap();
     let review = review(&serving, &sandbox).await;
     assert_eq!(
