@@ -10,7 +10,7 @@ use crate::output::Output;
 
 /// Put any terminal coding agent alongside any editor
 ///
-/// With no command, starts the companion for the current directory. `gemini` and `qwen` started in any terminal inside it then connect automatically, see what you have open, and wait for you to review each change they propose.
+/// With no command, starts the companion for the current directory. Agents started in any terminal inside it find it, some of them after `/ide`; they see what you have open, and you review the changes they propose.
 #[derive(Debug, Parser)]
 #[command(
     name = "alongside",
