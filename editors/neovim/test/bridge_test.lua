@@ -17,6 +17,30 @@ function tests.lines_may_arrive_in_any_pieces()
   end
 end
 
+function tests.folder_with_an_empty_git_directory_is_not_a_repository()
+  local fake = require('fake_companion')
+  fake.open('a.txt', { 'text' })
+  local previous = vim.fn.getcwd()
+  local above = vim.uv.fs_realpath(vim.fn.fnamemodify(vim.fn.tempname(), ':h')) .. '/above'
+  local below = above .. '/below'
+  vim.fn.mkdir(below, 'p')
+  local function reported()
+    vim.cmd.cd(below)
+    require('alongside.bridge').move()
+    local all = fake.params('workspace/set')
+    return all[#all].folders[1]
+  end
+  vim.fn.mkdir(above .. '/.git')
+  assert(reported() == below, reported())
+  vim.fn.writefile({ 'ref: refs/heads/main' }, above .. '/.git/HEAD')
+  assert(reported() == above, reported())
+  -- A worktree.
+  vim.fn.writefile({ 'gitdir: elsewhere' }, below .. '/.git')
+  assert(reported() == below, reported())
+  vim.cmd.cd(previous)
+  vim.fn.delete(above, 'rf')
+end
+
 function tests.malformed_message_is_ignored()
   local fake = require('fake_companion')
   fake.open('a.txt', { 'text' })

@@ -148,6 +148,29 @@ local function set_variables(new)
   end
 end
 
+--- Whether a folder is the root of a repository. An empty `.git` directory is none: the sandbox of an agent may leave one in the
+--- temporary directory.
+---@param folder string
+---@return boolean
+local function is_repository(folder)
+  local git = folder .. '/.git'
+  local found = vim.uv.fs_stat(git)
+  return found ~= nil and (found.type ~= 'directory' or vim.fs.dir(git)() ~= nil)
+end
+
+---@param directory string
+---@return string?
+local function repository(directory)
+  if is_repository(directory) then
+    return directory
+  end
+  for folder in vim.fs.parents(directory) do
+    if is_repository(folder) then
+      return folder
+    end
+  end
+end
+
 ---@return string[]
 local function workspace()
   local configured = require('alongside').options().workspace
@@ -155,7 +178,7 @@ local function workspace()
     configured = configured()
   end
   local directory = vim.fn.getcwd(-1, -1)
-  return configured or { vim.fs.root(directory, '.git') or directory }
+  return configured or { repository(directory) or directory }
 end
 
 --- Reports the workspace folders of the current directory.

@@ -121,9 +121,27 @@ def Program(): string
   return 'alongside'
 enddef
 
+# The root of a repository. An empty `.git` directory is none: the sandbox of an agent may leave one in the temporary directory.
+def IsRepository(folder: string): bool
+  const git = folder .. '/.git'
+  try
+    return filereadable(git) || (isdirectory(git) && !empty(readdir(git, (_) => true)))
+  catch
+    # It cannot be read.
+    return false
+  endtry
+enddef
+
 export def Workspace(): string
-  const git = finddir('.git', getcwd(-1) .. ';')
-  return git == '' ? getcwd(-1) : fnamemodify(git, ':p:h:h')
+  var folder = getcwd(-1)
+  while !IsRepository(folder)
+    const parent = fnamemodify(folder, ':h')
+    if parent == folder
+      return getcwd(-1)
+    endif
+    folder = parent
+  endwhile
+  return folder
 enddef
 
 def Launch(news: string)
