@@ -1,16 +1,24 @@
 // Packages the extension as a .vsix, which is a zip archive.
 //
-//   node package.mjs [--out FILE] [--program FILE --target PLATFORM]
+//   node package.mjs [--out FILE] [--program FILE --target PLATFORM] [--license FILE]...
 //
 // With `--program`, the package has the `alongside` program inside and is for one platform, such as linux-x64. Without it, the
-// extension uses the program on the PATH.
+// extension uses the program on the PATH. What is published has more licenses than this directory: those of the program and of
+// everything that it and `dist/` are made from.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { crc32, deflateRawSync } from "node:zlib";
 
-const { values } = parseArgs({ options: { out: { type: "string" }, program: { type: "string" }, target: { type: "string" } } });
+const { values } = parseArgs({
+  options: {
+    out: { type: "string" },
+    program: { type: "string" },
+    target: { type: "string" },
+    license: { type: "string", multiple: true, default: [] },
+  },
+});
 if ((values.program === undefined) !== (values.target === undefined)) {
   console.error("`--program` and `--target` belong together");
   process.exit(2);
@@ -24,6 +32,7 @@ const entries = [
   { name: "extension.vsixmanifest", content: fill(read("vsix/extension.vsixmanifest").toString()) },
   { name: "[Content_Types].xml", content: read("vsix/content-types.xml") },
   ...files.map((name) => ({ name: `extension/${name}`, content: name === "README.md" ? withoutPictures(read(name)) : read(name) })),
+  ...values.license.map((path) => ({ name: `extension/${basename(path)}`, content: readFileSync(path) })),
 ];
 if (values.program !== undefined) {
   const name = values.target.startsWith("win32") ? "alongside.exe" : "alongside";

@@ -8,6 +8,8 @@ import { BASE_SCHEME, DRAFT_SCHEME, OpenReview } from "./open-review";
 
 /** Positions of hunks are shown again at most this often, in milliseconds. */
 const REDRAW_DELAY = 30;
+/** How long VS Code moves the focus between the editors of a multi-file diff, in milliseconds. */
+const FOCUS_DELAY = 1000;
 
 export class OpenReviews implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly byId = new Map<number, OpenReview>();
@@ -131,6 +133,14 @@ export class OpenReviews implements vscode.TextDocumentContentProvider, vscode.D
 
   private onEdit({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     this.find(document.uri)?.draft.editorChanged(contentChanges.map(({ range, text }) => ({ start: range.start, end: range.end, text })));
+  }
+
+  /**
+   * Has VS Code ask for the lenses again. An editor that had lenses before shows their texts at first, which cannot be clicked, and if it
+   * loses the focus in that moment, it asks for no others.
+   */
+  showLensesAgain(): void {
+    setTimeout(() => this.soon(), FOCUS_DELAY);
   }
 
   private soon(): void {

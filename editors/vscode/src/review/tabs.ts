@@ -55,6 +55,7 @@ export class ReviewTabs implements vscode.Disposable {
     const reviews = await Promise.all(ids.map((id) => this.reviews.open(id)));
     const files = reviews.map(({ texts, baseUri, draftUri }) => [vscode.Uri.file(texts.path), baseUri, draftUri]);
     await vscode.commands.executeCommand("vscode.changes", "Pending changes", files);
+    this.reviews.showLensesAgain();
   }
 
   /** The review in the active tab. */
