@@ -85,6 +85,8 @@ pub(super) struct EditorProfile {
     shows_questions: bool,
     /// How to see what was written to an open file.
     pub(super) reload: &'static str,
+    /// Whether its changes to a text may arrive in the wrong order, with versions that leave nothing out.
+    pub(super) changes_overtake: bool,
 }
 
 const DEFAULT_PROFILE: EditorProfile = EditorProfile {
@@ -96,6 +98,7 @@ const DEFAULT_PROFILE: EditorProfile = EditorProfile {
     selection: SelectionRange::Exact,
     shows_questions: true,
     reload: "",
+    changes_overtake: false,
 };
 
 const PROFILES: [EditorProfile; 7] = [
@@ -107,6 +110,8 @@ const PROFILES: [EditorProfile; 7] = [
         hovers_at_the_cursor: true,
         shows_questions: false,
         reload: " (run :reload-all to see it)",
+        // Each one is sent by a task of its own.
+        changes_overtake: true,
         ..DEFAULT_PROFILE
     },
     EditorProfile {

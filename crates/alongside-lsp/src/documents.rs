@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::text::{self, Encoding};
 use crate::types::{Position, Range, TextDocumentContentChangeEvent};
@@ -11,6 +12,10 @@ use crate::{normalize, uri};
 
 /// A larger file is not compared with its buffer.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How many changes may wait for an earlier one, and how long. After that it is not expected any longer.
+const MAX_EARLY: usize = 64;
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The open files by URI.
 #[derive(Default)]
@@ -24,6 +29,9 @@ pub(super) struct Document {
     pub(super) text: String,
     /// Counts the editor's changes.
     pub(super) version: i64,
+    /// Changes that overtook earlier ones, by version.
+    early: BTreeMap<i64, Vec<TextDocumentContentChangeEvent>>,
+    early_since: Option<Instant>,
     on_disk: OnDisk,
 }
 
@@ -45,6 +53,8 @@ impl Documents {
             path,
             text,
             version,
+            early: BTreeMap::new(),
+            early_since: None,
         };
         self.0.insert(address.to_owned(), document);
         self.0.get(address)
@@ -89,10 +99,41 @@ impl Document {
             .fold(0, |_, change| text::apply(&mut self.text, change, encoding))
     }
 
+    /// The same for an editor whose changes may overtake each other. `None` if these are too early, or too late.
+    pub(super) fn change_in_order(
+        &mut self,
+        version: i64,
+        changes: Vec<TextDocumentContentChangeEvent>,
+        encoding: Encoding,
+        now: Instant,
+    ) -> Option<usize> {
+        if version <= self.version {
+            return None;
+        }
+        self.early.insert(version, changes);
+        let since = *self.early_since.get_or_insert(now);
+        let is_hopeless = self.early.len() > MAX_EARLY || now - since > MAX_WAIT;
+        let mut end = None;
+        while let Some(next) = self.early.first_entry()
+            && (is_hopeless || *next.key() == self.version + 1)
+        {
+            let (version, changes) = next.remove_entry();
+            end = Some(self.change(version, changes, encoding));
+        }
+        if self.early.is_empty() {
+            self.early_since = None;
+        }
+        end
+    }
+
     /// The buffer was saved. The saved text also repairs errors of earlier changes.
     pub(super) fn saved(&mut self, saved: Option<String>) {
         if let Some(saved) = saved {
             self.text = saved;
+            if let Some((last, _)) = std::mem::take(&mut self.early).pop_last() {
+                self.version = last;
+                self.early_since = None;
+            }
         }
         self.on_disk = OnDisk::read(&self.path);
     }
@@ -164,6 +205,32 @@ mod tests {
         fs::write(&path, "\u{feff}one\r\n2\r\n").unwrap();
         document.saved(None);
         assert_eq!(document.unsaved(), None);
+    }
+
+    #[test]
+    fn changes_that_overtake_each_other_are_applied_in_their_order() {
+        let mut documents = Documents::default();
+        documents.open("file:///a", 0, String::new()).unwrap();
+        let document = documents.get_mut("file:///a").unwrap();
+        let start = Instant::now();
+        let mut typed = |version: i64, text: &str, now| {
+            let character = usize::try_from(version).unwrap() - 1;
+            let at = Position { line: 0, character };
+            let change = TextDocumentContentChangeEvent {
+                range: Some(Range { start: at, end: at }),
+                text: text.to_owned(),
+            };
+            let end = document.change_in_order(version, vec![change], Encoding::Utf8, now);
+            (end, document.text.clone())
+        };
+        assert_eq!(typed(2, "d", start), (None, String::new()));
+        assert_eq!(typed(3, "i", start), (None, String::new()));
+        assert_eq!(typed(1, "e", start), (Some(3), "edi".to_owned()));
+        assert_eq!(typed(2, "d", start), (None, "edi".to_owned()), "it came twice");
+        assert_eq!(typed(5, "e", start), (None, "edi".to_owned()));
+        // The fourth never comes.
+        let later = start + MAX_WAIT * 2;
+        assert_eq!(typed(6, "d", later), (Some(5), "edied".to_owned()));
     }
 
     #[test]

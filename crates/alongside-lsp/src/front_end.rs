@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use alongside_core::ReviewId;
 use alongside_core::context::Cursor;
@@ -203,8 +204,16 @@ impl<B: Backend> LspFrontEnd<B> {
         let Some(document) = self.documents.get_mut(&address) else {
             return;
         };
-        let version = changed.text_document.version.unwrap_or(document.version);
-        let end = document.change(version, changed.content_changes, encoding);
+        let edits = changed.content_changes;
+        let end = match changed.text_document.version {
+            Some(version) if self.client.profile.changes_overtake => {
+                let Some(end) = document.change_in_order(version, edits, encoding, Instant::now()) else {
+                    return;
+                };
+                end
+            }
+            version => document.change(version.unwrap_or(document.version), edits, encoding),
+        };
         if self.scratch.holds(&document.real) {
             self.draft_file_edited(&address).await;
             return;

@@ -1,6 +1,8 @@
 //! The companion of an editor that speaks the language server protocol.
 
+mod drafts;
 mod editor;
+mod workspaces;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -22,6 +24,18 @@ fn connection(sandbox: &Sandbox) -> (u16, String) {
 async fn agent(sandbox: &Sandbox) -> Agent {
     let (port, token) = connection(sandbox);
     Agent::connect_to(port, &token).await
+}
+
+/// Accepts until it counts: a key that comes too soon does not.
+async fn wait_for_decision(editor: &mut Editor, agent: &mut Agent, path: &str) -> Value {
+    loop {
+        editor.act(path, &at(0, 0), "Accept change");
+        let decision = tokio::time::timeout(std::time::Duration::from_millis(500), agent.decision()).await;
+        if let Ok((method, decision)) = decision {
+            assert_eq!(method, "ide/diffAccepted");
+            return decision;
+        }
+    }
 }
 
 #[tokio::test]
@@ -53,6 +67,28 @@ async fn what_an_editor_opens_and_selects_reaches_agents() {
     wait_for("no discovery files", || {
         sandbox.discovery_files().is_empty().then_some(())
     });
+}
+
+#[tokio::test]
+async fn keys_of_helix_that_overtake_each_other_do_not_scramble_the_text() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("a.md", "one\n");
+    let mut editor = Editor::open(&sandbox);
+    let mut agent = agent(&sandbox).await;
+    editor.open_file(&path, "one\n");
+    agent.sees_active(&path).await;
+    for (version, character, text) in [(3, 1, "b"), (2, 0, "a"), (4, 2, "c")] {
+        let change = json!({ "range": span((0, character), (0, character)), "text": text });
+        let document = json!({ "uri": address(Path::new(&path)), "version": version });
+        let changed = json!({ "textDocument": document, "contentChanges": [change] });
+        editor.tell("textDocument/didChange", &changed);
+    }
+    // Answered in its order: then the changes have been taken note of.
+    editor.actions(&path, &at(0, 0));
+    agent.propose(&path, "abcone\ntwo\n").await;
+    let hints = editor.wait_for_hints(&path, 1);
+    let shown = hints[0]["message"].as_str().unwrap();
+    assert!(shown.contains("+ two") && !shown.contains("one"), "{hints:?}");
 }
 
 #[tokio::test]
@@ -155,186 +191,6 @@ async fn decision_right_after_review_opens_is_ignored() {
         said["params"]["message"].as_str().unwrap().contains("only just"),
         "{said}"
     );
-}
-
-#[tokio::test]
-async fn draft_is_edited_as_a_private_file() {
-    let sandbox = Sandbox::new();
-    let path = sandbox.write("a.md", "one\r\ntwo");
-    let mut editor = Editor::open(&sandbox);
-    let mut agent = agent(&sandbox).await;
-    editor.open_file(&path, "one\r\ntwo");
-    agent.propose(&path, "one\r\nTWO").await;
-    editor.wait_for_hints(&path, 1);
-    editor.act(&path, &at(1, 0), "Edit change");
-    let shown = editor.wait_for_method("window/showDocument");
-    editor.send(&json!({ "jsonrpc": "2.0", "id": shown["id"], "result": { "success": true } }));
-    let uri = shown["params"]["uri"].as_str().unwrap();
-    let file = uri.strip_prefix("file://").unwrap().to_owned();
-    assert_eq!(fs::read_to_string(&file).unwrap(), "one\r\nTWO");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let file = Path::new(&file);
-        assert_eq!((mode(file), mode(file.ancestors().nth(2).unwrap())), (0o600, 0o700));
-    }
-    // Saved by an editor that does not tell us of this file, with the newline that many add.
-    fs::write(&file, "one\r\nTWO, edited\r\n").unwrap();
-    let hints = editor.wait_for_hints(&path, 1);
-    assert!(
-        hints[0]["message"].as_str().unwrap().contains("TWO, edited"),
-        "{hints:?}"
-    );
-    // Opened and typed into, not saved.
-    editor.open_file(&file, "one\r\nTWO, edited\r\n");
-    let change = json!({ "range": span((1, 11), (1, 11)), "text": " 🦀" });
-    let document = json!({ "uri": uri, "version": 2 });
-    editor.tell(
-        "textDocument/didChange",
-        &json!({ "textDocument": document, "contentChanges": [change] }),
-    );
-    editor.wait_for_hints(&file, 1);
-    let decision = wait_for_decision(&mut editor, &mut agent, &file).await;
-    assert_eq!(decision["content"], "one\r\nTWO, edited 🦀");
-    wait_for("the file to be gone", || (!Path::new(&file).exists()).then_some(()));
-    let seen = sandbox.json(&["context", "show"]);
-    assert!(
-        !seen.to_string().contains("drafts"),
-        "agents are not told of drafts: {seen}"
-    );
-}
-
-/// The one file somewhere below a directory.
-fn only_file_in(directory: &Path) -> String {
-    let mut path = directory.to_owned();
-    while path.is_dir() {
-        path = fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
-    }
-    path.to_str().unwrap().to_owned()
-}
-
-/// Accepts until it counts: a key that comes too soon does not.
-async fn wait_for_decision(editor: &mut Editor, agent: &mut Agent, path: &str) -> Value {
-    loop {
-        editor.act(path, &at(0, 0), "Accept change");
-        let decision = tokio::time::timeout(std::time::Duration::from_millis(500), agent.decision()).await;
-        if let Ok((method, decision)) = decision {
-            assert_eq!(method, "ide/diffAccepted");
-            return decision;
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_draft_that_is_closed_without_saving_is_kept() {
-    let sandbox = Sandbox::new();
-    let path = sandbox.write("[id] (a).md", "one\n");
-    let mut editor = Editor::open(&sandbox);
-    let mut agent = agent(&sandbox).await;
-    editor.open_file(&path, "one\n");
-    agent.propose(&path, "two\n").await;
-    editor.wait_for_hints(&path, 1);
-    editor.act(&path, &at(0, 0), "Edit change");
-    let shown = editor.wait_for_method("window/showDocument");
-    // Not every client writes the address as we do.
-    assert!(
-        shown["params"]["uri"]
-            .as_str()
-            .unwrap()
-            .ends_with("/%5Bid%5D%20%28a%29.md")
-    );
-    let file = only_file_in(&sandbox.path("home/.local/state/alongside/drafts"));
-    editor.open_file(&file, "two\n");
-    let document = json!({ "uri": address(Path::new(&file)), "version": 2 });
-    let changes = json!([{ "text": "typed\n" }]);
-    editor.tell(
-        "textDocument/didChange",
-        &json!({ "textDocument": document, "contentChanges": changes }),
-    );
-    editor.tell("textDocument/didClose", &json!({ "textDocument": document }));
-    wait_for("the file", || {
-        (fs::read_to_string(&file).unwrap() == "typed\n").then_some(())
-    });
-    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
-    assert_eq!(decision["content"], "typed\n");
-    // The agent may receive the decision first.
-    editor.wait(|message| {
-        message["params"]["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("accepted;"))
-    });
-    editor.open_file(&file, "typed\n");
-    let is_warned = |message: &Value| {
-        message["params"]["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("have no effect"))
-    };
-    editor.wait(is_warned);
-}
-
-#[tokio::test]
-async fn hunk_decision_updates_the_draft_file() {
-    let sandbox = Sandbox::new();
-    let path = sandbox.write("a.md", "one\ntwo\nthree\n");
-    let capabilities = json!({ "workspace": { "workspaceEdit": { "documentChanges": true } } });
-    let mut editor = Editor::open_as(&sandbox, &capabilities);
-    let mut agent = agent(&sandbox).await;
-    agent.propose(&path, "ONE\ntwo\nTHREE\n").await;
-    editor.wait_for_hints(&path, 2);
-    let other = sandbox.write("b.md", "");
-    editor.open_file(&other, "");
-    editor.act(&other, &at(0, 0), "Edit change to a.md");
-    let shown = editor.wait_for_method("window/showDocument");
-    let uri = shown["params"]["uri"].as_str().unwrap().to_owned();
-    let file = uri.strip_prefix("file://").unwrap().to_owned();
-    editor.open_file(&file, "ONE\ntwo\nTHREE\n");
-    editor.wait_for_hints(&file, 2);
-    editor.act(&file, &at(0, 0), "Reject hunk");
-    let asked = editor.wait_for_method("workspace/applyEdit");
-    let edit = &asked["params"]["edit"]["documentChanges"][0];
-    assert_eq!(edit["textDocument"], json!({ "uri": uri, "version": 1 }));
-    assert_eq!(
-        edit["edits"],
-        json!([{ "range": span((0, 0), (0, 3)), "newText": "one" }])
-    );
-    editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "applied": true } }));
-    // That it says so proves nothing: the person types on, in the text as it was.
-    let change = json!({ "range": span((2, 5), (2, 5)), "text": "!" });
-    let document = json!({ "uri": uri, "version": 2 });
-    let changed = json!({ "textDocument": document, "contentChanges": [change] });
-    editor.tell("textDocument/didChange", &changed);
-    let decision = wait_for_decision(&mut editor, &mut agent, &file).await;
-    assert_eq!(decision["content"], "one\ntwo\nTHREE!\n", "both are kept");
-}
-
-#[tokio::test]
-async fn action_for_a_replaced_proposal_does_nothing() {
-    let sandbox = Sandbox::new();
-    let path = sandbox.write("a.md", "one\n");
-    let mut editor = Editor::open(&sandbox);
-    let mut agent = agent(&sandbox).await;
-    editor.open_file(&path, "one\n");
-    agent.propose(&path, "two\n").await;
-    editor.wait_for_hints(&path, 1);
-    let actions = editor.actions(&path, &at(0, 0));
-    agent.propose(&path, "something else\n").await;
-    let hints = editor.wait_for_hints(&path, 1);
-    assert!(
-        hints[0]["message"].as_str().unwrap().contains("something else"),
-        "{hints:?}"
-    );
-    editor.choose(&actions, "Accept change");
-    let said = editor.wait(|message| message["params"]["type"] == 1);
-    assert!(
-        said["params"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("since revised this change"),
-        "{said}"
-    );
-    let decision = wait_for_decision(&mut editor, &mut agent, &path).await;
-    assert_eq!(decision["content"], "something else\n");
 }
 
 #[tokio::test]
@@ -468,160 +324,6 @@ async fn file_of_an_agent_is_shown_without_the_focus() {
         shown["params"]["selection"]["start"],
         json!({ "line": 1, "character": 0 })
     );
-}
-
-#[tokio::test]
-async fn folders_are_followed_but_not_those_of_drafts() {
-    let sandbox = Sandbox::new();
-    let other = sandbox.path("other");
-    fs::create_dir_all(other.join(".git/refs")).unwrap();
-    fs::create_dir_all(other.join("crates/one")).unwrap();
-    let mut editor = Editor::open(&sandbox);
-    let drafts = sandbox.path("home/.local/state/alongside/drafts");
-    let added: Vec<Value> = [&drafts, &other.join("crates/one")]
-        .map(|folder| json!({ "uri": address(folder), "name": "x" }))
-        .into();
-    let event = json!({ "event": { "added": added, "removed": [] } });
-    editor.tell("workspace/didChangeWorkspaceFolders", &event);
-    let expected = format!("{}:{}", sandbox.workspace().display(), other.display());
-    wait_for("the folder in the discovery file", || {
-        let file: Value = serde_json::from_slice(&fs::read(sandbox.discovery_files().pop()?).ok()?).ok()?;
-        (file["workspacePath"] == expected).then_some(())
-    });
-}
-
-/// Starts a server in `/`, as a desktop does, for a client that names this folder, or none.
-fn open_without_a_project(sandbox: &Sandbox, arguments: &[&str], root: &Value) -> Editor {
-    let mut editor = Editor::start_in(Path::new("/"), sandbox, arguments);
-    let answer = editor.ask("initialize", &json!({ "rootUri": root, "capabilities": {} }));
-    assert_eq!(answer["result"]["serverInfo"]["name"], "alongside", "{answer}");
-    editor.tell("initialized", &json!({}));
-    editor
-}
-
-/// Responds in order: then everything before it was handled.
-fn hover(editor: &mut Editor, path: &str) -> Value {
-    let document = json!({ "uri": address(Path::new(path)) });
-    let params = json!({ "textDocument": document, "position": { "line": 0, "character": 0 } });
-    editor.ask("textDocument/hover", &params)
-}
-
-fn announced(sandbox: &Sandbox) -> Value {
-    // A file that is just being written has another name until it is whole.
-    wait_for("a discovery file", || {
-        let file = sandbox.discovery_files().pop()?;
-        serde_json::from_slice(&fs::read(file).ok()?).ok()
-    })
-}
-
-#[test]
-fn nothing_is_announced_before_the_first_file_of_a_client_without_a_project() {
-    let home = |sandbox: &Sandbox| json!(address(&sandbox.path("home")));
-    let roots: [fn(&Sandbox) -> Value; 3] = [|_| Value::Null, |_| json!("file:///"), home];
-    for root in roots {
-        let sandbox = Sandbox::new();
-        let repository = sandbox.path("a repository");
-        fs::create_dir_all(repository.join(".git/refs")).unwrap();
-        fs::create_dir_all(repository.join("src")).unwrap();
-        let file = repository.join("src/a.txt");
-        fs::write(&file, "one\n").unwrap();
-        let file = file.to_str().unwrap();
-        let mut editor = open_without_a_project(&sandbox, &[], &root(&sandbox));
-        assert_eq!(hover(&mut editor, file)["result"], Value::Null);
-        assert!(sandbox.discovery_files().is_empty());
-        editor.open_file(file, "one\n");
-        assert_eq!(announced(&sandbox)["workspacePath"], repository.to_str().unwrap());
-        assert_eq!(editor.shut_down(), Some(0));
-    }
-}
-
-#[tokio::test]
-async fn file_outside_a_repository_has_its_directory_as_workspace_but_not_the_home_directory() {
-    let sandbox = Sandbox::new();
-    let (in_home, elsewhere) = (sandbox.path("home/notes.txt"), sandbox.path("elsewhere/a.txt"));
-    fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
-    fs::write(&in_home, "one\n").unwrap();
-    fs::write(&elsewhere, "two\n").unwrap();
-    let mut editor = open_without_a_project(&sandbox, &[], &Value::Null);
-    editor.open_file(in_home.to_str().unwrap(), "one\n");
-    hover(&mut editor, in_home.to_str().unwrap());
-    assert!(sandbox.discovery_files().is_empty());
-    editor.open_file(elsewhere.to_str().unwrap(), "two\n");
-    let announced = announced(&sandbox);
-    assert_eq!(
-        announced["workspacePath"],
-        elsewhere.parent().unwrap().to_str().unwrap()
-    );
-    let mut agent = agent(&sandbox).await;
-    let seen = agent.sees_active(elsewhere.to_str().unwrap()).await;
-    let open = seen["workspaceState"]["openFiles"].as_array().unwrap();
-    assert!(
-        open.iter().any(|file| file["path"] == in_home.to_str().unwrap()),
-        "{seen}"
-    );
-}
-
-#[test]
-fn home_directory_is_a_workspace_if_the_user_names_it() {
-    let sandbox = Sandbox::new();
-    let home = sandbox.path("home");
-    let arguments = ["--workspace", home.to_str().unwrap()];
-    let _editor = open_without_a_project(&sandbox, &arguments, &Value::Null);
-    assert_eq!(announced(&sandbox)["workspacePath"], home.to_str().unwrap());
-}
-
-#[test]
-fn folder_that_a_client_adds_first_is_the_workspace() {
-    let sandbox = Sandbox::new();
-    let mut editor = open_without_a_project(&sandbox, &[], &Value::Null);
-    let added: Vec<Value> = [sandbox.path("home"), sandbox.workspace()]
-        .map(|folder| json!({ "uri": address(&folder), "name": "x" }))
-        .into();
-    let event = json!({ "event": { "added": added, "removed": [] } });
-    editor.tell("workspace/didChangeWorkspaceFolders", &event);
-    assert_eq!(
-        announced(&sandbox)["workspacePath"],
-        sandbox.workspace().to_str().unwrap()
-    );
-}
-
-#[test]
-fn client_without_a_project_can_shut_down_or_disconnect() {
-    let sandbox = Sandbox::new();
-    assert_eq!(open_without_a_project(&sandbox, &[], &Value::Null).shut_down(), Some(0));
-    let mut editor = open_without_a_project(&sandbox, &[], &Value::Null);
-    drop(editor.input.take());
-    let status = wait_for("its end", || editor.child.try_wait().unwrap());
-    assert_eq!(status.code(), Some(1), "it did not say goodbye");
-}
-
-#[cfg(unix)]
-#[test]
-fn client_without_a_name_is_called_by_its_process() {
-    for (program, name, display_name) in [
-        ("kate", "kate", "Kate"),
-        ("qtcreator", "qtcreator", "Qt Creator"),
-        ("My_Editor", "my-editor", "My_Editor"),
-        ("bash", "lsp", "an editor"),
-    ] {
-        let sandbox = Sandbox::new();
-        let path = sandbox.path(program);
-        std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
-        let mut process = std::process::Command::new(&path).arg("600").spawn().unwrap();
-        let mut editor = Editor::start(&sandbox, &[]);
-        let root = address(&sandbox.workspace());
-        editor.ask(
-            "initialize",
-            &json!({ "processId": process.id(), "rootUri": root, "capabilities": {} }),
-        );
-        let announced = announced(&sandbox);
-        process.kill().unwrap();
-        process.wait().unwrap();
-        assert_eq!(
-            (&announced["ideInfo"]["name"], &announced["ideInfo"]["displayName"]),
-            (&json!(name), &json!(display_name)),
-        );
-    }
 }
 
 #[tokio::test]
