@@ -23,7 +23,7 @@ mod sandbox;
 mod sdk;
 mod tmux;
 mod waiting;
-mod wine;
+pub mod wine;
 
 pub use alongside_testing::{Prompt, SUGGESTION};
 pub use cli::{Agent, Cli, Launch};
@@ -32,6 +32,7 @@ pub use companion::{Companion, Outcome, Review};
 pub use daemon::{CutProxy, MODEL_KEY, QwenDaemon};
 pub use fake_model::FakeModel;
 pub use native::{Native, NativeAgent};
+pub use process::kill;
 pub use programs::{alongside, editor, node, npm_package, plugin, typescript};
 pub use proof::{AgentCapability, Capability, agent_proves, proves, version, version_in};
 pub use proxy::AuthorizingProxy;

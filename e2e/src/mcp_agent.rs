@@ -184,7 +184,7 @@ impl Agent {
     pub async fn decision_by(&mut self, mut act: impl FnMut()) -> Value {
         for _ in 0..20 {
             act();
-            if let Some(decision) = self.decision_within(std::time::Duration::from_millis(500)).await {
+            if let Some(decision) = self.decision_within(std::time::Duration::from_secs(3)).await {
                 return decision;
             }
         }

@@ -11,6 +11,11 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
+/// Kills a process without warning.
+pub fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
 /// Whether a process with this PID is running. Zombies do not count: in a container, PID 1 may never reap them.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));

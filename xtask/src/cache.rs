@@ -72,6 +72,39 @@ pub(crate) fn remove(directory: &Path) -> Result<(), String> {
     }
 }
 
+/// Removes a directory that has grown beyond this size. The caller has its lock.
+pub(crate) fn limit(directory: &Path, max_bytes: u64) -> Result<(), String> {
+    let size = size(directory).map_err(|error| format!("cannot measure {}: {error}", directory.display()))?;
+    if size <= max_bytes {
+        return Ok(());
+    }
+    eprintln!(
+        "xtask: {} has {} MB of old builds; it is filled again",
+        directory.display(),
+        size >> 20
+    );
+    remove(directory)
+}
+
+/// Of everything in a directory; of none, 0.
+fn size(directory: &Path) -> io::Result<u64> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut total = 0;
+    for entry in entries {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        total += if metadata.is_dir() {
+            size(&entry.path())?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(total)
+}
+
 /// Copies the files that name npm packages: what is wanted, at which versions, and npm's settings.
 pub(crate) fn copy_package_files(from: &Path, to: &Path) -> Result<(), String> {
     fs::create_dir_all(to).map_err(|error| format!("cannot create {}: {error}", to.display()))?;
@@ -80,4 +113,24 @@ pub(crate) fn copy_package_files(from: &Path, to: &Path) -> Result<(), String> {
         fs::copy(&source, to.join(name)).map_err(|error| format!("cannot copy {}: {error}", source.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn directory_beyond_its_limit_is_removed() {
+        let scratch = crate::target_directory().unwrap().join("cache-limit");
+        let inner = scratch.join("one/two");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(inner.join("file"), [0; 1000]).unwrap();
+        limit(&scratch, 1000).unwrap();
+        assert!(scratch.exists());
+        limit(&scratch, 999).unwrap();
+        assert!(!scratch.exists());
+        limit(&scratch, 0).unwrap();
+    }
 }

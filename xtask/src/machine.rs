@@ -1,6 +1,7 @@
-//! System programs that the tests need: Node with npm, tmux, Chromium, Vim, Emacs, Kakoune, Kate and Qt Creator, and a screen for
-//! the last two.
+//! System programs that the tests need: Node with npm, tmux, Chromium, Vim, Emacs, Kakoune, Kate and Qt Creator, a screen for the last
+//! two, and valgrind.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::run;
@@ -12,7 +13,7 @@ pub(crate) struct Need {
     pub(crate) package: &'static str,
 }
 
-const NEEDS: [Need; 15] = [
+const NEEDS: [Need; 16] = [
     Need {
         program: "node",
         check_arguments: "--version",
@@ -91,7 +92,15 @@ const NEEDS: [Need; 15] = [
         check_arguments: "dbus-run-session",
         package: "dbus",
     },
+    VALGRIND,
 ];
+
+/// For counting instructions.
+pub(crate) const VALGRIND: Need = Need {
+    program: "valgrind",
+    check_arguments: "--version",
+    package: "valgrind",
+};
 
 /// Installs missing programs if we are allowed to; otherwise reports what to install.
 pub(crate) fn prepare() -> Result<(), String> {
@@ -149,11 +158,12 @@ pub(crate) fn mirror() -> Result<String, String> {
     first.ok_or_else(|| "apt has no mirror of Debian to take newer packages from; run `apt-get update`".to_owned())
 }
 
-/// Major version of Node on the PATH.
-pub(crate) fn node_version() -> Option<u32> {
-    let output = Command::new("node").arg("--version").output().ok()?;
+/// Major and minor version of a Node.
+pub(crate) fn node_version(node: &Path) -> Option<(u32, u32)> {
+    let output = Command::new(node).arg("--version").output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
-    version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
+    let mut numbers = version.trim().strip_prefix('v')?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn missing(needs: &[Need]) -> Vec<&'static str> {
@@ -179,6 +189,8 @@ pub(crate) fn is_root() -> bool {
 fn apt_get(arguments: &[&str]) -> Command {
     let mut command = Command::new("apt-get");
     command
+        // Another checkout may be installing too.
+        .args(["-o", "DPkg::Lock::Timeout=600"])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null());

@@ -22,7 +22,7 @@ pub(crate) fn install() -> Result<(), String> {
     install_in(&root().join("web"))?;
     install_in(&root().join(EXTENSION))?;
     let pinned = e2e.join(PINNED_NODE);
-    if pinned.is_file() || machine::node_version().is_some_and(|version| version >= NODE) {
+    if pinned.is_file() || machine::node_version(Path::new("node")).is_some_and(|(major, _)| major >= NODE) {
         Ok(())
     } else {
         Err(format!(
@@ -33,7 +33,12 @@ pub(crate) fn install() -> Result<(), String> {
 
 /// The pinned Node, or the system's own where none is pinned for this platform.
 pub(crate) fn node() -> PathBuf {
-    let pinned = root().join("e2e").join(PINNED_NODE);
+    node_in(&root().join("e2e"))
+}
+
+/// The same of another directory with packages.
+pub(crate) fn node_in(folder: &Path) -> PathBuf {
+    let pinned = folder.join(PINNED_NODE);
     if pinned.is_file() {
         pinned
     } else {

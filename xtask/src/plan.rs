@@ -7,8 +7,16 @@ use std::time::{Duration, Instant};
 /// What a step that did not fail found out.
 pub(crate) enum Verdict {
     Passed,
+    /// These tests failed at first.
+    PassedAgain(Vec<String>),
     /// Something that the step needs is not there; why, as a sentence.
     NotChecked(String),
+}
+
+impl From<()> for Verdict {
+    fn from((): ()) -> Self {
+        Self::Passed
+    }
 }
 
 type Action = Box<dyn FnOnce() -> Result<Verdict, String> + Send>;
@@ -21,35 +29,31 @@ pub(crate) struct Plan {
 }
 
 enum Outcome {
-    Passed(Duration),
+    /// With what the summary says about it.
+    Passed(Duration, String),
     NotChecked(String),
     Failed(Duration, String),
     NotRun,
 }
 
 impl Plan {
-    pub(crate) fn step(&mut self, name: &'static str, action: impl FnOnce() -> Result<(), String> + Send + 'static) {
-        self.step_if_possible(name, || action().map(|()| Verdict::Passed));
+    pub(crate) fn step<V: Into<Verdict>>(
+        &mut self,
+        name: &'static str,
+        action: impl FnOnce() -> Result<V, String> + Send + 'static,
+    ) {
+        self.steps.push(vec![(name, boxed(action))]);
     }
 
     /// A step that runs at the same time as the one before it, because both mostly wait.
-    pub(crate) fn at_the_same_time(
+    pub(crate) fn at_the_same_time<V: Into<Verdict>>(
         &mut self,
         name: &'static str,
-        action: impl FnOnce() -> Result<(), String> + Send + 'static,
+        action: impl FnOnce() -> Result<V, String> + Send + 'static,
     ) {
         let mut together = self.steps.pop().unwrap_or_default();
-        together.push((name, Box::new(|| action().map(|()| Verdict::Passed))));
+        together.push((name, boxed(action)));
         self.steps.push(together);
-    }
-
-    /// A step that may need something that not every machine has. It says so in the summary.
-    pub(crate) fn step_if_possible(
-        &mut self,
-        name: &'static str,
-        action: impl FnOnce() -> Result<Verdict, String> + Send + 'static,
-    ) {
-        self.steps.push(vec![(name, Box::new(action))]);
     }
 
     /// Runs all steps and prints the results.
@@ -73,6 +77,10 @@ impl Plan {
     }
 }
 
+fn boxed<V: Into<Verdict>>(action: impl FnOnce() -> Result<V, String> + Send + 'static) -> Action {
+    Box::new(|| action().map(Into::into))
+}
+
 fn run_together(steps: Vec<(&'static str, Action)>) -> Vec<(&'static str, Outcome)> {
     let start = |(name, action): (&'static str, Action)| (name, thread::spawn(|| run(action)));
     let running: Vec<_> = steps.into_iter().map(start).collect();
@@ -89,7 +97,11 @@ fn run_together(steps: Vec<(&'static str, Action)>) -> Vec<(&'static str, Outcom
 fn run(action: Action) -> Outcome {
     let start = Instant::now();
     match action() {
-        Ok(Verdict::Passed) => Outcome::Passed(start.elapsed()),
+        Ok(Verdict::Passed) => Outcome::Passed(start.elapsed(), String::new()),
+        Ok(Verdict::PassedAgain(tests)) => {
+            let note = format!("; only at the second attempt: {}", tests.join(", "));
+            Outcome::Passed(start.elapsed(), note)
+        }
         Ok(Verdict::NotChecked(reason)) => Outcome::NotChecked(reason),
         Err(reason) => Outcome::Failed(start.elapsed(), reason),
     }
@@ -100,7 +112,7 @@ fn summarize(outcomes: &[(&str, Outcome)]) {
     eprintln!();
     for (name, outcome) in outcomes {
         match outcome {
-            Outcome::Passed(time) => eprintln!("  {name:width$}  passed   {:7.1} s", time.as_secs_f64()),
+            Outcome::Passed(time, note) => eprintln!("  {name:width$}  passed   {:7.1} s{note}", time.as_secs_f64()),
             Outcome::Failed(time, _) => eprintln!("  {name:width$}  FAILED   {:7.1} s", time.as_secs_f64()),
             Outcome::NotChecked(reason) => eprintln!("  {name:width$}  NOT CHECKED: {reason}"),
             Outcome::NotRun => eprintln!("  {name:width$}  NOT RUN, because of the failure above"),
@@ -137,9 +149,9 @@ mod tests {
     #[test]
     fn failing_step_ends_the_plan() {
         let mut plan = Plan::default();
-        plan.step("one", || Err("no".to_owned()));
+        plan.step("one", || Err::<(), _>("no".to_owned()));
         plan.at_the_same_time("another", || Ok(()));
-        plan.step("never", || unreachable!("it depends on the first"));
+        plan.step::<()>("never", || unreachable!("it depends on the first"));
         assert_eq!(plan.run(), ExitCode::FAILURE);
     }
 }

@@ -6,40 +6,49 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::machine::Need;
-use crate::plan::Plan;
+use crate::plan::{Plan, Verdict};
 use crate::toolchain::{self, LINUX_ARM, LINUX_STATIC, MAC_ARM, MAC_INTEL, Target, Toolchain, WINDOWS};
-use crate::{cache, cargo_test, machine, run, target_directory, wine};
+use crate::{cache, cargo_test, machine, run, second_attempt, target_directory, wine};
 
 /// The oldest Debian whose C library the program for ARM runs with.
 const OLD_SUITE: &str = "bullseye";
 
-const ARM: [Need; 2] = [
-    Need {
-        program: "qemu-aarch64-static",
-        check_arguments: "--version",
-        package: "qemu-user-static",
-    },
-    Need {
-        program: "which",
-        check_arguments: "debootstrap",
-        package: "debootstrap",
-    },
+const QEMU: [Need; 1] = [Need {
+    program: "qemu-aarch64-static",
+    check_arguments: "--version",
+    package: "qemu-user-static",
+}];
+
+const DEBOOTSTRAP: [Need; 1] = [Need {
+    program: "which",
+    check_arguments: "debootstrap",
+    package: "debootstrap",
+}];
+
+const CHECKS: [(&str, Target); 5] = [
+    ("check for Windows", WINDOWS),
+    ("check for macOS on ARM", MAC_ARM),
+    ("check for macOS on Intel", MAC_INTEL),
+    ("check for Linux on ARM", LINUX_ARM),
+    ("check for static Linux", LINUX_STATIC),
+];
+
+/// What is linked and not run. Everything else in the list above is run.
+const LINKS: [(&str, Target); 2] = [
+    ("link for macOS on ARM", MAC_ARM),
+    ("link for macOS on Intel", MAC_INTEL),
 ];
 
 /// Everything.
 pub(crate) fn all(plan: &mut Plan) {
     plan.step("toolchain", || toolchain::prepare().map(drop));
-    for (name, target) in [
-        ("check for Windows", WINDOWS),
-        ("check for macOS on ARM", MAC_ARM),
-        ("check for macOS on Intel", MAC_INTEL),
-        ("check for Linux on ARM", LINUX_ARM),
-        ("check for static Linux", LINUX_STATIC),
-    ] {
+    for (name, target) in CHECKS {
         plan.step(name, move || check(&toolchain::prepare()?, &target));
     }
     runs(plan);
-    plan.step("link for macOS", || link_mac(&toolchain::prepare()?));
+    for (name, target) in LINKS {
+        plan.step(name, move || link_mac(&toolchain::prepare()?, &target));
+    }
     plan.step("run on ARM, in qemu", || run_arm(&toolchain::prepare()?));
 }
 
@@ -150,7 +159,7 @@ fn announces_and_ends(mut program: Command, files: &Path) -> Result<(), String> 
 
 /// Runs the program for ARM with the C library of an old Debian.
 fn run_arm(toolchain: &Toolchain) -> Result<(), String> {
-    machine::require(&ARM)?;
+    machine::require(&DEBOOTSTRAP)?;
     let library = cache::fill("arm64", OLD_SUITE.as_bytes(), |directory| {
         let mut command = Command::new("debootstrap");
         // The first stage unpacks it; nothing of it has to run.
@@ -161,13 +170,21 @@ fn run_arm(toolchain: &Toolchain) -> Result<(), String> {
             .stdin(Stdio::null());
         run(command)
     })?;
-    let program = build(toolchain, &LINUX_ARM)?;
+    run_on_arm(&build(toolchain, &LINUX_ARM)?, Some(&library))
+}
+
+/// Runs a program for ARM in qemu, with a root that has its C library if it needs one.
+pub(crate) fn run_on_arm(program: &Path, library: Option<&Path>) -> Result<(), String> {
+    machine::require(&QEMU)?;
     let home = target_directory()?.join("arm64-home");
     cache::remove(&home)?;
     fs::create_dir_all(&home).map_err(|error| format!("cannot create {}: {error}", home.display()))?;
     let emulated = || {
         let mut command = Command::new("qemu-aarch64-static");
-        command.arg("-L").arg(&library).arg(&program);
+        if let Some(library) = library {
+            command.arg("-L").arg(library);
+        }
+        command.arg(program);
         command.env("HOME", &home).env("TMPDIR", &home).current_dir(&home);
         for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"] {
             command.env_remove(name);
@@ -181,23 +198,121 @@ fn run_arm(toolchain: &Toolchain) -> Result<(), String> {
 }
 
 /// Links the program for macOS. Zig has the system's library but no frameworks: their stubs list what the program needs.
-fn link_mac(toolchain: &Toolchain) -> Result<(), String> {
+fn link_mac(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
     let stubs = crate::root().join("e2e/platforms/frameworks");
-    let mut command = toolchain.cargo("build", &MAC_ARM);
+    let name = target.triple.to_uppercase().replace('-', "_");
+    let mut command = toolchain.cargo("build", target);
     command.args(["--package", "alongside"]).env(
-        "CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS",
+        format!("CARGO_TARGET_{name}_RUSTFLAGS"),
         format!("-Lframework={}", stubs.display()),
     );
     run(command)
 }
 
 /// The Windows program with the agents' own code, in wine.
-fn run_windows(toolchain: &Toolchain) -> Result<(), String> {
-    let program = build(toolchain, &WINDOWS)?;
-    let mut command = cargo_test();
+fn run_windows(toolchain: &Toolchain) -> Result<Verdict, String> {
+    let (program, wine) = (build(toolchain, &WINDOWS)?, wine::prepare()?);
+    let tests = || {
+        let mut command = cargo_test();
+        command.args(["--test", "windows"]);
+        command.env("ALONGSIDE_WINE", &wine);
+        command.env("ALONGSIDE_WINDOWS_BIN", &program);
+        command
+    };
+    let mut command = tests();
     // Wine has one user.
-    command.args(["--test", "windows", "--", "--test-threads=1"]);
-    command.env("ALONGSIDE_WINE", wine::prepare()?);
-    command.env("ALONGSIDE_WINDOWS_BIN", program);
-    run(command)
+    command.args(["--", "--test-threads=1"]);
+    second_attempt::run(command, || Ok(tests()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The first table with a column for macOS, without the line below the head.
+    fn table(document: &str) -> Vec<Vec<String>> {
+        let text = fs::read_to_string(crate::root().join(document)).unwrap();
+        let lines = text
+            .lines()
+            .skip_while(|line| !(line.starts_with("| |") && line.contains("macOS")))
+            .take_while(|line| line.starts_with('|'))
+            .filter(|line| !line.starts_with("|---"));
+        lines
+            .map(|line| {
+                let cells = line.trim_matches('|').split('|');
+                cells.map(|cell| cell.trim().to_owned()).collect()
+            })
+            .collect()
+    }
+
+    /// A cell of docs/TESTING.md, as README.md shows it.
+    fn short(cell: &str) -> &str {
+        match cell {
+            "" => "–",
+            "not run" => "not run",
+            _ => "✓",
+        }
+    }
+
+    /// README.md has fewer rows than docs/TESTING.md and shorter words, but claims nothing else.
+    #[test]
+    fn platform_table_of_readme_is_the_one_of_the_tests() {
+        let (readme, testing) = (table("README.md"), table("docs/TESTING.md"));
+        let rows = [
+            ("compiles, with its tests, and links", "compiles, with its tests"),
+            ("compiles, with its tests, and links", "links"),
+            ("starts, is announced, stops", "starts, announces itself"),
+            (
+                "Gemini CLI's and Qwen Code's own code",
+                "Gemini CLI's and Qwen Code's own code",
+            ),
+            (
+                "npm, pip, .deb and archive install",
+                "packages: npm, pip, .deb and archive install",
+            ),
+            ("all agents, editors, the page", "editors, the page, the chat"),
+        ];
+        let find = |table: &[Vec<String>], start: &str| -> Vec<String> {
+            let row = table.iter().find(|row| row[0].starts_with(start));
+            row.unwrap_or_else(|| panic!("no row begins with `{start}`")).clone()
+        };
+        for (in_readme, in_testing) in rows {
+            let (claimed, tested) = (find(&readme, in_readme), find(&testing, in_testing));
+            let tested: Vec<&str> = tested[1..].iter().map(|cell| short(cell)).collect();
+            assert_eq!(claimed[1..], tested, "{in_readme}");
+        }
+        let compared: BTreeSet<&str> = rows.iter().map(|(row, _)| *row).collect();
+        assert_eq!(readme.len(), 1 + compared.len(), "a row is not compared");
+    }
+
+    /// Nothing here runs a program for macOS, so the tables claim no more than what is compiled and linked.
+    #[test]
+    fn platform_tables_claim_for_macos_what_is_built() {
+        for target in [&MAC_ARM, &MAC_INTEL] {
+            for targets in [&CHECKS[..], &LINKS[..]] {
+                assert!(
+                    targets.iter().any(|(_, there)| there.triple == target.triple),
+                    "{}",
+                    target.triple
+                );
+            }
+        }
+        for document in ["README.md", "docs/TESTING.md"] {
+            let table = table(document);
+            let head = table[0].last().unwrap();
+            assert_eq!(
+                head, "macOS, ARM and Intel (compiled and linked, not run)",
+                "{document}"
+            );
+            for row in &table[1..] {
+                let cell = row.last().unwrap();
+                let is_built = row[0].starts_with("compiles") || row[0] == "links";
+                // Rules that are the same code on every system.
+                let is_rule = cell == "unit tests, on Linux";
+                assert!(is_built || is_rule || cell == "not run", "{document}: {row:?}");
+            }
+        }
+    }
 }

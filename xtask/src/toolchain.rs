@@ -60,6 +60,9 @@ const MINGW: [Need; 1] = [Need {
     package: "gcc-mingw-w64-x86-64-posix",
 }];
 
+/// Each checkout adds its own crates to what all share; cargo removes nothing.
+const MAX_TARGET_BYTES: u64 = 15 << 30;
+
 /// What the program needs; a unit test needs `test` too, and the checks compile them.
 const STD: &str = "-Zbuild-std=std,panic_unwind,test";
 
@@ -79,11 +82,13 @@ pub(crate) fn prepare() -> Result<Toolchain, String> {
     let rust = rust()?;
     let zig = zig()?;
     let target_directory = cache::directory()?.join("platforms-target");
+    let lock = cache::lock("platforms")?;
+    cache::limit(&target_directory, MAX_TARGET_BYTES)?;
     Ok(Toolchain {
         rust,
         zig,
         target_directory,
-        _lock: cache::lock("platforms")?,
+        _lock: lock,
     })
 }
 
@@ -109,6 +114,8 @@ impl Toolchain {
             .env("CARGO_TARGET_DIR", &self.target_directory)
             // No debugger is used on these programs, and they are much smaller without.
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            // Checkouts cannot share it, and it would be most of the directory.
+            .env("CARGO_INCREMENTAL", "0")
             // `-Z` with the compiler that everything else is built with.
             .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER", MINGW[0].program)

@@ -52,16 +52,20 @@ impl alongside_mcp::Companion for Companion {
         if session.is_waiting() {
             return companion.await_decision(session, file_path, new_content).await;
         }
-        let session = session.clone();
-        let base = waiting::base(self, &session, &file_path).await?;
-        tokio::task::spawn_blocking(move || {
-            let agent = companion.with_core(|core, _| core.agent_name(&session));
-            let is_decided = agent.is_some_and(|agent| companion.hooks.take_diff(&agent, &file_path, &new_content));
-            let proposal = Proposal::new(file_path, base, new_content, (companion.host.diff_deadline)());
-            companion.open_review_as(&session, proposal, is_decided)
-        })
-        .await
-        .map_err(|_| "The change could not be processed; try again.".to_owned())??;
+        let read = waiting::read_base(self, session, &file_path);
+        let bytes = new_content.len();
+        let open = {
+            let (session, file_path) = (session.clone(), Arc::clone(&file_path));
+            move |base| {
+                let agent = companion.with_core(|core, _| core.agent_name(&session));
+                let is_decided = agent.is_some_and(|agent| companion.hooks.take_diff(&agent, &file_path, &new_content));
+                let proposal = Proposal::new(file_path, base, new_content, (companion.host.diff_deadline)());
+                companion.open_review_as(&session, proposal, is_decided)
+            }
+        };
+        self.base_threads
+            .run_then(session, &file_path, bytes, read, open)
+            .await?;
         Ok(DiffOutcome::Opened)
     }
 

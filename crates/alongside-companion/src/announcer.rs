@@ -4,7 +4,7 @@
 //! bases compared by other tasks, however slow.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use alongside_discovery::{Announcement, DiscoveryFiles};
 use tokio::sync::{oneshot, watch};
@@ -24,6 +24,7 @@ pub(super) struct Announcer {
     pub(super) announcement: Announcement,
     pub(super) files: DiscoveryFiles,
     pub(super) record: CompanionRecord,
+    pub(super) watcher: Watcher,
 }
 
 /// The running task.
@@ -51,18 +52,20 @@ impl Announcer {
 
     async fn run(mut self, mut ranks: watch::Receiver<Rank>, mut stopped: oneshot::Receiver<()>) {
         let companion = self.companion.clone();
-        let mut watcher = Watcher::new();
-        let changes = watcher.changes.clone();
+        let changes = self.watcher.changes.clone();
         // Files may have been removed before the first watch.
         changes.removed.notify_one();
         loop {
-            watcher.watch(self.directories(), &BTreeSet::new());
+            let Some(watching) = self.blocking(Self::watch).await else {
+                return;
+            };
+            self = watching;
             let updated = tokio::select! {
                 // A dropped sender means that the companion was dropped.
                 _ = &mut stopped => break,
                 () = companion.wake.workspace.notified() => {
                     companion.wake.rules.notify_one();
-                    companion.wake.reviews.notify_one();
+                    companion.wake.bases.notify_one();
                     companion.wake.ranking.notify_one();
                     self.blocking(Self::update_workspace).await
                 }
@@ -73,7 +76,7 @@ impl Announcer {
                 () = changes.removed.notified() => {
                     // The file that disappeared may be a peer's record.
                     companion.wake.ranking.notify_one();
-                    self.restore(&mut watcher).await
+                    self.restore().await
                 }
             };
             let Some(announcer) = updated else { return };
@@ -84,15 +87,15 @@ impl Announcer {
 
     /// Writes missing files again. They are looked at again after watching, because a removal before the new watch would go
     /// unnoticed. A directory that cannot be written is left until the next event.
-    async fn restore(mut self, watcher: &mut Watcher) -> Option<Self> {
+    async fn restore(mut self) -> Option<Self> {
         for _ in 0..MAX_REWRITE_ATTEMPTS {
             let is_complete;
             (self, is_complete) = self.look_for_missing().await?;
             if is_complete {
                 break;
             }
-            watcher.forget();
-            watcher.watch(self.directories(), &BTreeSet::new());
+            self.watcher.forget();
+            self = self.blocking(Self::watch).await?;
         }
         Some(self)
     }
@@ -147,8 +150,9 @@ impl Announcer {
         report.problems = self.files.problems().iter().map(ToString::to_string).collect();
     }
 
-    fn directories(&self) -> BTreeSet<PathBuf> {
+    fn watch(&mut self) {
         let discovery = self.files.directories().into_iter().map(Path::to_owned);
-        discovery.chain([self.companion.places.companions()]).collect()
+        let directories = discovery.chain([self.companion.places.companions()]).collect();
+        self.watcher.watch(directories, &BTreeSet::new());
     }
 }

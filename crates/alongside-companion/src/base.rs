@@ -56,8 +56,10 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
 fn read_bytes(file_path: &str) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("Cannot read `{file_path}`: {error}.");
     let file = open(Path::new(file_path)).map_err(failed)?;
-    check_kind(file_path, &file.metadata().map_err(failed)?)?;
-    let mut bytes = Vec::new();
+    let metadata = file.metadata().map_err(failed)?;
+    check_kind(file_path, &metadata)?;
+    // One more byte shows that there is no more: without it, the text would be read in pieces that double.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).map_or(0, |length| length.saturating_add(1)));
     file.take(MAX_BASE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BASE_BYTES {
         return Err(too_large(file_path, bytes.len() as u64));

@@ -198,7 +198,7 @@ impl Companion {
         }
         match (self.me.upgrade(), tokio::runtime::Handle::try_current()) {
             (Some(companion), Ok(runtime)) => {
-                runtime.spawn_blocking(move || companion.write());
+                self.short_work.spawn(&runtime, move || companion.write());
             }
             // Only while everything is being dropped.
             _ => self.write(),
@@ -267,6 +267,7 @@ impl Companion {
                 self.broadcast(Notification::ReviewChanged(ReviewSummary::from(&review)));
             }
             Outgoing::ReviewEdited(review, change, origin) => {
+                self.wake.memory.notify_one();
                 // Fails only while no front end is connected.
                 let _ = self
                     .notifications

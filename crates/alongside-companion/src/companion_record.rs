@@ -81,8 +81,9 @@ impl CompanionRecord {
     }
 
     pub fn set_last_use(&mut self, last_use: LastUse) {
-        self.last_use = last_use;
-        self.save_or_log();
+        if std::mem::replace(&mut self.last_use, last_use) != last_use {
+            self.save_or_log();
+        }
     }
 
     fn save_or_log(&self) {

@@ -1,4 +1,4 @@
-//! Nothing slow runs under the core's lock, and nothing that blocks on an async worker.
+//! Nothing slow runs under the core's lock, and nothing that blocks holds up the async workers.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -157,7 +157,7 @@ async fn hung_file_system_blocks_no_other_client() {
     control.release.send(()).unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hung_file_of_a_proposal_is_an_error_and_blocks_no_other_client() {
     let scratch = tempfile::tempdir().unwrap();
     let (blocker, mut control) = blocker();
@@ -278,7 +278,7 @@ async fn slow_diff_blocks_no_other_client() {
     std::fs::write(&file, "1\n2\n3\n4\n").unwrap();
     let news = companion.subscribe();
     blocker.arm();
-    companion.refresh_bases();
+    companion.refresh_bases(|_| true);
     control.has_entered.recv().await.unwrap();
     other_clients_get_through(&companion, &scratch, "during-rebase.txt").await;
     control.release.send(()).unwrap();

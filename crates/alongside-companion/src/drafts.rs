@@ -84,11 +84,11 @@ impl Companion {
         self.wake.bases.notify_one();
     }
 
-    /// Compares every review with what its file holds now, without waiting for the result: a file may be on a hung file
-    /// system.
-    pub(super) fn refresh_bases(&self) {
+    /// Compares reviews with what their files hold now, without waiting for the result: a file may be on a hung file system.
+    pub(super) fn refresh_bases(&self, is_due: impl Fn(ReviewId) -> bool) {
         for review in self.reviews() {
-            if self.base_reads.start(&review.id)
+            if is_due(review.id)
+                && self.base_reads.start(&review.id)
                 && let Some(companion) = self.me.upgrade()
             {
                 tokio::spawn(async move { companion.refresh_base(review.id, &review.path).await });

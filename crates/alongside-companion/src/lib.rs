@@ -9,6 +9,7 @@ mod agents;
 mod announcer;
 mod base;
 mod base_threads;
+mod bases;
 mod buffers;
 mod chat;
 mod clock;
@@ -30,11 +31,12 @@ mod hooks;
 mod jobs;
 mod journal;
 mod lifecycle;
-mod memory;
+pub mod memory;
 mod mentions;
 pub mod places;
 mod ranking;
 pub mod settings;
+mod short_work;
 pub mod sockets;
 #[cfg(test)]
 mod test_companion;
@@ -73,6 +75,7 @@ use hooks::Hooks;
 use jobs::Jobs;
 use journal::{Journal, Slot};
 use ranking::Ranking;
+use short_work::ShortWork;
 
 pub use base::real_path;
 pub use editor::ended as process_ended;
@@ -109,6 +112,7 @@ pub struct Companion {
     /// Reviews whose file is being read.
     base_reads: Jobs<ReviewId>,
     base_threads: BaseThreads,
+    short_work: ShortWork,
     places: Places,
     chat: chat::Chat,
     /// The proposals whose agents wait for the decision.
@@ -238,6 +242,7 @@ impl Companion {
         identity: Identity,
         parts: Parts,
     ) -> Self {
+        let short_work = ShortWork::default();
         Self {
             me,
             chat: parts.chat,
@@ -259,7 +264,8 @@ impl Companion {
             lookups: Lookups::default(),
             full_lookup: Arc::default(),
             base_reads: Jobs::default(),
-            base_threads: BaseThreads::default(),
+            base_threads: BaseThreads::new(short_work.clone()),
+            short_work,
             places,
             settings: Mutex::new(settings),
             ranking: Ranking::new(identity.has_editor()),

@@ -4,7 +4,6 @@
 //! close; then takes no more proposals, rejects what is pending, waits for agents between two event streams, and closes the
 //! streams. What no agent has received for sure stays in the journal, and the next companion on this port sends it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use alongside_core::{Core, Secret, SessionKey};
 use alongside_discovery::{Announcement, DiscoveryFiles, Environment};
 use alongside_front::{connection, websocket};
+use alongside_journal::Ticket;
 use alongside_page::PageServer;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
@@ -20,11 +20,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::announcer::{Announcer, AnnouncerTask};
+use super::bases::{keep_bases, keep_rules};
 use super::diagnostics::keep_diagnostics;
 use super::journal::{Endpoint, Role, Slot};
 use super::memory::keep_memory_low;
 use super::ranking::{Rank, keep_ranked};
-use super::watcher::{Changes, Watcher};
+use super::watcher::Watcher;
 use super::{Companion, Identity, Parts, Shared, editor, files, ignore_files};
 use crate::companion_record::CompanionRecord;
 use crate::places::Places;
@@ -37,11 +38,6 @@ const RESTORE_GRACE: Duration = Duration::from_secs(30);
 const SIGN_OF_LIFE: Duration = Duration::from_mins(30);
 /// How often a journal that cannot be written is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long a file must be unchanged before it is read again.
-const SETTLE_DELAY: Duration = Duration::from_millis(80);
-/// When a file that keeps changing is read anyway.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a clean stop waits for the responses to commands.
 const FRONT_ENDS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -126,13 +122,17 @@ impl RunningCompanion {
         let (server, token) = listen(&companion, reconnect).await?;
         // No agent can have connected yet: only this process has the token.
         let _ = companion.agents.set(server.agents());
-        companion.remember(Role::Agents, server.port(), &token);
+        let (page, page_session) = serve_page(&companion).await?;
+        // The first record of a new journal waits for the disk, and the announcement does not wait for the record.
+        let remembered = companion.remember([
+            endpoint(Role::Agents, server.port(), &token),
+            endpoint(Role::Page, page.port(), &page_session),
+        ]);
 
         let front_ends = websocket::Listener::bind()
             .await
             .context("cannot listen on a loopback port for front ends")?;
         let front_token = new_token()?;
-        let page = serve_page(&companion).await?;
         let identity = companion.identity.clone();
         let announcement = Announcement {
             port: server.port(),
@@ -156,6 +156,8 @@ impl RunningCompanion {
                 .await
                 .context("cannot announce the companion")??
         };
+        // A companion that is ready comes back on its port after a kill. If the journal cannot be written, front ends are told.
+        let _ = remembered.written().await;
         let (announcement, record) = (announcer.announcement.clone(), announcer.record.clone());
         let (ranks, latest_rank) = watch::channel(rank);
 
@@ -273,11 +275,11 @@ impl RunningCompanion {
 
 impl Companion {
     /// Notes where this companion listens, for the next one.
-    fn remember(&self, role: Role, port: u16, secret: &Secret) {
-        let secret = secret.clone();
-        let endpoint = Endpoint { role, port, secret };
-        self.push(|entry| entry.endpoint = Some(endpoint));
+    fn remember(&self, [agents, page]: [Endpoint; 2]) -> Ticket {
+        self.push(|entry| entry.endpoint = Some(agents));
+        let last = self.push(|entry| entry.endpoint = Some(page));
         self.start_writing();
+        last
     }
 
     /// Where the previous companion listened, if its agents and pages may still be trying to come back.
@@ -350,6 +352,7 @@ fn announce(
         announcement,
         files,
         record,
+        watcher: Watcher::new(),
     };
     announcer.report();
     Ok((announcer, rank, peers))
@@ -381,19 +384,21 @@ async fn listen(companion: &Shared, reconnect: Option<Duration>) -> Result<(alon
 }
 
 /// Serves the page on its previous port if that is free, so that open pages reconnect.
-async fn serve_page(companion: &Shared) -> Result<PageServer> {
+async fn serve_page(companion: &Shared) -> Result<(PageServer, Secret)> {
     if let Some((port, session)) = companion.previous(Role::Page) {
-        match bind_page(companion, Some(port), session).await {
-            Ok(page) => return Ok(page),
+        match bind_page(companion, Some(port), &session).await {
+            Ok(page) => return Ok((page, session)),
             Err(error) => tracing::info!(%error, port, "the page's previous port is in use"),
         }
     }
-    bind_page(companion, None, new_token()?)
+    let session = new_token()?;
+    let page = bind_page(companion, None, &session)
         .await
-        .context("cannot listen on a loopback port for the page")
+        .context("cannot listen on a loopback port for the page")?;
+    Ok((page, session))
 }
 
-async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> std::io::Result<PageServer> {
+async fn bind_page(companion: &Shared, port: Option<u16>, session: &Secret) -> std::io::Result<PageServer> {
     // The page's own tasks must not keep the companion alive.
     let desk = Arc::downgrade(companion);
     let config = alongside_page::Config {
@@ -410,9 +415,13 @@ async fn bind_page(companion: &Shared, port: Option<u16>, session: Secret) -> st
         }
     });
     let page = page.await?;
-    companion.remember(Role::Page, page.port(), &session);
     let _ = companion.page_links.set(page.login_links());
     Ok(page)
+}
+
+fn endpoint(role: Role, port: u16, secret: &Secret) -> Endpoint {
+    let secret = secret.clone();
+    Endpoint { role, port, secret }
 }
 
 fn new_token() -> Result<Secret> {
@@ -517,61 +526,4 @@ async fn serve_codex(companion: Shared) {
         }
     };
     tokio::join!(companion.codex.run(&sockets), report);
-}
-
-/// Reads settings and ignore files again when they change, or the workspace does.
-async fn keep_rules(companion: Shared, changes: Arc<Changes>) {
-    loop {
-        tokio::select! {
-            () = companion.wake.rules.notified() => {}
-            () = changes.rules.notified() => {}
-        }
-        let blocking = companion.clone();
-        let _ = tokio::task::spawn_blocking(move || blocking.refresh_privacy()).await;
-    }
-}
-
-/// Watches settings, ignore files and the files under review, and compares reviews with the latter when they change.
-async fn keep_bases(companion: Shared, mut watcher: Watcher) {
-    let changes = watcher.changes.clone();
-    loop {
-        // Watched first, then read once more, so that a change in between is not missed.
-        watcher.watch(directories(&companion), &reviewed(&companion));
-        tokio::select! {
-            () = companion.wake.reviews.notified() => {
-                watcher.watch(directories(&companion), &reviewed(&companion));
-                settled(&changes).await;
-            }
-            () = companion.wake.bases.notified() => {}
-            () = changes.files.notified() => settled(&changes).await,
-        }
-        companion.refresh_bases();
-    }
-}
-
-/// Waits until a file is no longer being written. Many programs empty a file before they fill it, and merging with an
-/// empty file in between would throw the draft into conflict.
-async fn settled(changes: &Changes) {
-    let writing = async {
-        while tokio::time::timeout(SETTLE_DELAY, changes.files.notified())
-            .await
-            .is_ok()
-        {}
-    };
-    let _ = tokio::time::timeout(SETTLE_TIMEOUT, writing).await;
-}
-
-/// The files under review.
-fn reviewed(companion: &Companion) -> BTreeSet<PathBuf> {
-    companion
-        .core
-        .lock()
-        .reviews()
-        .map(|review| PathBuf::from(&*review.path))
-        .collect()
-}
-
-fn directories(companion: &Companion) -> BTreeSet<PathBuf> {
-    let settings = Some(companion.places.configuration.clone()).filter(|directory| directory.is_dir());
-    companion.workspace().into_iter().chain(settings).collect()
 }

@@ -120,21 +120,28 @@ async fn propose(
 
 /// The text that a proposal is compared with. An error says why it cannot be reviewed.
 pub(crate) async fn base(companion: &Companion, session: &SessionKey, path: &Arc<str>) -> Result<Base, String> {
+    let read = read_base(companion, session, path);
+    companion.base_threads.run(session, path, read).await
+}
+
+/// Reads it. Blocks.
+pub(crate) fn read_base(
+    companion: &Companion,
+    session: &SessionKey,
+    path: &Arc<str>,
+) -> impl FnOnce() -> Result<Base, String> + Send + use<> {
     let (buffers, host) = (companion.buffers.clone(), companion.host.clone());
     let workspace = companion.workspace();
     let outside_workspace = companion.settings.lock().outside_workspace;
     // The others check the path themselves.
     let is_unchecked = matches!(session, SessionKey::Mcp(_) | SessionKey::Connection(_));
-    let read = {
-        let path = Arc::clone(path);
-        move || {
-            if is_unchecked {
-                base::check(&path, &workspace, outside_workspace)?;
-            }
-            (host.read_base)(&path, buffers.get(Path::new(&*path)))
+    let path = Arc::clone(path);
+    move || {
+        if is_unchecked {
+            base::check(&path, &workspace, outside_workspace)?;
         }
-    };
-    companion.base_threads.run(session, path, read).await
+        (host.read_base)(&path, buffers.get(Path::new(&*path)))
+    }
 }
 
 /// Closes the review when the one that asked left.

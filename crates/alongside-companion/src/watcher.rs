@@ -7,9 +7,10 @@ use std::sync::Arc;
 use alongside_core::dialect::DIALECTS;
 use alongside_platform::{Platform, path};
 use notify::event::ModifyKind;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Config, Event, EventKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::task::JoinError;
 
 use crate::settings::WORKSPACE_FILE;
 
@@ -20,10 +21,13 @@ const MAX_DIRECTORIES: usize = 256;
 
 /// Watches directories, and reports what kind of thing changed.
 pub(super) struct Watcher {
+    platform: Platform,
     system: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     /// What was last asked for, whether it could be watched or not.
     requested: BTreeSet<PathBuf>,
+    /// Since [`Watcher::forget`], nothing is watched.
+    is_forgotten: bool,
     pub(super) changes: Arc<Changes>,
 }
 
@@ -74,22 +78,30 @@ fn real(path: &Path) -> PathBuf {
 impl Watcher {
     /// Starts even if the system cannot watch files: that is logged, and changes go unnoticed.
     pub(super) fn new() -> Self {
+        Self::on(Platform::current())
+    }
+
+    fn on(platform: Platform) -> Self {
         let changes = Arc::new(Changes::default());
-        let system = notify::recommended_watcher({
+        let note = {
             let changes = changes.clone();
             move |event: notify::Result<Event>| {
                 if let Ok(event) = event {
                     changes.note(&event);
                 }
             }
-        });
-        let system = system
+        };
+        // Otherwise every file that any program opens in one of the directories would wake a thread.
+        let config = Config::default().with_event_kinds(EventKindMask::CORE);
+        let system = RecommendedWatcher::new(note, config)
             .inspect_err(|error| tracing::warn!(%error, "cannot watch files; changes will not be noticed"))
             .ok();
         Self {
+            platform,
             system,
             watched: BTreeSet::new(),
             requested: BTreeSet::new(),
+            is_forgotten: false,
             changes,
         }
     }
@@ -102,9 +114,11 @@ impl Watcher {
         let watched = Watched::new(files, &directories);
         let is_new_set = std::mem::replace(&mut self.requested, directories.clone()) != directories;
         *self.changes.watched.lock() = watched;
+        let mut is_restarted = false;
         for previous in self.watched.difference(&directories) {
             // It may have been removed.
             let _ = system.unwatch(previous);
+            is_restarted = true;
         }
         self.watched.retain(|directory| directories.contains(directory));
         let mut is_complete = true;
@@ -118,21 +132,39 @@ impl Watcher {
                 continue;
             }
             is_complete &= network::reports_changes(&directory);
+            is_restarted |= !self.is_forgotten;
             if let Err(error) = system.watch(&directory, RecursiveMode::NonRecursive) {
                 is_complete = false;
                 tracing::warn!(%error, directory = %directory.display(), "cannot watch this directory; changes in it will not be noticed");
             }
             self.watched.insert(directory);
         }
+        self.is_forgotten = false;
         // Every change of the set restarts the stream of events there, and those in between are lost.
-        if is_new_set && Platform::current() != Platform::Unix {
+        if (is_new_set || is_restarted) && self.platform != Platform::Unix {
             self.changes.note_everything();
         }
         is_complete
     }
 
-    /// Unwatches everything, so that the next [`Self::watch`] also watches directories that were removed and recreated.
+    /// The same on a thread that may block, because a file system may hang.
+    pub(super) async fn watch_in_thread(mut self, directories: BTreeSet<PathBuf>, files: BTreeSet<PathBuf>) -> Self {
+        let watching = tokio::task::spawn_blocking(move || {
+            self.watch(directories, &files);
+            self
+        });
+        match watching.await.map_err(JoinError::try_into_panic) {
+            Ok(watcher) => watcher,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            // The program is exiting.
+            Err(Err(_)) => std::future::pending().await,
+        }
+    }
+
+    /// Unwatches everything, so that the next [`Self::watch`] also watches directories that were removed and recreated. The caller looks
+    /// at the files after that, because changes in between are not reported.
     pub(super) fn forget(&mut self) {
+        self.is_forgotten = true;
         if let Some(system) = &mut self.system {
             for previous in std::mem::take(&mut self.watched) {
                 let _ = system.unwatch(&previous);
@@ -142,6 +174,11 @@ impl Watcher {
 }
 
 impl Changes {
+    #[cfg(test)]
+    pub(super) fn is_watched(&self, directory: &Path) -> bool {
+        self.watched.lock().directories.contains(&key(directory))
+    }
+
     /// Has everything looked at once.
     fn note_everything(&self) {
         for lost in [&self.removed, &self.rules, &self.files] {
@@ -150,9 +187,6 @@ impl Changes {
     }
 
     fn note(&self, event: &Event) {
-        if matches!(event.kind, EventKind::Access(_)) {
-            return;
-        }
         if event.need_rescan() {
             self.note_everything();
             self.directories.notify_one();
@@ -214,6 +248,26 @@ mod tests {
         assert_eq!(watcher.watched.len(), MAX_DIRECTORIES);
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn opening_and_reading_files_wakes_nothing() {
+        const IN_ACCESS_CLOSE_NOWRITE_OPEN: u32 = 0x1 | 0x10 | 0x20;
+        let scratch = tempfile::tempdir().unwrap();
+        let mut watcher = Watcher::new();
+        watcher.watch(BTreeSet::from([scratch.path().to_owned()]), &BTreeSet::new());
+        let descriptors = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
+        let texts = descriptors.filter_map(|descriptor| std::fs::read_to_string(descriptor.path()).ok());
+        let masks: Vec<u32> = texts
+            .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|word| u32::from_str_radix(word.strip_prefix("mask:")?, 16).ok())
+            .collect();
+        assert!(!masks.is_empty());
+        assert!(
+            masks.iter().all(|mask| mask & IN_ACCESS_CLOSE_NOWRITE_OPEN == 0),
+            "{masks:x?}"
+        );
+    }
+
     /// As on macOS, where the temporary directory is behind a symlink too.
     #[cfg(unix)]
     #[test]
@@ -234,6 +288,49 @@ mod tests {
         };
         assert!(reported(&link.join("new")) && reported(&directory.join("new")));
         assert!(!reported(&directory.join("other")));
+    }
+
+    #[test]
+    fn everything_is_looked_at_after_each_change_of_the_set_where_events_are_lost() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
+        std::fs::create_dir(&one).unwrap();
+        let set = |directories: &[&PathBuf]| directories.iter().map(|path| (*path).clone()).collect::<BTreeSet<_>>();
+        for (platform, loses_events) in [
+            (Platform::MacOs, true),
+            (Platform::Windows, true),
+            (Platform::Unix, false),
+        ] {
+            let mut watcher = Watcher::on(platform);
+            let mut looks = |change: &mut dyn FnMut(&mut Watcher)| {
+                change(&mut watcher);
+                [&watcher.changes.removed, &watcher.changes.rules, &watcher.changes.files].map(|lost| {
+                    let notified = std::pin::pin!(lost.notified());
+                    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+                    notified.poll(&mut context).is_ready()
+                })
+            };
+            let (again, never) = ([loses_events; 3], [false; 3]);
+            let mut watch = |directories: &[&PathBuf]| {
+                let directories = set(directories);
+                looks(&mut |watcher| {
+                    watcher.watch(directories.clone(), &BTreeSet::new());
+                })
+            };
+            assert_eq!(watch(&[&one]), again, "{platform:?}");
+            assert_eq!(watch(&[&one]), never, "nothing changed");
+            assert_eq!(watch(&[&one, &two]), again, "a directory that does not exist yet");
+            std::fs::create_dir(&two).unwrap();
+            assert_eq!(watch(&[&one, &two]), again, "now it exists");
+            assert_eq!(watch(&[&one]), again, "one less");
+            std::fs::remove_dir(&two).unwrap();
+            // The caller looks, and an endless loop would follow otherwise.
+            let forgotten = looks(&mut |watcher| {
+                watcher.forget();
+                watcher.watch(set(&[&one]), &BTreeSet::new());
+            });
+            assert_eq!(forgotten, never);
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alongside_platform::Platform;
+use alongside_platform::path::below;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{ContextError, Cursor};
@@ -190,7 +192,9 @@ impl Diagnostics {
         let mut files: BTreeMap<&str, Vec<Diagnostic>> = BTreeMap::new();
         for report in self.reports.iter().filter(|report| is_wanted(report)) {
             let path = Path::new(&*report.path);
-            let is_in_workspace = workspace.iter().any(|folder| report.real.starts_with(folder));
+            let is_in_workspace = workspace
+                .iter()
+                .any(|folder| below(Platform::current(), folder, &report.real).is_some());
             if is_in_workspace && privacy.rule_for(path, &report.real).is_none() {
                 let found = files.entry(&*report.path).or_default();
                 let is_new = report.diagnostics.iter().filter(|one| !found.contains(one));

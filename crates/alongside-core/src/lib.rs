@@ -43,7 +43,7 @@ pub use crate::core::{
 };
 pub use crate::hook::HookAgent;
 pub use crate::review::{
-    Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewId, ReviewOutcome, ReviewOutline,
+    Base, BaseKind, Decision, DraftUpdate, Proposal, Review, ReviewChange, ReviewId, ReviewOutcome, ReviewOutline,
 };
 pub use crate::secret::Secret;
 pub use crate::session::{Agent, AgentIdentity, SessionId, SessionKey};

@@ -3,9 +3,13 @@
 //! Three sources, all in `.gitignore` syntax: the built-in patterns for secrets, the globs in the settings, and the workspace's ignore
 //! files for its agents. The built-in patterns cannot be overridden.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use alongside_platform::{Platform, path};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
@@ -28,10 +32,16 @@ static BUILT_IN: LazyLock<Gitignore> = LazyLock::new(|| {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 });
 
+/// The answers that are kept: more than open files have paths.
+const MAX_KNOWN: usize = 4000;
+
 /// Decides which files are hidden.
 #[derive(Debug, Default)]
 pub struct Privacy {
     configured: Vec<Source>,
+    /// Every move of the cursor asks again about all files that agents see.
+    known: RefCell<HashMap<PathBuf, Option<Rule>>>,
+    platform: Platform,
 }
 
 #[derive(Debug)]
@@ -77,6 +87,7 @@ impl Privacy {
             origin: origin.to_owned(),
             reason: error.to_string(),
         };
+        self.known.get_mut().clear();
         let mut builder = builder();
         let mut refused: Vec<PatternError> = patterns
             .into_iter()
@@ -107,15 +118,29 @@ impl Privacy {
     }
 
     fn rule_for_name(&self, path: &Path) -> Option<Rule> {
+        let mut known = self.known.borrow_mut();
+        if let Some(rule) = known.get(path) {
+            return rule.clone();
+        }
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let rule = self.find_rule(path);
+        known.insert(path.to_owned(), rule.clone());
+        rule
+    }
+
+    fn find_rule(&self, path: &Path) -> Option<Rule> {
         let lower_case = path.as_os_str().to_ascii_lowercase();
-        matching(&BUILT_IN, Path::new(&lower_case), None)
+        matching(self.platform, &BUILT_IN, Path::new(&lower_case), None)
             .map(|pattern| Rule {
                 pattern,
                 origin: "the built-in list of secrets".to_owned(),
             })
             .or_else(|| {
                 self.configured.iter().find_map(|source| {
-                    matching(&source.patterns, path, source.root.as_deref()).map(|pattern| Rule {
+                    let pattern = matching(self.platform, &source.patterns, path, source.root.as_deref());
+                    pattern.map(|pattern| Rule {
                         pattern,
                         origin: source.origin.clone(),
                     })
@@ -132,15 +157,16 @@ fn builder() -> GitignoreBuilder {
     builder
 }
 
-fn matching(patterns: &Gitignore, path: &Path, root: Option<&Path>) -> Option<String> {
+fn matching(platform: Platform, patterns: &Gitignore, path: &Path, root: Option<&Path>) -> Option<String> {
     let relative = match root {
-        Some(root) => path.strip_prefix(root).ok()?,
+        // A file that does not exist yet has no real path, and may be spelled in any way.
+        Some(root) => Cow::Owned(path::below(platform, root, path)?),
         // The matcher needs a relative path: drop the root directory or the drive.
-        None => path.strip_prefix("/").unwrap_or_else(|_| {
+        None => Cow::Borrowed(path.strip_prefix("/").unwrap_or_else(|_| {
             let mut components = path.components();
             while components.as_path().has_root() && components.next().is_some() {}
             components.as_path()
-        }),
+        })),
     };
     match patterns.matched_path_or_any_parents(relative, false) {
         Match::Ignore(glob) => Some(glob.original().to_owned()),
@@ -243,11 +269,53 @@ mod tests {
         assert_eq!(rule(&privacy, "/project/src/build/out.js"), None);
     }
 
+    /// As of a file that an editor has not saved yet.
+    #[test]
+    fn ignore_file_applies_to_every_spelling_of_its_directory() {
+        let mut privacy = Privacy {
+            platform: Platform::Windows,
+            ..Privacy::default()
+        };
+        privacy.hide(".qwenignore", Some(Path::new(r"C:\proj")), ["/notes/", "*.log"]);
+        for hidden in [
+            r"C:\proj\notes\new.md",
+            r"c:\proj\NOTES\new.md",
+            "C:/PROJ/notes/new.md",
+            r"\\?\C:\proj\a\b.LOG",
+        ] {
+            assert!(rule(&privacy, hidden).is_some(), "{hidden} is shown");
+        }
+        for shown in [r"C:\proj\src\notes\a.md", r"C:\project\a.log", r"D:\proj\a.log"] {
+            assert_eq!(rule(&privacy, shown), None, "{shown}");
+        }
+        privacy.platform = Platform::MacOs;
+        privacy.hide(".qwenignore", Some(Path::new("/Users/ada/proj")), ["*.log"]);
+        assert!(rule(&privacy, "/users/Ada/Proj/new.log").is_some());
+    }
+
     #[test]
     fn an_ignore_file_cannot_show_a_secret() {
         let mut privacy = Privacy::default();
         privacy.hide(".geminiignore", Some(Path::new("/project")), ["!.env"]);
         assert!(rule(&privacy, "/project/.env").is_some());
+    }
+
+    #[test]
+    fn another_rule_applies_to_a_file_that_was_checked_before() {
+        let mut privacy = Privacy::default();
+        assert_eq!(rule(&privacy, "/p/a.log"), None);
+        privacy.hide("config.toml", None, ["*.log"]);
+        assert_eq!(rule(&privacy, "/p/a.log").as_deref(), Some("*.log"));
+        assert_eq!(rule(&privacy, "/p/a.log").as_deref(), Some("*.log"), "and again");
+    }
+
+    #[test]
+    fn known_answers_are_bounded() {
+        let privacy = Privacy::default();
+        for number in 0..=MAX_KNOWN {
+            assert_eq!(rule(&privacy, &format!("/p/{number}")), None);
+        }
+        assert!(privacy.known.borrow().len() <= MAX_KNOWN);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::core::DecideError;
 use crate::difference::{ChangeSize, invisible_changes};
 use crate::draft::{
     Deadline, Draft, DraftChange, DraftOutline, Hunk, HunkChange, HunkDecision, HunkId, InvalidStoredDraft,
+    OutlineChange,
 };
 use crate::session::{AgentIdentity, SessionKey};
 use crate::text_change::TextChange;
@@ -128,9 +129,65 @@ pub struct ReviewOutline {
     draft: DraftOutline,
 }
 
+/// What a decision or an edit changed in an outline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewChange {
+    review: ReviewId,
+    /// The version that it applies to.
+    since: u64,
+    version: u64,
+    draft: OutlineChange,
+}
+
+impl ReviewChange {
+    pub fn id(&self) -> ReviewId {
+        self.review
+    }
+}
+
 impl ReviewOutline {
     pub fn id(&self) -> ReviewId {
         self.id
+    }
+
+    /// What leads from another outline of this review to this one; `None` if more than its draft changed.
+    pub fn change_since(&self, before: &Self) -> Option<ReviewChange> {
+        // A new field must be compared too.
+        let Self {
+            id,
+            session,
+            agent,
+            path,
+            revision,
+            version,
+            base,
+            opened_unix_milliseconds,
+            draft,
+        } = self;
+        let is_only_edited = *id == before.id
+            && *session == before.session
+            && *agent == before.agent
+            && *path == before.path
+            && *revision == before.revision
+            && *base == before.base
+            && *opened_unix_milliseconds == before.opened_unix_milliseconds;
+        is_only_edited.then(|| ReviewChange {
+            review: *id,
+            since: before.version,
+            version: *version,
+            draft: draft.change_since(&before.draft),
+        })
+    }
+
+    /// `false`, and nothing happens, if the change is one of another version.
+    #[must_use]
+    pub fn apply(&mut self, change: ReviewChange) -> bool {
+        let is_applied = change.review == self.id && change.since == self.version && self.draft.apply(change.draft);
+        if is_applied {
+            self.version = change.version;
+        }
+        is_applied
     }
 }
 

@@ -76,11 +76,25 @@ impl TextChange {
 /// Advances to an offset in UTF-16 code units and returns the bytes passed.
 fn advance(text: &str, units: &mut usize, bytes: &mut usize, to: usize) -> Option<(usize, usize)> {
     let start = *bytes;
-    let mut rest = text[start..].chars();
     while *units < to {
-        let character = rest.next()?;
-        *units += character.len_utf16();
-        *bytes += character.len_utf8();
+        // Most blocks are ASCII, in which each byte is a unit.
+        let block = text.as_bytes()[*bytes..].get(..BLOCK);
+        if to - *units >= BLOCK && block.is_some_and(<[u8]>::is_ascii) {
+            *units += BLOCK;
+            *bytes += BLOCK;
+            continue;
+        }
+        let before = *bytes;
+        for character in text[before..].chars().take(BLOCK) {
+            if *units >= to {
+                break;
+            }
+            *units += character.len_utf16();
+            *bytes += character.len_utf8();
+        }
+        if *bytes == before {
+            return None;
+        }
     }
     (*units == to).then_some((start, *bytes))
 }
@@ -147,6 +161,33 @@ mod tests {
         let new = old.replacen("é line\né line\n", "é line\nè line\n", 1500);
         let change = TextChange::between(&old, &new).unwrap();
         assert_eq!(TextChange::apply_all(&old, &[change]), Ok(new));
+    }
+
+    #[test]
+    fn offsets_count_the_same_in_blocks_and_one_by_one() {
+        let block = "a".repeat(BLOCK);
+        for text in [
+            format!("{block}{block}é{block}b"),
+            format!("é{block}😀{block}b"),
+            block.clone(),
+        ] {
+            for units in 0..=utf16_length(&text) {
+                let mut expected = 0;
+                let at = text.char_indices().map(|(at, character)| (at, character.len_utf16()));
+                let at = at.chain([(text.len(), 0)]).find_map(|(at, length)| {
+                    let is_there = expected == units;
+                    expected += length;
+                    is_there.then_some(at)
+                });
+                let (mut position, mut bytes) = (0, 0);
+                let found = advance(&text, &mut position, &mut bytes, units).map(|(_, to)| to);
+                if units % 997 == 0 || units.abs_diff(BLOCK) < 4 || at.is_none() {
+                    assert_eq!(found, at, "{units}");
+                }
+            }
+            let beyond = utf16_length(&text) + 1;
+            assert_eq!(advance(&text, &mut 0, &mut 0, beyond), None);
+        }
     }
 
     #[test]

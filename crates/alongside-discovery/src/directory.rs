@@ -161,7 +161,8 @@ fn create_privately(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-// On other systems the directories are inside the user's profile, which the system already protects.
+// On Windows the system protects the user's profile. A temporary directory outside of it has the permissions of its drive, which are not
+// changed here; `Environment::exposure` warns of that.
 #[cfg(not(unix))]
 impl PrivateDirectory {
     fn open_base(path: &Path) -> Result<Self, DiscoveryError> {

@@ -183,9 +183,19 @@ impl Environment {
         [in_home].into_iter().chain(for_root).chain([for_user]).collect()
     }
 
+    /// That other users may read the tokens in a directory, if so.
+    pub fn exposure(&self, directory: &Path) -> Option<String> {
+        self.is_outside_profile(directory).then(|| {
+            format!(
+                "{} is outside your profile, so other users may read the tokens in it; set TEMP to a private directory",
+                directory.display()
+            )
+        })
+    }
+
     /// Whether a directory may be readable by other users because it is outside the user's profile: on Windows, a temporary directory
     /// such as `D:\\temp` has the permissions of its drive.
-    pub fn is_outside_profile(&self, directory: &Path) -> bool {
+    fn is_outside_profile(&self, directory: &Path) -> bool {
         let Some(home) = self.home.as_deref().filter(|_| self.platform == Platform::Windows) else {
             return false;
         };
@@ -307,8 +317,13 @@ mod tests {
         ] {
             assert_eq!(windows.is_outside_profile(Path::new(directory)), outside, "{directory}");
         }
+        let warning = windows.exposure(Path::new(r"D:\temp")).unwrap();
+        assert!(
+            warning.starts_with(r"D:\temp is outside your profile, so other users may"),
+            "{warning}"
+        );
         // Elsewhere the directories have modes.
-        assert!(!Environment::new("/home/ada", "/").is_outside_profile(Path::new("/tmp")));
+        assert_eq!(unix().exposure(Path::new("/tmp")), None);
     }
 
     #[test]

@@ -99,6 +99,13 @@ impl ConfigurationBlock {
         })
     }
 
+    /// The block as it is in the file, with its marks.
+    pub(super) fn present(&self) -> Option<String> {
+        let text = self.read().ok()?;
+        let found = self.find(&text).ok()??;
+        Some(text[found.start..found.end].to_owned())
+    }
+
     /// The file as it would be with the block.
     pub(super) fn text_with_block(&self) -> Result<String, InstallError> {
         self.with_block(&self.read()?)

@@ -137,9 +137,19 @@ impl Installer for Extension<'_> {
     }
 
     fn program(&self, state: InstallState) -> Option<PathBuf> {
+        let receipt = Receipt::load(self.context);
         // One from a gallery looks for a program itself.
-        let is_noted = Receipt::load(self.context).extension(self.ide.id(), OURS).is_some();
-        (is_noted && state == InstallState::Installed).then(|| self.context.program.clone())
+        receipt.extension(self.ide.id(), OURS)?;
+        match state {
+            InstallState::Installed => Some(self.context.program.clone()),
+            // Another version may be one from a gallery that has replaced ours.
+            InstallState::Outdated => {
+                let version = self.present(&self.command().ok()?).ok()?.ours?;
+                let is_noted = version == env!("CARGO_PKG_VERSION");
+                receipt.program(self.ide.id()).filter(|_| is_noted)
+            }
+            _ => None,
+        }
     }
 
     fn plan_install(&self) -> Result<Plan, InstallError> {
@@ -291,7 +301,11 @@ mod tests {
             ..scene.context()
         };
         let installer = installer(DetectedIde::VsCode, &moved).unwrap();
-        assert_eq!(installer.status().state, InstallState::Outdated);
+        let status = installer.status();
+        assert_eq!(status.state, InstallState::Outdated);
+        assert_eq!(status.program, Some(PathBuf::from(PROGRAM)));
+        let sentence = format!("but its program {PROGRAM} no longer exists");
+        assert!(status.sentence.contains(&sentence), "{}", status.sentence);
         assert_eq!(installer.install(Mode::Real).outcome, InstallOutcome::Done);
         assert_eq!(installer.status().state, InstallState::Installed);
     }
@@ -326,7 +340,7 @@ mod tests {
         let scene = editor("code").with_answer(id);
         let context = scene.context();
         Receipt::update(&context, |receipt| {
-            receipt.add("vscode", vec![id.to_owned()], Vec::new());
+            receipt.add("vscode", vec![id.to_owned()], Vec::new(), Path::new(PROGRAM));
         })
         .unwrap();
         let report = installer(DetectedIde::VsCode, &context).unwrap().uninstall(Mode::Real);

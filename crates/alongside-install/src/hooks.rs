@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use alongside_core::HookAgent;
 use alongside_core::dialect::{AgentKind, DIALECTS, Dialect};
 use alongside_discovery::Platform;
+use alongside_discovery::lookup::hook_program;
 use serde::Serialize;
 use serde_json::json;
 
@@ -24,7 +25,7 @@ use super::plan::{Change, read, without_backups};
 use super::receipt::{ChangedFile, Receipt};
 use super::{
     InstallContext, InstallError, InstallOutcome, InstallState, Messages, Mode, Plan, RunResult, Step, capitalized,
-    machine, run_plan,
+    machine, outdated, run_plan,
 };
 
 /// The result for one agent's hook.
@@ -50,7 +51,7 @@ pub struct HookStatus {
     pub tools: Option<bool>,
     /// The file with the hook.
     pub place: Option<PathBuf>,
-    /// The program that the hook starts, if it is up to date.
+    /// The program that the hook starts, if known.
     pub program: Option<PathBuf>,
 }
 
@@ -127,6 +128,16 @@ pub fn uninstall_hook(agent: HookAgent, context: &InstallContext<'_>, mode: Mode
     (report, disconnected)
 }
 
+/// The agents that have a hook, or of which one is noted.
+pub(super) fn installed_hooks(context: &InstallContext<'_>) -> Vec<HookAgent> {
+    let receipt = Receipt::load(context);
+    let has_hook = |agent: &HookAgent| {
+        let plan = plan_uninstall(*agent, context);
+        receipt.hook(*agent).is_some() || plan.is_ok_and(|plan| !plan.is_empty())
+    };
+    HookAgent::ALL.into_iter().filter(has_hook).collect()
+}
+
 /// Settings with nothing but the hook, for an agent that takes settings on its command line.
 pub fn settings_with_hook(agent: HookAgent, program: &std::path::Path) -> String {
     let hooks = definition::hooks(agent, program).into_iter();
@@ -147,7 +158,8 @@ fn connecting_dialect(agent: HookAgent) -> Option<&'static Dialect> {
 pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus {
     let place = place(agent, context).ok();
     let settings = place.as_deref().and_then(|place| read_text(place).ok().flatten());
-    let has_tools = settings.is_some_and(|settings| tools::are_registered(&settings));
+    let has_tools = settings.as_deref().is_some_and(tools::are_registered);
+    let program = settings.as_deref().and_then(|settings| hook_program(agent, settings));
     let tools = tools::are_supported(agent).then_some(has_tools);
     let plans = (
         plan_install(agent, Tools::Keep, context),
@@ -168,18 +180,19 @@ pub fn hook_status(agent: HookAgent, context: &InstallContext<'_>) -> HookStatus
         _ => (
             InstallState::Outdated,
             format!(
-                "Hook installed, but out of date; run `alongside install {}` to update it.",
+                "Hook installed, but {}; run `alongside install {}` to update it.",
+                outdated(context, program.as_deref()),
                 agent.id()
             ),
         ),
     };
     HookStatus {
         agent,
-        program: (state == InstallState::Installed).then(|| context.program.clone()),
         state,
         sentence,
         tools,
         place,
+        program,
     }
 }
 

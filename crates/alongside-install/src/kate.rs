@@ -169,6 +169,13 @@ impl Settings {
         command().unwrap_or_default()
     }
 
+    /// The program of an entry of ours.
+    fn program(&self) -> Option<PathBuf> {
+        let language = self.ours().into_iter().next()?;
+        let command = self.servers.object_value(language)?.array_value("command")?;
+        string(command.elements().first()?).map(PathBuf::from)
+    }
+
     fn ours(&self) -> Vec<&'static str> {
         let ids = LANGUAGES.iter().map(|language| language.id);
         ids.filter(|id| self.is_ours(id)).collect()
@@ -241,6 +248,10 @@ impl Installer for Kate<'_> {
             (false, true) => InstallState::Installed,
             (false, false) => InstallState::Outdated,
         })
+    }
+
+    fn program(&self, _state: InstallState) -> Option<PathBuf> {
+        self.settings().ok()?.program()
     }
 
     fn plan_install(&self) -> Result<Plan, InstallError> {
@@ -400,5 +411,15 @@ mod tests {
             assert_eq!(report.outcome, InstallOutcome::Refused, "{text}");
             assert_eq!(fs::read_to_string(&settings).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn status_names_the_program_that_kate_starts() {
+        let scene = Fixture::on(Platform::Unix);
+        let mut context = scene.context();
+        installer(DetectedIde::Kate, &context).unwrap().install(Mode::Real);
+        let old = std::mem::replace(&mut context.program, PathBuf::from("/elsewhere/alongside"));
+        let status = installer(DetectedIde::Kate, &context).unwrap().status();
+        assert_eq!((status.state, status.program), (InstallState::Outdated, Some(old)));
     }
 }

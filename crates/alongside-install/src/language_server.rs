@@ -173,6 +173,18 @@ fn in_toml(server: &Invocation) -> (String, String) {
     (command, Value::from(server.arguments.clone()).to_string())
 }
 
+/// The server that a block starts. Its first two assignments are the same in both files.
+fn server_in(block: &str) -> Option<Invocation> {
+    let line = |name: &str| block.lines().map(str::trim).find(|line| line.starts_with(name));
+    let table: Table = format!("{}\n{}", line("command = ")?, line("args = ")?).parse().ok()?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let arguments = table.get("args")?.as_array()?.iter().filter_map(text);
+    Some(Invocation {
+        command: text(table.get("command")?)?,
+        arguments: arguments.collect(),
+    })
+}
+
 impl Installer for LanguageServer<'_> {
     fn editor(&self) -> DetectedIde {
         self.ide
@@ -193,6 +205,10 @@ impl Installer for LanguageServer<'_> {
 
     fn state(&self) -> Result<InstallState, InstallError> {
         self.block.state()
+    }
+
+    fn program(&self, _state: InstallState) -> Option<PathBuf> {
+        server_in(&self.block.present()?)?.program(self.context)
     }
 
     fn plan_install(&self) -> Result<Plan, InstallError> {
@@ -300,6 +316,29 @@ mod tests {
         let script = arguments[1].as_str().unwrap();
         assert!(script.contains(context.program.to_str().unwrap()), "{script}");
         assert_eq!(arguments.last().unwrap().as_str(), Some("lsp"), "more can be added");
+    }
+
+    #[test]
+    fn status_names_the_program_that_the_block_starts() {
+        for (ide, platform) in [
+            (DetectedIde::Helix, Platform::Unix),
+            (DetectedIde::Helix, Platform::Windows),
+            (DetectedIde::Kakoune, Platform::Unix),
+        ] {
+            let scene = Fixture::on(platform);
+            let mut context = scene.context();
+            context.program = scene.home().join("it's old/alongside");
+            installer(ide, &context).unwrap().install(Mode::Real);
+            let old = std::mem::replace(&mut context.program, scene.home().join("new/alongside"));
+            let status = installer(ide, &context).unwrap().status();
+            assert_eq!(
+                (status.state, status.program.as_ref()),
+                (InstallState::Outdated, Some(&old)),
+                "{ide:?}"
+            );
+            let sentence = format!("but its program {} no longer exists; run", old.display());
+            assert!(status.sentence.contains(&sentence), "{}", status.sentence);
+        }
     }
 
     #[test]

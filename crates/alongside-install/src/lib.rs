@@ -40,6 +40,7 @@ pub use program::stable_program;
 pub use runner::{Runner, SystemRunner};
 
 use crate::detect::{DetectedIde, Family};
+use alongside_core::HookAgent;
 use alongside_discovery::Environment;
 use places::SystemPaths;
 use receipt::Receipt;
@@ -127,10 +128,8 @@ pub trait Installer {
 
     fn state(&self) -> Result<InstallState, InstallError>;
 
-    /// The program that the installed plugin starts, if known.
-    fn program(&self, state: InstallState) -> Option<PathBuf> {
-        (state == InstallState::Installed).then(|| self.context().program.clone())
-    }
+    /// The program that the installed plugin starts, read from what was written, if known.
+    fn program(&self, state: InstallState) -> Option<PathBuf>;
 
     fn plan_install(&self) -> Result<Plan, InstallError>;
 
@@ -159,7 +158,9 @@ pub trait Installer {
             let ran = report.steps.iter().filter(|step| step.action == Action::Run).count();
             let extensions = extensions.into_iter().take(ran).collect();
             let id = self.editor().id();
-            let noted = Receipt::update(self.context(), |receipt| receipt.add(id, extensions, directories));
+            let noted = Receipt::update(self.context(), |receipt| {
+                receipt.add(id, extensions, directories, &self.context().program);
+            });
             report.remarks.extend(noted.err().map(|error| capitalized(&error)));
         }
         report
@@ -211,7 +212,7 @@ fn status_of(installer: &(impl Installer + ?Sized)) -> InstallStatus {
                 InstallState::Installed => format!("Installed{place}{runs}."),
                 InstallState::Outdated => format!(
                     "Installed{place}, but {}; run `alongside install {}` to update it.",
-                    outdated(installer, program.as_deref()),
+                    outdated(installer.context(), program.as_deref()),
                     installer.editor().id()
                 ),
                 InstallState::Edited => format!("Installed{place}, with local edits{runs}."),
@@ -231,10 +232,10 @@ fn status_of(installer: &(impl Installer + ?Sized)) -> InstallStatus {
 }
 
 /// Why an installation is out of date, as far as it is about the program that it starts.
-fn outdated(installer: &(impl Installer + ?Sized), program: Option<&Path>) -> String {
+fn outdated(context: &InstallContext<'_>, program: Option<&Path>) -> String {
     match program {
         Some(program) if !program.exists() => format!("its program {} no longer exists", program.display()),
-        Some(program) if program != installer.context().program => format!("it runs {}", program.display()),
+        Some(program) if program != context.program => format!("it runs {}", program.display()),
         _ => "out of date".to_owned(),
     }
 }
@@ -340,6 +341,26 @@ pub fn installable() -> impl Iterator<Item = DetectedIde> {
         );
         is_plugin || (ide.family() == Family::VsCode && *ide != DetectedIde::CloudShell)
     })
+}
+
+/// The editors and agents for which something was installed. An extension that is not noted came from a gallery, and a plugin that is
+/// a link is managed elsewhere.
+pub fn installed(context: &InstallContext<'_>) -> (Vec<DetectedIde>, Vec<HookAgent>) {
+    let receipt = Receipt::load(context);
+    let is_ours = |state| {
+        matches!(
+            state,
+            InstallState::Installed | InstallState::Outdated | InstallState::Edited
+        )
+    };
+    let editors = installable().filter(|ide| {
+        let is_present = || {
+            let installer = installer(*ide, context).ok()?;
+            installer.state().ok().map(is_ours)
+        };
+        receipt.has_editor(ide.id()) || (ide.family() != Family::VsCode && is_present().unwrap_or_default())
+    });
+    (editors.collect(), hooks::installed_hooks(context))
 }
 
 /// Manual steps for an editor without an installer.

@@ -73,7 +73,7 @@ impl<'a> Native<'a> {
 
     /// lazy.nvim stops Neovim from loading native packages, so its users have to list ours.
     fn plugin_manager_remark(&self) -> Option<String> {
-        let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy/lazy.nvim").is_dir();
+        let is_lazy = self.ide == DetectedIde::Neovim && self.base.join("lazy").join("lazy.nvim").is_dir();
         is_lazy.then(|| {
             format!(
                 "lazy.nvim prevents Neovim from loading native packages; add `{{ dir = {:?} }}` to your plugin specs.",

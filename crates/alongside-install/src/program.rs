@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use alongside_discovery::lookup::program_in_command;
 use alongside_discovery::{Environment, Platform};
 
 use super::InstallContext;
@@ -58,6 +59,15 @@ impl Invocation {
                 // In the user's file, so more arguments can be added at the end.
                 arguments: vec!["-c".to_owned(), exec(program), NAME.to_owned(), argument.to_owned()],
             },
+        }
+    }
+
+    /// The program that it starts. By name, that is the one on the PATH.
+    pub(super) fn program(&self, context: &InstallContext<'_>) -> Option<PathBuf> {
+        match self.command.as_str() {
+            NAME => super::machine(context).on_path(NAME),
+            "sh" => program_in_command(self.arguments.get(1)?),
+            path => Some(PathBuf::from(path)),
         }
     }
 }

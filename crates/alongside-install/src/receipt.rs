@@ -31,6 +31,9 @@ pub(super) struct Receipt {
 struct Installed {
     /// By id; our own with the digest of its package after an `@`.
     extensions: BTreeSet<String>,
+    /// The one that our extension starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<PathBuf>,
     directories: BTreeSet<PathBuf>,
 }
 
@@ -78,8 +81,12 @@ impl Receipt {
         write_whole(&path, &json)
     }
 
-    pub(super) fn add(&mut self, editor: &str, extensions: Vec<String>, directories: Vec<PathBuf>) {
+    /// `program` is in the package of an extension.
+    pub(super) fn add(&mut self, editor: &str, extensions: Vec<String>, directories: Vec<PathBuf>, program: &Path) {
         let installed = self.editors.entry(editor.to_owned()).or_default();
+        if !extensions.is_empty() {
+            installed.program = Some(program.to_owned());
+        }
         for extension in &extensions {
             let id = extension_id(extension);
             installed.extensions.retain(|known| extension_id(known) != id);
@@ -95,6 +102,10 @@ impl Receipt {
         self.directories.extend(left);
     }
 
+    pub(super) fn has_editor(&self, editor: &str) -> bool {
+        self.editors.contains_key(editor)
+    }
+
     /// What was noted for an extension, by its id.
     pub(super) fn extension(&self, editor: &str, id: &str) -> Option<&str> {
         let extensions = &self.editors.get(editor)?.extensions;
@@ -102,6 +113,11 @@ impl Receipt {
             .iter()
             .map(String::as_str)
             .find(|known| extension_id(known) == id)
+    }
+
+    /// The program that an editor's extension was installed with.
+    pub(super) fn program(&self, editor: &str) -> Option<PathBuf> {
+        self.editors.get(editor)?.program.clone()
     }
 
     /// Deepest first.
@@ -161,11 +177,12 @@ fn place(environment: &Environment) -> Option<PathBuf> {
             .filter(|path| path.is_absolute())
     };
     let state = match environment.platform {
-        Platform::Windows => absolute("APPDATA"),
+        // The other one is part of a roaming profile, and what is noted here is true on this machine.
+        Platform::Windows => absolute("LOCALAPPDATA"),
         Platform::Unix | Platform::MacOs => absolute("XDG_STATE_HOME"),
     };
-    let state = state.or_else(|| Some(environment.home.as_ref()?.join(".local/state")))?;
-    Some(state.join("alongside/installed.json"))
+    let state = state.or_else(|| Some(environment.home.as_ref()?.join(".local").join("state")))?;
+    Some(state.join("alongside").join("installed.json"))
 }
 
 fn remove_directories(directories: &[PathBuf]) {
@@ -183,6 +200,19 @@ mod tests {
     use crate::detect::DetectedIde;
     use crate::fixture::Fixture;
     use crate::{InstallOutcome, Mode, installer};
+
+    #[test]
+    fn receipts_are_not_part_of_a_roaming_profile() {
+        let environment = Environment {
+            platform: Platform::Windows,
+            ..Environment::new("/home", "/")
+        };
+        let environment = environment.with("APPDATA", "/roaming").with("LOCALAPPDATA", "/local");
+        assert_eq!(
+            place(&environment).unwrap(),
+            Path::new("/local/alongside/installed.json")
+        );
+    }
 
     #[test]
     fn uninstall_leaves_an_empty_home_empty() {

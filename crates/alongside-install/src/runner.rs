@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use alongside_platform::ProcessTree;
+
 /// Installing an extension includes the download. A command that takes longer has probably opened a window.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(2);
 
@@ -27,13 +29,12 @@ fn run(program: &Path, arguments: &[String], timeout: Duration) -> io::Result<Re
     // Files, not pipes: an unread pipe fills up, and a grandchild may hold it open indefinitely.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new(alongside_platform::program(program.as_os_str()));
-    alongside_platform::without_window(&mut command);
-    let mut child = command
+    command
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(stdout.try_clone()?)
-        .stderr(stderr.try_clone()?)
-        .spawn()?;
+        .stderr(stderr.try_clone()?);
+    let mut child = ProcessTree::start(command)?;
     let start = Instant::now();
     let status: ExitStatus = loop {
         if let Some(status) = child.try_wait()? {
@@ -41,7 +42,6 @@ fn run(program: &Path, arguments: &[String], timeout: Duration) -> io::Result<Re
         }
         if start.elapsed() > timeout {
             child.kill()?;
-            child.wait()?;
             return Ok(Err(format!("it did not finish within {} seconds", timeout.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(10));

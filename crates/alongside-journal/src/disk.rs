@@ -1,4 +1,4 @@
-//! What the journal asks of a disk: ten calls, so that tests can put a disk of their own beneath it.
+//! What the journal asks of a disk: a few calls, so that tests can put a disk of their own beneath it.
 //!
 //! A [`Disk`] is one directory with the folder `texts` in it. Names are relative to the directory, with `/` between folder
 //! and file. Two things are never assumed: that a write is durable before [`DiskFile::sync`], and that a file's name is
@@ -49,6 +49,22 @@ pub trait Disk: Send + Sync + 'static {
 pub trait DiskFile: Send + Sync {
     /// Writes everything; after an error, any prefix may be in the file.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Overwrites everything between two offsets.
+    fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
+        static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+        let mut offset = from;
+        while offset < to {
+            let length = (to - offset).min(ZEROS.len() as u64);
+            #[allow(clippy::cast_possible_truncation, reason = "at most the length of a slice")]
+            self.write_at(offset, &ZEROS[..length as usize])?;
+            offset += length;
+        }
+        Ok(())
+    }
+    /// Takes the space between two offsets behind the end of the file, which then reads as zeros.
+    fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
+        self.write_zeros(from, to)
+    }
     fn set_length(&self, length: u64) -> io::Result<()>;
     /// Makes the contents durable.
     fn sync(&self) -> io::Result<()>;

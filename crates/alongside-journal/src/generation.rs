@@ -1,5 +1,6 @@
 //! Writes a new generation of a log: aside, synced, and renamed only when it is complete. Whatever fails before the
-//! rename leaves the generation before it as it was.
+//! rename leaves the generation before it as it was. The first generation of a log is empty, so nothing needs it before the
+//! first append, which syncs and renames it: a start need not wait for the disk.
 
 use std::io;
 
@@ -20,6 +21,21 @@ pub(crate) struct NewGeneration {
     pub(crate) end: u64,
     /// The length of the file, with the reserve.
     pub(crate) allocated: u64,
+    /// What it still has to be renamed from and to.
+    pub(crate) unnamed: Option<Unnamed>,
+}
+
+/// A generation that is not yet synced and does not have its name.
+pub(crate) struct Unnamed {
+    pub(crate) aside: String,
+    name: String,
+}
+
+impl Unnamed {
+    /// For a file that is synced.
+    pub(crate) fn rename(&self, disk: &dyn Disk) -> io::Result<()> {
+        disk.rename(&self.aside, &self.name)
+    }
 }
 
 /// `state-3`
@@ -37,19 +53,42 @@ pub(crate) fn parse_name<'a>(log: &str, name: &'a str) -> Option<(u64, &'a str)>
 
 /// Creates a generation whose snapshot consists of these payloads. Its name is durable with the next sync.
 pub(crate) fn create(disk: &dyn Disk, log: &str, header: Header, payloads: &[Vec<u8>]) -> io::Result<NewGeneration> {
-    let name = file_name(log, header.generation);
-    let aside = format!("{name}.new");
-    let created = write(disk, &aside, header, payloads).and_then(|new| {
-        new.file.sync()?;
-        disk.rename(&aside, &name)?;
-        Ok(new)
-    });
-    created.inspect_err(|_| {
-        let _ = disk.remove(&aside);
-    })
+    let mut new = write(disk, log, header, payloads)?;
+    if let Some(unnamed) = new.unnamed.take() {
+        new.file
+            .sync()
+            .and_then(|()| unnamed.rename(disk))
+            .inspect_err(|_| remove(disk, &unnamed))?;
+    }
+    Ok(new)
 }
 
-fn write(disk: &dyn Disk, aside: &str, header: Header, payloads: &[Vec<u8>]) -> io::Result<NewGeneration> {
+/// Creates an empty generation without waiting for the disk.
+pub(crate) fn create_unnamed(disk: &dyn Disk, log: &str, header: Header) -> io::Result<NewGeneration> {
+    write(disk, log, header, &[])
+}
+
+fn write(disk: &dyn Disk, log: &str, header: Header, payloads: &[Vec<u8>]) -> io::Result<NewGeneration> {
+    let name = file_name(log, header.generation);
+    let aside = format!("{name}.new");
+    let unnamed = Unnamed { aside, name };
+    match write_aside(disk, &unnamed.aside, header, payloads) {
+        Ok(new) => Ok(NewGeneration {
+            unnamed: Some(unnamed),
+            ..new
+        }),
+        Err(error) => {
+            remove(disk, &unnamed);
+            Err(error)
+        }
+    }
+}
+
+fn remove(disk: &dyn Disk, unnamed: &Unnamed) {
+    let _ = disk.remove(&unnamed.aside);
+}
+
+fn write_aside(disk: &dyn Disk, aside: &str, header: Header, payloads: &[Vec<u8>]) -> io::Result<NewGeneration> {
     let file = disk.create(aside)?;
     let mut next_seq = header.first_seq;
     let mut end = FRAMES_START as u64;
@@ -65,7 +104,7 @@ fn write(disk: &dyn Disk, aside: &str, header: Header, payloads: &[Vec<u8>]) -> 
         }
     }
     let allocated = end + RESERVE_BYTES + RESERVE_STEP_BYTES;
-    write_zeros(&*file, end, allocated)?;
+    file.reserve(end, allocated)?;
     file.write_at(0, &header.encode_head(end))?;
     Ok(NewGeneration {
         file,
@@ -73,17 +112,6 @@ fn write(disk: &dyn Disk, aside: &str, header: Header, payloads: &[Vec<u8>]) -> 
         next_seq,
         end,
         allocated,
+        unnamed: None,
     })
-}
-
-pub(crate) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
-    static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
-    let mut offset = from;
-    while offset < to {
-        let length = (to - offset).min(ZEROS.len() as u64);
-        #[allow(clippy::cast_possible_truncation, reason = "at most the length of a slice")]
-        file.write_at(offset, &ZEROS[..length as usize])?;
-        offset += length;
-    }
-    Ok(())
 }

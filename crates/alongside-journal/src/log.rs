@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crate::directory::{Directory, OpenError};
 use crate::format::{Epoch, Header, Kind, push_frame};
-use crate::generation::{self, NewGeneration, RESERVE_BYTES, RESERVE_STEP_BYTES, write_zeros};
+use crate::generation::{self, NewGeneration, RESERVE_BYTES, RESERVE_STEP_BYTES};
 use crate::random::random_u32;
 use crate::recovery::{self, Recovered};
 use crate::sync::LogFile;
@@ -28,6 +28,8 @@ pub struct Log {
     name: String,
     header: Header,
     file: Arc<LogFile>,
+    /// Whether the file has its name for sure.
+    is_named: bool,
     next_seq: u64,
     /// Behind the last frame.
     end: u64,
@@ -60,6 +62,10 @@ impl Log {
             seq += 1;
         }
         let end = self.end + frames.len() as u64;
+        if !self.is_named {
+            self.file.name(&*self.directory.syncer().disk)?;
+            self.is_named = true;
+        }
         self.reserve(end)?;
         if let Err(error) = self.file.file.write_at(self.end, &frames) {
             self.dirty_end = Some(end);
@@ -93,7 +99,8 @@ impl Log {
         let new = generation::create(disk, &self.name, header, snapshot).inspect_err(|_| {
             self.compact_at = self.end + COMPACTION_RETRY_BYTES;
         })?;
-        let replaced = generation::file_name(&self.name, self.header.generation);
+        let replaced = self.file.give_up_naming();
+        let replaced = replaced.unwrap_or_else(|| generation::file_name(&self.name, self.header.generation));
         self.adopt(new);
         self.directory
             .syncer()
@@ -119,12 +126,13 @@ impl Log {
             directory: directory.clone(),
             name: name.to_owned(),
             header: new.header,
+            is_named: new.unnamed.is_none(),
             next_seq: new.next_seq,
             end: new.end,
             allocated: new.allocated,
             dirty_end: None,
             compact_at: compact_at(new.end),
-            file: Arc::new(LogFile::new(new.file, new.end, new.end)),
+            file: Arc::new(LogFile::new(new.file, new.unnamed, new.end, new.end)),
         }
     }
 
@@ -135,13 +143,14 @@ impl Log {
             directory: directory.clone(),
             name: name.to_owned(),
             header: found.header,
+            is_named: true,
             next_seq: found.next_seq,
             end: found.end,
             allocated: found.allocated,
             dirty_end: (found.used > found.end).then_some(found.used),
             compact_at: compact_at(found.snapshot_end),
             // Not durable to the end, whatever the mark says: a process that was killed may not have synced it.
-            file: Arc::new(LogFile::new(found.file, found.end, durable_end)),
+            file: Arc::new(LogFile::new(found.file, None, found.end, durable_end)),
         };
         // On a full or broken disk this fails. The next append tries again.
         let _ = log.clean();
@@ -164,7 +173,7 @@ impl Log {
             return Ok(());
         };
         let file = &*self.file.file;
-        write_zeros(file, self.end, dirty_end.min(self.allocated))?;
+        file.write_zeros(self.end, dirty_end.min(self.allocated))?;
         if dirty_end > self.allocated {
             file.set_length(self.allocated)?;
         }
@@ -181,7 +190,7 @@ impl Log {
         let allocated = end + RESERVE_BYTES + RESERVE_STEP_BYTES;
         // What is about to be appended need not be zero before.
         let from = self.allocated.max(end);
-        let Err(error) = write_zeros(&*self.file.file, from, allocated) else {
+        let Err(error) = self.file.file.reserve(from, allocated) else {
             self.allocated = allocated;
             return Ok(());
         };

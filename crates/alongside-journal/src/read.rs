@@ -5,7 +5,7 @@
 //!
 //! - There is none: the last write was cut off. What is left of it is ignored.
 //! - There is one, and the hole is before the durable mark: the file was damaged later. The reader continues behind the
-//!   hole: records are whole states, so only what was hit is missing.
+//!   hole; what a record needs of those before it is not known here.
 //! - There is one, and the hole is behind the mark: power was lost before these writes were synced, and the disk kept
 //!   the later ones only. The reader stops at the hole, so that what it returns is what was true at some moment.
 

@@ -37,7 +37,7 @@ pub(crate) fn open(directory: &Directory, name: &str) -> Result<(Log, Recovered)
     let mut recovery = Recovery::look(disk, name)?;
     let (log, records) = match recovery.chosen.take() {
         None => {
-            let new = recovery.create(Epoch(random_u32()), 1, &[])?;
+            let new = generation::create_unnamed(disk, name, recovery.header(Epoch(random_u32()), 1))?;
             (Log::from_new(directory, name, new), Vec::new())
         }
         Some(chosen) if chosen.generation.is_damaged() => recovery.repair(directory, chosen)?,
@@ -151,14 +151,14 @@ impl<'a> Recovery<'a> {
         self.findings.push(Finding { loss, copy });
     }
 
-    fn create(&self, epoch: Epoch, first_seq: u64, records: &[Vec<u8>]) -> io::Result<generation::NewGeneration> {
-        let header = Header {
+    /// The next generation's.
+    fn header(&self, epoch: Epoch, first_seq: u64) -> Header {
+        Header {
             epoch,
             generation: self.next_generation,
             first_seq,
             salt: random_u32(),
-        };
-        generation::create(self.disk, self.log, header, records)
+        }
     }
 
     /// Continues with an undamaged generation.
@@ -200,7 +200,8 @@ impl<'a> Recovery<'a> {
             None => Loss::Incomplete,
         };
         debug_assert!(loss != Loss::Incomplete || snapshot_end.is_none());
-        let Ok(new) = self.create(header.epoch, next_seq, records) else {
+        let new_header = self.header(header.epoch, next_seq);
+        let Ok(new) = generation::create(self.disk, self.log, new_header, records) else {
             // No space for it. The damaged generation can be used, and the next start finds the same damage.
             self.report(&chosen.name, loss);
             return self.resume(directory, chosen);

@@ -38,6 +38,7 @@ struct Sim {
     durable_names: BTreeMap<String, usize>,
     unsynced_names: Vec<NameChange>,
     calls: u64,
+    bytes_written: usize,
     faults: BTreeMap<u64, Fault>,
     crashed: bool,
     capacity: Option<usize>,
@@ -80,6 +81,11 @@ impl SimDisk {
     /// How many calls there were.
     pub fn calls(&self) -> u64 {
         self.sim.lock().calls
+    }
+
+    /// How many bytes were written to files, also those written over.
+    pub fn bytes_written(&self) -> usize {
+        self.sim.lock().bytes_written
     }
 
     /// Lets a call fail, counted from the first one ever made, which is 0.
@@ -412,6 +418,7 @@ impl DiskFile for SimFile {
             written = sim.random.below(written + 1);
         }
         if written > 0 {
+            sim.bytes_written += written;
             let bytes = bytes[..written].to_vec();
             Self::change(&mut sim, self.inode, Change::Write { offset, bytes });
         }

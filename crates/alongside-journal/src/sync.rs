@@ -3,7 +3,7 @@
 //! Appending and storing only write; a thread syncs at most 40 ms after the first unsynced write. One pass syncs, in this
 //! order: new texts, the names of the texts, the names of the logs, the logs. So no synced record names a missing text,
 //! and no synced record is in a file whose name is lost. After the logs it removes what they no longer name: replaced
-//! generations and texts.
+//! generations and texts. A new log is synced before it gets its name, here or with its first record.
 //!
 //! A log whose sync failed is not synced again: the operating system may have dropped what it could not write, and a
 //! second sync would claim that it did not. Such a log [wants a compaction](crate::Log::wants_compaction) instead, which
@@ -21,6 +21,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::disk::{Disk, DiskFile, Folder, TEXTS_PREFIX};
 use crate::format::{MARK_OFFSETS, encode_mark};
+use crate::generation::Unnamed;
 use crate::random::random_u64;
 
 const SYNC_DELAY: Duration = Duration::from_millis(40);
@@ -30,6 +31,8 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// A log's current generation, shared by the log and the thread.
 pub(crate) struct LogFile {
     pub(crate) file: Box<dyn DiskFile>,
+    /// Until the first append or pass.
+    unnamed: Mutex<Option<Unnamed>>,
     /// Everything before this was written.
     end: AtomicU64,
     /// Everything before this was synced.
@@ -43,9 +46,10 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    pub(crate) fn new(file: Box<dyn DiskFile>, end: u64, durable_end: u64) -> Self {
+    pub(crate) fn new(file: Box<dyn DiskFile>, unnamed: Option<Unnamed>, end: u64, durable_end: u64) -> Self {
         Self {
             file,
+            unnamed: Mutex::new(unnamed),
             end: AtomicU64::new(end),
             durable_end: AtomicU64::new(durable_end),
             suspect: AtomicBool::new(false),
@@ -68,12 +72,32 @@ impl LogFile {
             .inspect_err(|_| self.suspect.store(true, Ordering::Release))
     }
 
+    /// Syncs the file and gives it its name, if it does not have it yet: what is appended before that would be lost.
+    pub(crate) fn name(&self, disk: &dyn Disk) -> io::Result<()> {
+        let mut unnamed = self.unnamed.lock();
+        let Some(names) = &*unnamed else {
+            return Ok(());
+        };
+        if self.is_suspect() {
+            return Err(sync_failed_before());
+        }
+        self.sync()?;
+        names.rename(disk)?;
+        *unnamed = None;
+        Ok(())
+    }
+
+    /// What the file is called, if it does not have its name yet. It will not get one.
+    pub(crate) fn give_up_naming(&self) -> Option<String> {
+        self.unnamed.lock().take().map(|names| names.aside)
+    }
+
     fn sync_up_to(&self, end: u64) -> io::Result<()> {
         if self.durable_end.load(Ordering::Acquire) >= end {
             return Ok(());
         }
         if self.is_suspect() {
-            return Err(io::Error::other("an earlier sync of this log failed"));
+            return Err(sync_failed_before());
         }
         self.sync()?;
         self.durable_end.store(end, Ordering::Release);
@@ -84,6 +108,10 @@ impl LogFile {
             .write_at(MARK_OFFSETS[usize::from(other)] as u64, &encode_mark(end));
         Ok(())
     }
+}
+
+fn sync_failed_before() -> io::Error {
+    io::Error::other("an earlier sync of this log failed")
 }
 
 /// What the next pass has to do.
@@ -250,6 +278,9 @@ impl Syncer {
         if work.text_names {
             disk.sync_folder(Folder::Texts)?;
             work.text_names = false;
+        }
+        for (log, _) in ends {
+            log.name(disk)?;
         }
         if work.root {
             disk.sync_folder(Folder::Root)?;

@@ -113,7 +113,8 @@ fn files_are_private() {
     let path = folder.path().join("journal");
     fs::create_dir(&path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let (_log, _) = open(&path);
+    let (mut log, _) = open(&path);
+    log.append(&records(&["one"])).unwrap();
     for (name, mode) in [("", 0o700), ("texts", 0o700), ("lock", 0o600), ("state-1", 0o600)] {
         let found = fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{name}");

@@ -130,7 +130,8 @@ impl Listener {
                 Ok(Some(socket)) => {
                     number += 1;
                     seats.take(number, |seat| {
-                        let connection = serve(Stream::new(socket, limits.write_timeout), seat.clone());
+                        // In a box, it is in the task once; by value twice.
+                        let connection = Box::pin(serve(Stream::new(socket, limits.write_timeout), seat.clone()));
                         connections.spawn(async move {
                             tokio::select! {
                                 () = connection => {}

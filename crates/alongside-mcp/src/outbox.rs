@@ -233,6 +233,14 @@ impl Outbox {
         self.release_held();
     }
 
+    /// Whether [`next_event`](Self::next_event) has one.
+    pub(crate) fn has_event(&self) -> bool {
+        self.context.is_some()
+            || !self.mentions.is_empty()
+            || !self.diagnostics.is_empty()
+            || self.decisions.iter().any(|queued| queued.state == State::Due)
+    }
+
     /// The agent's requests may show that it has what is held.
     pub(crate) fn set_requesting(&mut self, is_requesting: bool) {
         self.is_requesting = is_requesting;

@@ -1,6 +1,8 @@
 //! Notifications about the context, in the form of each dialect.
 //!
-//! A context is serialized once for each form, however many sessions receive it.
+//! A context is serialized at most once for each form, however many sessions receive it.
+
+use std::sync::OnceLock;
 
 use alongside_core::context::{Cursor, File, IdeContext};
 use alongside_core::dialect::{ContextForm, SelectionForm};
@@ -18,61 +20,63 @@ const NO_CONTEXT: &[u8] = br#"{"jsonrpc":"2.0","method":"ide/contextUpdate","par
 const MAX_TEXT_CHARS: usize = 2000;
 const CUT: &str = "\n... (truncated)";
 
-/// A context in every form.
+/// A context in every form. Those of single agents are made when one needs them.
 #[derive(Clone)]
 pub(crate) struct ContextMessages {
-    forms: [Option<Bytes>; ContextForm::COUNT],
-    /// The active file, for agents that cannot be told that there is none.
-    path: Option<String>,
+    open_files: Option<Bytes>,
+    active: Option<File>,
+    selections: [OnceLock<Option<Bytes>>; ContextForm::COUNT],
 }
 
 impl ContextMessages {
     pub(crate) fn unpublished() -> Self {
-        let mut messages = Self::new(&IdeContext::default());
-        messages.forms[ContextForm::OpenFiles.index()] = Some(Bytes::from_static(NO_CONTEXT));
-        messages
+        Self {
+            open_files: Some(Bytes::from_static(NO_CONTEXT)),
+            ..Self::new(&IdeContext::default())
+        }
     }
 
     pub(crate) fn new(context: &IdeContext) -> Self {
-        let active = context.workspace_state.open_files.first();
-        let mut forms = [const { None }; ContextForm::COUNT];
-        forms[ContextForm::OpenFiles.index()] = notification("ide/contextUpdate", context);
-        for form in [SelectionForm::Claude, SelectionForm::Opencode, SelectionForm::Copilot] {
-            let params = match (active, form) {
-                (Some(file), form) => Some(selection(file, form)),
-                (None, SelectionForm::Claude) => Some(json!({"text": "", "filePath": "", "selection": null})),
-                (None, SelectionForm::Opencode) => None,
-                // A null selection would be ignored, and the previous one sent with every prompt.
-                (None, SelectionForm::Copilot) => {
-                    let top = json!({"line": 0, "character": 0});
-                    let selection = json!({"start": top, "end": top, "isEmpty": true});
-                    Some(json!({"text": "", "filePath": "", "fileUrl": "", "selection": selection}))
-                }
-            };
-            let message = params.and_then(|params| notification("selection_changed", &params));
-            forms[ContextForm::Selection(form).index()] = message;
-        }
         Self {
-            forms,
-            path: active.map(|file| file.path.clone()),
+            open_files: notification("ide/contextUpdate", context),
+            active: context.workspace_state.open_files.first().cloned(),
+            selections: [const { OnceLock::new() }; ContextForm::COUNT],
         }
     }
 
     /// For a session that has received nothing yet.
     pub(crate) fn initial(&self, form: ContextForm) -> Option<&Bytes> {
-        self.forms[form.index()].as_ref()
+        let ContextForm::Selection(selection) = form else {
+            return self.open_files.as_ref();
+        };
+        let message = || notification("selection_changed", &self.selection(selection)?);
+        self.selections[form.index()].get_or_init(message).as_ref()
+    }
+
+    fn selection(&self, form: SelectionForm) -> Option<Value> {
+        match (&self.active, form) {
+            (Some(file), form) => Some(selection(file, form)),
+            (None, SelectionForm::Claude) => Some(json!({"text": "", "filePath": "", "selection": null})),
+            (None, SelectionForm::Opencode) => None,
+            // A null selection would be ignored, and the previous one sent with every prompt.
+            (None, SelectionForm::Copilot) => {
+                let top = json!({"line": 0, "character": 0});
+                let selection = json!({"start": top, "end": top, "isEmpty": true});
+                Some(json!({"text": "", "filePath": "", "fileUrl": "", "selection": selection}))
+            }
+        }
     }
 
     /// For a session that has `previous`; `None` if that is the same. All files have times, so their form always differs.
     pub(crate) fn update(&self, previous: &Self, form: ContextForm) -> Option<Bytes> {
         let (message, before) = (self.initial(form), previous.initial(form));
-        match (message, before, &previous.path) {
+        match (message, before, &previous.active) {
             (Some(message), before, _) if form == ContextForm::OpenFiles || before != Some(message) => {
                 Some(message.clone())
             }
             // Only another selection takes back what the agent has: an empty one of the file that it knows.
-            (None, Some(_), Some(path)) => {
-                let params = selection_params(path, "", (TOP, TOP), SelectionForm::Opencode);
+            (None, Some(_), Some(file)) => {
+                let params = selection_params(&file.path, "", (TOP, TOP), SelectionForm::Opencode);
                 notification("selection_changed", &params)
             }
             _ => None,

@@ -188,11 +188,12 @@ async fn serve<C: Companion>(stream: Stream, seat: Seat, endpoint: Arc<Endpoint<
         header_timeout: endpoint.timing.header_read,
     };
     let upgrade = Mutex::new(None);
+    // Both are boxed because they are large, and most connections are event streams, which need neither.
     serve_http(stream, limits, &endpoint.closing, |request| {
-        endpoint.respond(&seat, request, &upgrade)
+        Box::pin(endpoint.respond(&seat, request, &upgrade))
     })
     .await;
     if let Some(upgrade) = upgrade.into_inner() {
-        socket::run(upgrade, &endpoint).await;
+        Box::pin(socket::run(upgrade, &endpoint)).await;
     }
 }

@@ -46,7 +46,8 @@ enum Stream {
 }
 
 pub(crate) struct SessionTable {
-    pub(crate) sessions: HashMap<SessionKey, Session>,
+    /// In boxes: a map has room for twice as many entries as it has.
+    pub(crate) sessions: HashMap<SessionKey, Box<Session>>,
     /// How many requests of a session are being read or carried out. One of them may be the first since a restart, so the session
     /// need not be in the table yet.
     requests: HashMap<SessionKey, usize>,
@@ -171,7 +172,8 @@ impl SessionTable {
         });
         let mut outbox = Outbox::new(self.epoch.clone(), outbox);
         outbox.set_requesting(self.requests.contains_key(id));
-        self.sessions.insert(id.clone(), Session::new(dialect, outbox));
+        self.sessions
+            .insert(id.clone(), Box::new(Session::new(dialect, outbox)));
         Ok(())
     }
 
@@ -254,7 +256,7 @@ impl SessionTable {
         self.requests.remove(id);
         let session = self.sessions.get_mut(id)?;
         session.outbox.set_requesting(false);
-        session.take_waker()
+        session.outbox.has_event().then(|| session.take_waker())?
     }
 
     /// The agent closed a review of this path.
@@ -339,7 +341,7 @@ impl SessionTable {
     }
 
     pub(crate) fn wants_diagnostics(&self) -> bool {
-        self.sessions.values().any(Session::wants_diagnostics)
+        self.sessions.values().any(|session| session.wants_diagnostics())
     }
 
     /// Queues changed diagnostics for every open stream that wants them; returns the streams to wake.
@@ -385,7 +387,7 @@ impl SessionTable {
 
     /// Whether every session with undelivered decisions has a stream to receive them, and each of `expected` is back.
     pub(crate) fn is_drained(&self, expected: &[SessionKey]) -> bool {
-        let is_back = |id| self.sessions.get(id).is_some_and(Session::is_listening);
+        let is_back = |id| self.sessions.get(id).is_some_and(|session| session.is_listening());
         expected.iter().all(is_back)
             && self
                 .sessions
@@ -396,6 +398,9 @@ impl SessionTable {
     /// Lets every stream end as soon as it has nothing to write; returns the streams to wake.
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closing = true;
-        self.sessions.values_mut().filter_map(Session::take_waker).collect()
+        self.sessions
+            .values_mut()
+            .filter_map(|session| session.take_waker())
+            .collect()
     }
 }

@@ -6,6 +6,7 @@ mod notifying;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use alongside_core::SessionKey;
@@ -13,7 +14,8 @@ use alongside_core::context::Cursor;
 use alongside_core::diagnostics::{Diagnostic, FileDiagnostics, Severity};
 use alongside_core::dialect::ToolSet;
 use alongside_wire::rpc::{Request, RpcError};
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -58,7 +60,7 @@ pub(crate) async fn call<C: Companion>(
         ToolSet::Claude => claude::call(&call, arguments).await,
         ToolSet::Copilot => copilot::call(&call, arguments).await,
     };
-    Ok(request.response(&result))
+    Ok(request.response_of_size(&result, result.size()))
 }
 
 /// One call of a tool.
@@ -71,7 +73,7 @@ struct Call<'a, C> {
 /// A proposal to review.
 struct Proposal {
     file_path: String,
-    new_content: String,
+    new_content: Arc<str>,
     /// With a name, the agent can close the review while its call waits for the decision.
     tab_name: Option<String>,
 }
@@ -82,7 +84,7 @@ impl Proposal {
         let tab_name = arguments.text("tab_name")?;
         let proposal = Self {
             file_path: arguments.path(path)?,
-            new_content: arguments.text("new_file_contents")?,
+            new_content: arguments.shared_text("new_file_contents")?,
             tab_name: Some(tab_name.clone()),
         };
         Ok((proposal, tab_name))
@@ -113,13 +115,12 @@ impl<C: Companion> Call<'_, C> {
         };
         let open = async {
             registry.caught_up().await;
-            let (file_path, new_content): (Arc<str>, Arc<str>) =
-                (proposal.file_path.into(), proposal.new_content.into());
+            let file_path: Arc<str> = proposal.file_path.into();
             let _opening = registry.begin_open(self.session, &file_path);
             let opened = self
                 .endpoint
                 .companion
-                .open_diff(self.session, file_path.clone(), new_content);
+                .open_diff(self.session, file_path.clone(), proposal.new_content);
             opened.await
         };
         tokio::select! {
@@ -203,6 +204,15 @@ impl<'a> Arguments<'a> {
     }
 
     fn text(&self, name: &str) -> Result<String, String> {
+        self.get(name)
+    }
+
+    /// A text that may be large: it is copied once.
+    fn shared_text(&self, name: &str) -> Result<Arc<str>, String> {
+        self.get(name).map(|SharedText(text)| text)
+    }
+
+    fn get<T: Deserialize<'a>>(&self, name: &str) -> Result<T, String> {
         let tool = &self.tool;
         let value = self
             .values
@@ -224,6 +234,28 @@ impl<'a> Arguments<'a> {
     }
 }
 
+struct SharedText(Arc<str>);
+
+impl<'de> Deserialize<'de> for SharedText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = SharedText;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<SharedText, E> {
+                Ok(SharedText(text.into()))
+            }
+        }
+
+        deserializer.deserialize_str(Text)
+    }
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolResult {
@@ -238,6 +270,11 @@ struct TextBlock {
     text: String,
 }
 
+/// About how many bytes a text has as a JSON string, with room for some escapes and an envelope.
+fn json_size(text: &str) -> usize {
+    text.len() + text.len() / 16 + 128
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 fn is_false(value: &bool) -> bool {
     !value
@@ -250,6 +287,11 @@ impl ToolResult {
             content: texts.map(block).into(),
             is_error: false,
         }
+    }
+
+    /// About how many bytes it has as JSON.
+    fn size(&self) -> usize {
+        self.content.iter().map(|block| json_size(&block.text)).sum()
     }
 
     fn empty() -> Self {

@@ -1,14 +1,16 @@
-//! What differs between operating systems: how paths are spelled and compared, how programs are found, how files are
-//! replaced.
+//! What differs between operating systems: how paths are spelled and compared, how programs are found and ended, how
+//! files are replaced.
 //!
 //! The rules take the platform as a value, so that those of every platform can be tested on one machine.
 
 pub mod path;
 mod program;
 mod replace;
+mod tree;
 
-pub use program::{is_installed, on_path, program, without_window};
+pub use program::{is_installed, on_path, program};
 pub use replace::{persist, replace};
+pub use tree::ProcessTree;
 
 /// A platform, as far as agents and editors distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! How a path is spelled, compared and announced. A lint keeps `canonicalize` out of all other files.
+//! How a path is spelled, compared and announced. A lint and a test keep `canonicalize` out of all other files.
 
 use std::borrow::Cow;
 use std::io;
@@ -67,6 +67,23 @@ pub fn key(platform: Platform, path: &Path) -> PathBuf {
     }
 }
 
+/// What is below a directory, as far as the text tells; `None` if the path is not below it.
+pub fn below(platform: Platform, directory: &Path, path: &Path) -> Option<PathBuf> {
+    let texts = directory.to_str().zip(path.to_str());
+    let (Some((directory, path)), false) = (texts, platform == Platform::Unix) else {
+        return path.strip_prefix(directory).ok().map(Path::to_owned);
+    };
+    let separator = if platform == Platform::Windows { '\\' } else { '/' };
+    let (directory, path) = (spelled(platform, directory), spelled(platform, path));
+    let mut parts = path.split(separator).filter(|part| !part.is_empty());
+    for part in directory.split(separator).filter(|part| !part.is_empty()) {
+        if part.to_lowercase() != parts.next()?.to_lowercase() {
+            return None;
+        }
+    }
+    Some(parts.collect())
+}
+
 /// Whether a path names one place, whatever the working directory is.
 pub fn is_absolute(platform: Platform, path: &str) -> bool {
     match platform {
@@ -124,6 +141,33 @@ mod tests {
         assert_eq!(key(WINDOWS, "c:/Proj/A"), key(WINDOWS, r"C:\proj\a"));
         assert_eq!(key(Platform::MacOs, "/Users/A"), key(Platform::MacOs, "/users/a"));
         assert_ne!(key(Platform::Unix, "/A"), key(Platform::Unix, "/a"));
+    }
+
+    #[test]
+    fn path_is_below_a_directory_in_any_spelling() {
+        let below = |platform, directory: &str, path: &str| {
+            let found = below(platform, Path::new(directory), Path::new(path));
+            found.map(|found| found.to_str().unwrap().to_owned())
+        };
+        for (directory, path, found) in [
+            (r"C:\proj", r"C:\proj\src\a", Some("src/a")),
+            (r"C:\proj", "c:/PROJ/src/A", Some("src/A")),
+            (r"\\?\C:\proj", r"C:\proj\a", Some("a")),
+            (r"C:\", r"C:\a", Some("a")),
+            (r"\\server\share", r"\\?\UNC\Server\share\a", Some("a")),
+            (r"C:\proj", r"C:\proj", Some("")),
+            (r"C:\proj", r"C:\project\a", None),
+            (r"C:\proj", r"C:\", None),
+            (r"C:\proj", r"D:\proj\a", None),
+        ] {
+            assert_eq!(below(WINDOWS, directory, path).as_deref(), found, "{path}");
+        }
+        assert_eq!(
+            below(Platform::MacOs, "/Users/a", "/users/A/b/c").as_deref(),
+            Some("b/c")
+        );
+        assert_eq!(below(Platform::Unix, "/a", "/a/b").as_deref(), Some("b"));
+        assert_eq!(below(Platform::Unix, "/a", "/A/b"), None);
     }
 
     #[test]

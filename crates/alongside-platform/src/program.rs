@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::{Platform, path};
 
@@ -41,18 +40,6 @@ fn find(name: &OsStr) -> Option<PathBuf> {
     let directories = env::split_paths(&directories).filter(|directory| directory.is_absolute());
     in_directories(directories, &endings, path, &is_file)
 }
-
-/// Keeps a console window from flashing up for a program whose output nobody looks at: the companion of a graphical editor has
-/// no console that it could share.
-pub fn without_window(command: &mut Command) {
-    #[cfg(windows)]
-    std::os::windows::process::CommandExt::creation_flags(command, CREATE_NO_WINDOW);
-    #[cfg(not(windows))]
-    let _ = command;
-}
-
-#[cfg(windows)]
-const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 
 /// A command in the directories of a PATH. An empty or relative entry means the working directory, where an attacker may
 /// have put a program with that name, so it is skipped.

@@ -25,7 +25,7 @@ pub use error::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, InvalidMessage, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
 };
 pub use typed::{parse_call, parse_params};
-pub use write::{error_response, notification, request, response, write_call};
+pub use write::{error_response, notification, request, response, response_of_size, write_call};
 
 const NEITHER_CALL_NOR_RESPONSE: &str = "a message must have a `method`, or an `id` and a result or error";
 
@@ -239,6 +239,11 @@ impl<'a> Request<'a> {
     /// The text of a successful response.
     pub fn response(&self, result: &impl Serialize) -> String {
         response(self.id, result)
+    }
+
+    /// The same for a result of about this many bytes, whose text is allocated once.
+    pub fn response_of_size(&self, result: &impl Serialize, bytes: usize) -> String {
+        response_of_size(self.id, result, bytes)
     }
 
     /// The text of a failed response.

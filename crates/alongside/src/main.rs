@@ -24,6 +24,9 @@ const BLOCKING_THREADS: usize = 192;
 
 fn main() -> ExitCode {
     let command_line = CommandLine::parse();
+    if command_line.is_companion() {
+        alongside_companion::memory::configure();
+    }
     let output = command_line.common.output();
     start_logging(command_line.common.verbose);
     let result = tokio::runtime::Builder::new_multi_thread()

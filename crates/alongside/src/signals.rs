@@ -77,13 +77,17 @@ impl ShutdownSignals {
 
     /// Waits for one of them.
     pub(crate) async fn received(&mut self) {
+        self.next().await;
+    }
+
+    pub(crate) async fn next(&mut self) -> ConsoleEvent {
         let (interrupt, stop, close, log_off, shutdown) = &mut self.signals;
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = stop.recv() => {}
-            _ = close.recv() => {}
-            _ = log_off.recv() => {}
-            _ = shutdown.recv() => {}
+            _ = interrupt.recv() => ConsoleEvent::Interrupt,
+            _ = stop.recv() => ConsoleEvent::Interrupt,
+            _ = close.recv() => ConsoleEvent::End,
+            _ = log_off.recv() => ConsoleEvent::End,
+            _ = shutdown.recv() => ConsoleEvent::End,
         }
     }
 
@@ -91,4 +95,13 @@ impl ShutdownSignals {
     pub(crate) async fn received_unless(&mut self, _ignores_hang_up: impl AsyncFn() -> bool) {
         self.received().await;
     }
+}
+
+/// What Windows tells every program of a console.
+#[cfg(windows)]
+pub(crate) enum ConsoleEvent {
+    /// Ctrl-C or Ctrl-Break.
+    Interrupt,
+    /// The console closes, or the user's session ends: the system leaves each program a few seconds.
+    End,
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use alongside_e2e::{
     Capability, Cli, FakeModel, Prompt, Sandbox, TIMEOUT, Terminal, editor, eventually, proves, version,
@@ -78,10 +79,25 @@ impl Helix {
         self.terminal.type_line(&format!(":{line}"));
     }
 
+    /// The screen with the menu of code actions, if that has an entry with this title.
+    fn open_menu(&self, title: &str) -> Option<String> {
+        self.terminal.type_text(" a");
+        let screen = || Some(self.terminal.screen()).filter(|screen| screen.contains(title));
+        eventually(Duration::from_secs(10), screen)
+    }
+
     /// Picks the code action whose title starts with this.
     pub(crate) fn act(&self, title: &str) {
-        self.terminal.type_text(" a");
-        let screen = self.terminal.wait_for_text(title, TIMEOUT);
+        let mut screen = self.open_menu(title);
+        for _ in 0..10 {
+            if screen.is_some() {
+                break;
+            }
+            // A server that has only just started may not have known of the change.
+            self.terminal.escape();
+            screen = self.open_menu(title);
+        }
+        let screen = screen.unwrap_or_else(|| self.terminal.fail(&format!("there is no action {title:?}")));
         // The first line of the menu is selected; count the lines down to the wanted one.
         let menu = screen
             .lines()
@@ -310,7 +326,8 @@ async fn kill_server_after_an_edit(helix: &Helix, agent: &mut Agent, path: &Path
     agent.propose(path, "two\n").await;
     helix.wait_for_text("proposed a change to a.md");
     helix.act("Edit change");
-    helix.wait_for_text("two");
+    // The first line of the draft's file; the text alone is also in the message about the change.
+    helix.wait_for_text(" 1  two");
     helix.terminal.type_text("geA, edited");
     helix.wait_for_text("two, edited");
     helix.go_to_normal_mode();

@@ -1,9 +1,9 @@
 //! The language server in a real Kakoune with kakoune-lsp, in a terminal, installed as a user installs it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, editor, eventually, plugin, proves, version};
+use alongside_e2e::{Capability, Sandbox, TIMEOUT, Terminal, editor, eventually, kill, plugin, proves, version};
 use serde_json::json;
 
 use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
@@ -12,6 +12,16 @@ use crate::agent::{Agent, announced, discovery_files, wait_for_no_announcement};
 struct Kakoune {
     terminal: Terminal,
     pid: u32,
+    home: PathBuf,
+}
+
+/// kakoune-lsp runs outside the terminal, and stays when Kakoune is killed.
+impl Drop for Kakoune {
+    fn drop(&mut self) {
+        for pid in processes(&self.home, "kak-lsp\0--daemonize") {
+            kill(pid);
+        }
+    }
 }
 
 impl Kakoune {
@@ -41,7 +51,8 @@ impl Kakoune {
         let name = announcement.to_string_lossy().into_owned();
         let pid = name.split('-').rev().nth(1).expect("its name has the process in it");
         let pid = pid.parse().expect("a process id");
-        Self { terminal, pid }
+        let home = sandbox.path("home");
+        Self { terminal, pid, home }
     }
 
     /// Returns to normal mode. An Escape immediately followed by another key would be read as one key.
@@ -191,9 +202,9 @@ async fn killed_server_comes_back_with_the_next_request_and_nothing_is_lost() {
     kakoune.run("write");
     kakoune.run("buffer a.md");
     kakoune.wait_for_text("-one");
-    let server = server(&sandbox).to_string();
-    let killed = std::process::Command::new("kill").args(["-KILL", &server]).status();
-    assert!(killed.is_ok_and(|status| status.success()));
+    let servers = processes(&kakoune.home, "alongside\0lsp");
+    assert_eq!(servers.len(), 1, "{servers:?}");
+    kill(servers[0]);
     kakoune.terminal.type_text("gg");
     kakoune.act("Reject hunk");
     agent.reconnect().await;
@@ -202,18 +213,18 @@ async fn killed_server_comes_back_with_the_next_request_and_nothing_is_lost() {
     assert_eq!(decision["params"]["content"], "one\n2\n3\ntwo, edited\n");
 }
 
-/// The language server, which kakoune-lsp starts outside the terminal.
-fn server(sandbox: &Sandbox) -> u32 {
-    let home = sandbox.path("home").display().to_string();
+/// The processes of this user with these arguments.
+fn processes(home: &Path, arguments: &str) -> Vec<u32> {
+    let home = home.display().to_string();
     let processes = fs::read_dir("/proc").expect("list processes").flatten();
-    let mut servers = processes.filter_map(|entry| {
+    let matching = processes.filter_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let arguments = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let command = fs::read_to_string(entry.path().join("cmdline")).ok()?;
         let variables = fs::read(entry.path().join("environ")).ok()?;
         let is_ours = String::from_utf8_lossy(&variables).contains(&home);
-        (arguments.contains("alongside\0lsp") && is_ours).then_some(pid)
+        (command.contains(arguments) && is_ours).then_some(pid)
     });
-    servers.next().expect("a language server is running")
+    matching.collect()
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Each package, installed into a directory of its own, used, and removed without a trace.
+//! Each package, installed into a directory of its own, used, and removed: nothing stays there, and in the home only what the README
+//! lists.
 //!
 //! `ALONGSIDE_PACKAGES` has the packages; `cargo xtask package --check` makes them.
 
@@ -8,6 +9,7 @@ mod archive;
 mod deb;
 mod npm;
 mod registry;
+mod vsix;
 mod wheel;
 
 use std::fs::{self, File};
@@ -76,10 +78,77 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 fn use_it(sandbox: &Sandbox, started: &Path, program: &Path) {
     let version = run(sandbox.command(started).arg("--version"));
     assert_eq!(version.trim(), format!("alongside {VERSION}"));
+    let (home, temporary) = (sandbox.path("home"), sandbox.path("tmp"));
+    let before = (entries(&home), entries(&temporary));
     for signal in [Signal::INT, Signal::TERM] {
         serves_until(sandbox, started, signal);
     }
     plugins_start(sandbox, started, program);
+    hooks_are_undone(sandbox, started);
+    let new = |now: Vec<String>, before: &[String]| -> Vec<String> {
+        let new = now.into_iter().filter(|entry| !before.contains(entry));
+        // The state of a workspace, which the next companion there continues.
+        new.filter(|entry| !entry.starts_with(&format!("{JOURNAL}/"))).collect()
+    };
+    let expected: Vec<String> = LEFT_IN_HOME.map(str::to_owned).into();
+    assert_eq!(new(entries(&home), &before.0), new(expected, &before.0));
+    let mut left = new(entries(&temporary), &before.1);
+    // npm's command is started with Node.
+    left.retain(|entry| !entry.starts_with("node-compile-cache"));
+    assert_eq!(left, LEFT_IN_TEMPORARY);
+}
+
+const JOURNAL: &str = ".local/state/alongside/journal";
+
+/// What a companion, installations and their removal leave; the README lists it.
+const LEFT_IN_HOME: [&str; 12] = [
+    ".claude",
+    ".claude/ide",
+    ".copilot",
+    ".copilot/ide",
+    ".local",
+    ".local/state",
+    ".local/state/alongside",
+    ".local/state/alongside/companions",
+    JOURNAL,
+    ".local/state/alongside/sockets",
+    ".qwen",
+    ".qwen/ide",
+];
+
+const LEFT_IN_TEMPORARY: [&str; 6] = [
+    "codex-ipc",
+    "codex-ipc/alongside.lock",
+    "gemini",
+    "gemini/ide",
+    "qwen",
+    "qwen/ide",
+];
+
+/// All files and directories below a directory, by their relative paths.
+fn entries(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
+        let Ok(entries) = fs::read_dir(next) else { continue };
+        for entry in entries {
+            let path = entry.expect("read a directory").path();
+            let relative = path.strip_prefix(directory).expect("it is below");
+            found.push(relative.to_string_lossy().into_owned());
+            if path.is_dir() && !path.is_symlink() {
+                directories.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Installs hooks, which change the agents' settings, and undoes everything at once.
+fn hooks_are_undone(sandbox: &Sandbox, started: &Path) {
+    run(sandbox.command(started).args(["install", "helix", "claude", "gemini"]));
+    assert!(sandbox.path("home/.gemini/settings.json").is_file());
+    run(sandbox.command(started).args(["uninstall", "--all"]));
 }
 
 /// Starts a companion, and stops it with a signal to what was started.

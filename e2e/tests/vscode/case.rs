@@ -160,12 +160,18 @@ impl Case {
 }
 
 impl Window {
+    #[track_caller]
     pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
-        self.try_call(method, params).unwrap_or_else(|error| {
-            let directory = artifacts();
-            let _ = self.try_call("keep", &json!({"directory": directory}));
-            panic!("{error}\nsee {}", directory.display())
-        })
+        // Not a closure: the panic has the test's line.
+        match self.try_call(method, params) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let directory = artifacts();
+                let _ = self.try_call("keep", &json!({"directory": directory}));
+                let shown = ["tabs", "lenses"].map(|what| self.try_call(what, &json!({})));
+                panic!("{error}\nshown: {shown:?}\nsee {}", directory.display())
+            }
+        }
     }
 
     pub(crate) fn try_call(&self, method: &str, params: &Value) -> Result<Value, String> {
@@ -173,29 +179,35 @@ impl Window {
     }
 
     /// Calls a method without parameters.
+    #[track_caller]
     pub(crate) fn ask(&self, method: &str) -> Value {
         self.call(method, &json!({}))
     }
 
     /// Opens a file with the cursor at a line and a column, both from 1.
+    #[track_caller]
     pub(crate) fn open_file(&self, path: &Path, line: u32, column: u32) {
         self.call("openFile", &json!({"path": path, "line": line, "column": column}));
     }
 
     /// Runs a command by its title in the palette.
+    #[track_caller]
     pub(crate) fn command(&self, title: &str) {
         self.call("command", &json!({"title": title}));
     }
 
+    #[track_caller]
     pub(crate) fn press(&self, key: &str) {
         self.call("press", &json!({"key": key}));
     }
 
+    #[track_caller]
     pub(crate) fn type_text(&self, text: &str) {
         self.call("type", &json!({"text": text}));
     }
 
     /// Waits until a change is pending, and shows the only one in a diff.
+    #[track_caller]
     pub(crate) fn show_review(&self) {
         self.call("statusWith", &json!({"text": "1 change"}));
         self.command("Alongside: Review Change…");
@@ -203,11 +215,13 @@ impl Window {
     }
 
     /// Waits until a visible line of the draft has exactly this text.
+    #[track_caller]
     pub(crate) fn wait_for_draft_line(&self, text: &str) {
         self.call("draftLine", &json!({"text": text}));
     }
 
     /// Types at the end of the draft's line with this text.
+    #[track_caller]
     pub(crate) fn type_after(&self, line: &str, text: &str) {
         self.call("clickDraft", &json!({"text": line}));
         self.type_text(text);
@@ -215,11 +229,13 @@ impl Window {
     }
 
     /// Clicks a lens; `index` counts those with this text, from the top.
+    #[track_caller]
     pub(crate) fn click_lens(&self, text: &str, index: usize) {
         self.call("clickLens", &json!({"text": text, "index": index}));
     }
 
     /// The states of the hunks in the lenses, from the top.
+    #[track_caller]
     pub(crate) fn hunk_states(&self) -> Vec<String> {
         let lenses = self.ask("lenses");
         let lenses = lenses.as_array().expect("lenses are a list").iter();
@@ -232,8 +248,13 @@ impl Window {
     }
 
     /// Waits until the hunks have these states.
+    #[track_caller]
     pub(crate) fn wait_for_states(&self, wanted: &[&str]) {
-        let reached = eventually(TIMEOUT, || (self.hunk_states() == wanted).then_some(()));
+        let reached = |limit| eventually(limit, || (self.hunk_states() == wanted).then_some(()));
+        let reached = reached(Duration::from_secs(10)).or_else(|| {
+            self.ask("focusAgain");
+            reached(TIMEOUT)
+        });
         assert!(reached.is_some(), "not {wanted:?} but {:?}", self.ask("lenses"));
     }
 

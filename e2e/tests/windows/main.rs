@@ -1,6 +1,10 @@
 //! The Windows program, under wine. `cargo xtask platforms` prepares and runs these tests.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod npm;
+mod paths;
+mod processes;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
@@ -88,6 +92,28 @@ fn leftovers_of_a_killed_companion_are_swept() {
     next.interrupt();
     assert_eq!(next.wait(), Some(0));
     assert!(wine.discovery_files().is_empty(), "{:?}", wine.discovery_files());
+}
+
+/// As if another program had the companion's PID now.
+#[test]
+fn record_of_a_reused_pid_is_removed() {
+    let wine = Wine::new();
+    let _companion = wine.serve();
+    let companions = wine.drive("users/root/AppData/Local/alongside/companions");
+    let mut entries = fs::read_dir(companions).expect("there are records");
+    let file = entries.next().expect("there is a record").expect("read it").path();
+    let count = || {
+        let status = wine.alongside(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&status.stdout).expect("it prints JSON");
+        status["companions"].as_array().map(Vec::len)
+    };
+    assert_eq!(count(), Some(1));
+    let mut record: Value = serde_json::from_slice(&fs::read(&file).expect("read it")).expect("it is JSON");
+    assert!(record["started"].is_string(), "{record}");
+    record["started"] = json!("1");
+    fs::write(&file, record.to_string()).expect("change the record");
+    assert_eq!(count(), Some(0));
+    assert!(!file.exists());
 }
 
 #[test]

@@ -97,9 +97,9 @@ pub(super) fn write_all(
     if let Some(architecture) = platform.debian {
         deb(release, architecture, program, share, out)?;
     }
-    extension(&out.join("alongside.vsix"), None)?;
+    extension(share, &out.join("alongside.vsix"), None)?;
     for name in platform.vscode {
-        extension(&out.join(format!("alongside-{name}.vsix")), Some((program, name)))?;
+        extension(share, &out.join(extension_name(name)), Some((program, name)))?;
     }
     Ok(())
 }
@@ -211,9 +211,7 @@ fn wheel(release: &Release, platform: &Platform, program: &Path, share: &Share, 
     let scripts = directory.join(format!("alongside_ide-{version}.data/scripts"));
     copy(program, &scripts.join(platform.program))?;
     let mut command = python(&["pack.py", "wheel"]);
-    command
-        .arg(out.join(format!("alongside_ide-{version}-py3-none-{}.whl", platform.wheel)))
-        .arg(&directory);
+    command.arg(out.join(release.wheel(platform))).arg(&directory);
     run(command)
 }
 
@@ -244,7 +242,7 @@ fn deb(release: &Release, architecture: &str, program: &Path, share: &Share, out
     command
         .args(["--root-owner-group", "-Zxz", "-z9", "--build"])
         .arg(&directory)
-        .arg(out.join(format!("alongside_{}_{architecture}.deb", release.version)))
+        .arg(out.join(release.deb(architecture)))
         // In place of the current time.
         .env("SOURCE_DATE_EPOCH", "0")
         .stdout(Stdio::null());
@@ -261,11 +259,19 @@ fn copyright(release: &Release, share: &Share) -> Result<String, String> {
     Ok(text)
 }
 
+pub(super) fn extension_name(platform: &str) -> String {
+    format!("alongside-{platform}.vsix")
+}
+
 /// The VS Code extension, with the program for one platform inside or, for all others, without.
-fn extension(package: &Path, program: Option<(&Path, &str)>) -> Result<(), String> {
+fn extension(share: &Share, package: &Path, program: Option<(&Path, &str)>) -> Result<(), String> {
     let mut command = Command::new(npm::node());
     command.arg(root().join("editors/vscode/package.mjs"));
     command.arg("--out").arg(package);
+    // Also without the program: its chat has the page's packages inside. It has the other license of our own already.
+    for name in ["LICENSE-APACHE", THIRD_PARTY] {
+        command.arg("--license").arg(share.directory.join(name));
+    }
     if let Some((program, platform)) = program {
         command.arg("--program").arg(program).args(["--target", platform]);
     }

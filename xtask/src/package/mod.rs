@@ -7,6 +7,7 @@ mod formats;
 mod manifests;
 mod platform;
 mod release;
+mod workflow;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use self::formats::Share;
 use self::platform::{PLATFORMS, Platform};
 use self::release::Release;
 use crate::machine::Need;
-use crate::{cache, cargo, cargo_test, machine, npm, root, run, target_directory, toolchain};
+use crate::{cache, cargo, cargo_test, machine, npm, platforms, root, run, target_directory, toolchain};
 
 /// What writes and installs the packages. Macs of the public CI have what is needed there.
 const NEEDS: [Need; 4] = [
@@ -44,10 +45,22 @@ const NEEDS: [Need; 4] = [
 
 fn require_tools() -> Result<(), String> {
     if cfg!(target_os = "linux") {
-        machine::require(&NEEDS)
-    } else {
-        Ok(())
+        machine::require(&NEEDS)?;
     }
+    check_node(machine::node_version(&npm::node()))
+}
+
+/// Fails before the long build if Node has no `crc32`, which packs the VS Code extension. Debian 12 has such a Node.
+fn check_node(version: Option<(u32, u32)>) -> Result<(), String> {
+    let there = match version {
+        Some((20, 15..) | (22, 2..) | (23.., _)) => return Ok(()),
+        Some((major, minor)) => format!("this is {major}.{minor}"),
+        None => "none works here".to_owned(),
+    };
+    Err(format!(
+        "cannot pack the VS Code extension: it needs Node 22.2 or newer, or of version 20 at least 20.15, and {there}; install a newer Node, or run \
+         `npm ci --ignore-scripts` in e2e, which has one for Linux on x86-64"
+    ))
 }
 
 /// What to package.
@@ -63,6 +76,11 @@ pub(crate) enum Choice {
 pub(crate) fn package(choice: &Choice) -> Result<(), String> {
     require_tools()?;
     let release = Release::read()?;
+    let variable = |name| std::env::var(name).ok();
+    release.check_tag(
+        variable("GITHUB_REF_TYPE").as_deref(),
+        variable("GITHUB_REF_NAME").as_deref(),
+    )?;
     let out = directory()?;
     match choice {
         Choice::Manifests => {}
@@ -96,9 +114,19 @@ pub(crate) fn test() -> Result<(), String> {
     test_in(&directory()?)
 }
 
+/// Runs the program that is shipped for Linux on ARM, in qemu.
+pub(crate) fn test_arm() -> Result<(), String> {
+    let program = target_directory()?
+        .join(toolchain::LINUX_ARM_STATIC.triple)
+        .join("dist/alongside");
+    // It needs no C library.
+    platforms::run_on_arm(&program, None)
+}
+
 /// The same with another program in place of the static one, which takes long to build.
 pub(crate) fn check(program: &Path) -> Result<(), String> {
     require_tools()?;
+    workflow::check()?;
     let release = Release::read()?;
     let out = target_directory()?.join("packages-check");
     cache::remove(&out)?;
@@ -263,6 +291,22 @@ mod tests {
             elf.extend([0; 55]);
         }
         elf
+    }
+
+    #[test]
+    fn node_without_crc32_is_refused_with_its_version() {
+        for version in [(20, 15), (20, 20), (22, 2), (23, 0), (24, 0)] {
+            assert_eq!(check_node(Some(version)), Ok(()), "{version:?}");
+        }
+        for version in [(18, 20), (20, 14), (21, 7), (22, 1)] {
+            let reason = check_node(Some(version)).unwrap_err();
+            let (major, minor) = version;
+            assert!(
+                reason.contains("20.15") && reason.contains(&format!("this is {major}.{minor};")),
+                "{reason}"
+            );
+        }
+        assert!(check_node(None).is_err());
     }
 
     #[test]

@@ -19,9 +19,22 @@ impl Release {
     pub(super) fn read() -> Result<Self, String> {
         let release = Self::parse(&read("Cargo.toml")?, &read("crates/alongside/Cargo.toml")?)?;
         release.check_changelog(&read("CHANGELOG.md")?)?;
-        for manifest in ["editors/vscode/package.json", "web/package.json"] {
+        for manifest in [
+            "editors/vscode/package.json",
+            "editors/vscode/package-lock.json",
+            "web/package.json",
+            "web/package-lock.json",
+        ] {
             release.check_manifest(manifest, &read(manifest)?)?;
         }
+        release.check_text(
+            "README.md",
+            &read("README.md")?,
+            &format!("./{} ", release.deb("amd64")),
+        )?;
+        let header = format!("\n;; Version: {}\n", release.version);
+        let plugin = "editors/emacs/alongside.el";
+        release.check_text(plugin, &read(plugin)?, &header)?;
         Ok(release)
     }
 
@@ -48,15 +61,38 @@ impl Release {
         }
     }
 
+    /// Compares the first version, which is the manifest's own.
     fn check_manifest(&self, name: &str, manifest: &str) -> Result<(), String> {
-        let line = format!("\"version\": \"{}\"", self.version);
-        if manifest.contains(&line) {
+        let first = manifest.find("\"version\": ").map_or("", |at| &manifest[at..]);
+        if first.starts_with(&format!("\"version\": \"{}\"", self.version)) {
             Ok(())
         } else {
-            Err(format!(
-                "{name} has another version than Cargo.toml; set it to {}",
-                self.version
-            ))
+            Err(self.other_version(name))
+        }
+    }
+
+    fn check_text(&self, name: &str, text: &str, expected: &str) -> Result<(), String> {
+        if text.contains(expected) {
+            Ok(())
+        } else {
+            Err(self.other_version(name))
+        }
+    }
+
+    fn other_version(&self, name: &str) -> String {
+        format!("{name} has another version than Cargo.toml; set it to {}", self.version)
+    }
+
+    /// Fails if GitHub runs this for a tag of another version: everything would be published below an address that no manifest has.
+    pub(super) fn check_tag(&self, kind: Option<&str>, name: Option<&str>) -> Result<(), String> {
+        let expected = format!("v{}", self.version);
+        match (kind, name) {
+            (Some("tag"), Some(name)) if name == expected => Ok(()),
+            (Some("tag"), name) => Err(format!(
+                "the tag {} is not {expected}, the version in Cargo.toml; set the version, or tag the commit {expected}",
+                name.unwrap_or("without a name")
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -83,6 +119,14 @@ impl Release {
     pub(super) fn archive(&self, out: &Path, platform: &Platform) -> PathBuf {
         let ending = if platform.is_windows() { "zip" } else { "tar.gz" };
         out.join(format!("{}.{ending}", self.name(platform)))
+    }
+
+    pub(super) fn wheel(&self, platform: &Platform) -> String {
+        format!("alongside_ide-{}-py3-none-{}.whl", self.version, platform.wheel)
+    }
+
+    pub(super) fn deb(&self, architecture: &str) -> String {
+        format!("alongside_{}_{architecture}.deb", self.version)
     }
 
     /// Where an archive can be downloaded.
@@ -189,6 +233,32 @@ mod tests {
         );
         assert!(release.check_manifest("x", "{\"version\": \"1.2.3\"}").is_ok());
         assert!(release.check_manifest("x", "{\"version\": \"1.2.4\"}").is_err());
+        let dependency = "{\"version\": \"1.2.2\", \"packages\": {\"a\": {\"version\": \"1.2.3\"}}}";
+        assert!(release.check_manifest("x", dependency).is_err());
+        let name = release.deb("amd64");
+        assert!(
+            release
+                .check_text("x", "apt install ./alongside_1.2.3_amd64.deb", &name)
+                .is_ok()
+        );
+        assert!(
+            release
+                .check_text("x", "apt install ./alongside_1.2.2_amd64.deb", &name)
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn tag_of_another_version_is_refused() {
+        let release = release();
+        assert_eq!(release.check_tag(Some("tag"), Some("v1.2.3")), Ok(()));
+        for name in ["v1.2.4", "1.2.3", "v1.2.3-rc.1"] {
+            let reason = release.check_tag(Some("tag"), Some(name)).unwrap_err();
+            assert!(reason.contains(name) && reason.contains("v1.2.3"), "{reason}");
+        }
+        // By hand, and outside of GitHub.
+        assert_eq!(release.check_tag(Some("branch"), Some("main")), Ok(()));
+        assert_eq!(release.check_tag(None, None), Ok(()));
     }
 
     /// So that `cargo test` finds it before a release does.

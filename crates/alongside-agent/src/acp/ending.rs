@@ -61,7 +61,7 @@ pub(super) async fn end(group: &mut Group) {
     }
 }
 
-pub(super) use group::Group;
+pub use group::Group;
 
 #[cfg(unix)]
 mod group {
@@ -88,7 +88,7 @@ mod group {
         kill -s KILL -- \"-$1\"";
 
     /// An agent and the processes that it started.
-    pub(in crate::acp) struct Group {
+    pub struct Group {
         child: Child,
         id: Option<Pid>,
         watchdog: Watchdog,
@@ -97,20 +97,20 @@ mod group {
     impl Group {
         /// Starts it in a process group of its own: Ctrl-C in our terminal is not meant for it, and its own children are stopped
         /// with it.
-        pub(in crate::acp) fn start(mut command: Command) -> io::Result<Self> {
+        pub fn start(mut command: Command) -> io::Result<Self> {
             let child = command.process_group(0).spawn()?;
             let watchdog = Watchdog::start(child.id());
             let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
             Ok(Self { child, id, watchdog })
         }
 
-        pub(in crate::acp) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        pub fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
             let child = &mut self.child;
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         }
 
         /// Waits for the agent itself, which may leave others behind.
-        pub(in crate::acp) async fn exited(&mut self) -> io::Result<ExitStatus> {
+        pub async fn exited(&mut self) -> io::Result<ExitStatus> {
             self.child.wait().await
         }
 
@@ -125,7 +125,7 @@ mod group {
         }
 
         /// Ends what an agent has left behind: a wrapper may exit before the program that it started.
-        pub(in crate::acp) async fn end(self) {
+        pub async fn end(self) {
             if let Some(group) = self.id {
                 end_group(group).await;
             }
@@ -196,11 +196,11 @@ mod group {
 
     /// An agent and the processes that it started, in a job object: the system ends all of them when the job's last handle is
     /// closed, which also happens when the companion is killed.
-    pub(in crate::acp) struct Group(Box<dyn ChildWrapper>);
+    pub struct Group(Box<dyn ChildWrapper>);
 
     impl Group {
         /// Ctrl-C in our console is not meant for it, and no console window appears where we have none.
-        pub(in crate::acp) fn start(command: Command) -> io::Result<Self> {
+        pub fn start(command: Command) -> io::Result<Self> {
             let mut command = CommandWrap::from(command);
             command
                 .wrap(CreationFlags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW))
@@ -209,13 +209,13 @@ mod group {
             command.spawn().map(Self)
         }
 
-        pub(in crate::acp) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        pub fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
             let child = &mut self.0;
             (child.stdin().take(), child.stdout().take(), child.stderr().take())
         }
 
         /// Waits for the agent itself, which may leave others behind.
-        pub(in crate::acp) async fn exited(&mut self) -> io::Result<ExitStatus> {
+        pub async fn exited(&mut self) -> io::Result<ExitStatus> {
             self.0.inner_mut().wait().await
         }
 
@@ -229,7 +229,7 @@ mod group {
         }
 
         /// Ends what an agent has left behind: a wrapper may exit before the program that it started.
-        pub(in crate::acp) async fn end(mut self) {
+        pub async fn end(mut self) {
             let _ = self.0.start_kill();
             let _ = tokio::time::timeout(EXIT_TIMEOUT, self.0.wait()).await;
         }

@@ -31,6 +31,7 @@ use crate::connection::OpenSession;
 pub use child::AgentProcess;
 pub(crate) use connection::AcpConnection;
 pub(crate) use ending::Children;
+pub use ending::Group;
 pub use error::AcpError;
 pub use files::{AllowWrites, ProposedWrite, ReviewGate, WriteDecision};
 pub use known::{KNOWN_AGENTS, KnownAgent, Writes};

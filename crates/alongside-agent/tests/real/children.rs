@@ -30,8 +30,8 @@ impl ReviewGate for Reviewer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reopening {
     Works,
-    /// Gemini CLI 0.61 does not find its own recording of a session, though it is there.
-    IsRefused,
+    /// Gemini CLI 0.61 usually does not find its own recording of a session, though it is there.
+    MayBeRefused,
 }
 
 async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
@@ -73,15 +73,15 @@ async fn child(process: AgentProcess, place: Place, reopening: Reopening) {
         ..AcpOptions::new(process, place.workspace(), Arc::new(AllowWrites))
     };
     let reopened = Chat::connect(AgentTarget::Child(Box::new(options))).await;
-    if reopening == Reopening::IsRefused {
-        let refusal = reopened.err();
-        assert!(
-            matches!(&refusal, Some(AgentError::Acp(AcpError::Rpc { message, .. })) if message.contains("No previous sessions found")),
-            "{refusal:?}"
-        );
-        return;
-    }
-    let mut chat = reopened.unwrap();
+    let mut chat = match reopened {
+        Ok(chat) => chat,
+        Err(AgentError::Acp(AcpError::Rpc { message, .. }))
+            if reopening == Reopening::MayBeRefused && message.contains("No previous sessions found") =>
+        {
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
     let told = chat
         .until(|event| matches!(event, AgentEvent::AssistantChunk { .. }))
         .await;
@@ -118,5 +118,5 @@ async fn a_qwen_child_is_talked_to() {
 #[tokio::test]
 async fn a_gemini_child_is_talked_to() {
     let place = Place::new(FakeModel::start().port());
-    child(place.gemini(), place, Reopening::IsRefused).await;
+    child(place.gemini(), place, Reopening::MayBeRefused).await;
 }

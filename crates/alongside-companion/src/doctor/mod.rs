@@ -75,7 +75,8 @@ fn review_advice(lookup: &Lookup) -> Option<Advice> {
     };
     let environment = Environment::current();
     let reason = lookup::unreviewed(agent, &environment, &lookup.working_directory)?;
-    environment.has_program(agent.id()).then(|| reason.advice(agent))
+    let advice = reason.advice(agent, environment.platform);
+    environment.has_program(agent.id()).then_some(advice)
 }
 
 /// Nothing if there is no companion, or if it does not respond: the checks say so.
@@ -328,8 +329,8 @@ impl AgentCheck {
             ));
         }
         text.push_str(&format!("  Searched {}\n", self.lookup.directory.display()));
-        if Environment::current().is_outside_profile(&self.lookup.directory) {
-            text.push_str("    warning: it is outside your profile, so other users may read the tokens in it; set TEMP to a private directory\n");
+        if let Some(exposure) = Environment::current().exposure(&self.lookup.directory) {
+            text.push_str(&format!("    warning: {exposure}\n"));
         }
         for candidate in &self.lookup.candidates {
             text.push_str(&format!("    {}: {}\n", candidate.path.display(), candidate.verdict));

@@ -4,13 +4,14 @@ use std::ffi::OsStr;
 use std::process::Stdio;
 use std::time::Duration;
 
+use alongside_agent::acp::Group;
 use alongside_core::dialect::ClientInfo;
 use alongside_wire::lines::{Line, LineReader, write_line};
 use alongside_wire::rpc::{self, Message, PARSE_ERROR};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, BufReader, Take};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 
 /// How long the program may take to exit after its stdin is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,16 +28,14 @@ pub(super) async fn ask(
     timeout: Duration,
 ) -> Result<(String, Vec<String>), String> {
     let mut program = Command::new(alongside_platform::program(OsStr::new(command)));
-    alongside_platform::without_window(program.as_std_mut());
-    let mut child = program
+    program
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| format!("cannot start it: {error}"))?;
-    let mut client = StdioClient::new(&mut child).ok_or("cannot open its stdin and stdout")?;
+        .kill_on_drop(true);
+    let mut group = Group::start(program).map_err(|error| format!("cannot start it: {error}"))?;
+    let mut client = StdioClient::new(&mut group).ok_or("cannot open its stdin and stdout")?;
     let handshake = async {
         let me = json!({ "name": me.name, "version": me.version });
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me });
@@ -58,7 +57,8 @@ pub(super) async fn ask(
     let result = tokio::time::timeout(timeout, handshake).await;
     // Closing its stdin tells it to exit; if it does not, it is killed.
     drop(client);
-    let _ = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await;
+    let _ = tokio::time::timeout(EXIT_TIMEOUT, group.exited()).await;
+    group.end().await;
     result.unwrap_or_else(|_| Err(format!("it did not respond within {} s", timeout.as_secs())))
 }
 
@@ -69,11 +69,11 @@ struct StdioClient {
 }
 
 impl StdioClient {
-    fn new(child: &mut Child) -> Option<Self> {
-        let output = child.stdout.take()?.take(MAX_OUTPUT_BYTES);
+    fn new(group: &mut Group) -> Option<Self> {
+        let (input, output, _) = group.pipes();
         Some(Self {
-            input: child.stdin.take()?,
-            lines: LineReader::new(BufReader::new(output), usize::MAX),
+            input: input?,
+            lines: LineReader::new(BufReader::new(output?.take(MAX_OUTPUT_BYTES)), usize::MAX),
         })
     }
 
@@ -127,6 +127,16 @@ mod tests {
             read initialized; read list; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"openDiff"}]}}'"#;
         let result = ask_shell(script, PATIENT).await;
         assert_eq!(result, Ok(("a 2".to_owned(), vec!["openDiff".to_owned()])));
+    }
+
+    #[tokio::test]
+    async fn program_ends_with_everything_that_it_started() {
+        let scratch = tempfile::tempdir().unwrap();
+        let noted = scratch.path().join("pid");
+        let script = format!("sleep 600 > /dev/null & echo $! > '{}'; exit 0", noted.display());
+        assert!(ask_shell(&script, PATIENT).await.is_err());
+        let pid: u32 = std::fs::read_to_string(noted).unwrap().trim().parse().unwrap();
+        tokio::time::timeout(PATIENT, crate::editor::ended(pid)).await.unwrap();
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use alongside_core::{Change, Decision, Delivery, DeliveryId, Ledger, Review, ReviewId};
+use alongside_core::{Change, Decision, Delivery, DeliveryId, Ledger, Review, ReviewId, ReviewOutline};
 use alongside_journal::{Directory, Log, Recovered, StoredText};
 
 use super::Entry;
@@ -51,6 +51,8 @@ pub(super) struct ReviewTexts {
 struct Staged {
     reviews: BTreeMap<ReviewId, ReviewTexts>,
     contents: BTreeMap<DeliveryId, StoredText>,
+    /// The reviews as they are after the records so far.
+    outlines: BTreeMap<ReviewId, ReviewOutline>,
     /// Written for this batch; removed if it fails.
     created: Vec<StoredText>,
 }
@@ -67,9 +69,10 @@ impl Durable {
             }
         }
         let (endpoints, last_frame) = (std::mem::take(&mut recovery.endpoints), recovery.last_frame);
+        let is_incomplete = recovery.is_incomplete();
         let (ledger, texts) = recovery.finish(directory.texts(), &mut problems);
         directory.texts().retain(texts.files.clone());
-        let durable = Self {
+        let mut durable = Self {
             log,
             directory,
             ledger,
@@ -77,6 +80,10 @@ impl Durable {
             endpoints,
             last_frame,
         };
+        // What is left out is reported once.
+        if is_incomplete && let Err(error) = durable.compact() {
+            tracing::warn!(%error, "cannot shorten the journal");
+        }
         (durable, problems)
     }
 
@@ -188,9 +195,17 @@ impl Durable {
                     Some(known) if known.are_of(review) => (known.stored.clone(), false),
                     known => (self.store(review, known.cloned(), written, staged)?, true),
                 };
-                Record::Review {
-                    outline: review.outline(),
-                    texts: (is_new || repeat == Repeat::Texts).then_some(texts),
+                let outline = review.outline();
+                let before = staged.outlines.insert(review.id, outline.clone());
+                let before = before.or_else(|| self.ledger.review(review.id).map(Review::outline));
+                let is_whole = is_new || repeat == Repeat::Texts;
+                let edit = before.filter(|_| !is_whole);
+                match edit.and_then(|before| outline.change_since(&before)) {
+                    Some(change) => Record::Edited(change),
+                    None => Record::Review {
+                        outline,
+                        texts: is_whole.then_some(texts),
+                    },
                 }
             }
             Change::Ended { id, outcome, delivery } => {

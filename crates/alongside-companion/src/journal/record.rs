@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alongside_core::dialect::ClientInfo;
-use alongside_core::{DeliveryId, Recipient, ReviewId, ReviewOutcome, ReviewOutline, Secret, SessionKey};
+use alongside_core::{DeliveryId, Recipient, ReviewChange, ReviewId, ReviewOutcome, ReviewOutline, Secret, SessionKey};
 use alongside_journal::StoredText;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,8 @@ pub(super) enum Record {
         /// `None` if they are the same as in the review's previous record.
         texts: Option<StoredTexts>,
     },
+    /// A decision about a hunk, or an edit. The size of a review does not matter to it.
+    Edited(ReviewChange),
     Ended {
         review: ReviewId,
         outcome: ReviewOutcome,

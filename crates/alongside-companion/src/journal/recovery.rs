@@ -2,7 +2,7 @@
 //!
 //! Texts are read at the end, when it is known which are still needed: the files of others are gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alongside_core::dialect::ClientInfo;
 use alongside_core::{
@@ -16,6 +16,8 @@ use super::record::{Endpoint, Frame, Record, StoredDelivery, StoredTexts};
 #[derive(Default)]
 pub(super) struct Recovery {
     reviews: BTreeMap<ReviewId, (ReviewOutline, Option<StoredTexts>)>,
+    /// Those with edits that follow a record which cannot be read.
+    incomplete: BTreeSet<ReviewId>,
     ended: Vec<(ReviewId, ReviewOutcome)>,
     deliveries: BTreeMap<DeliveryId, StoredDelivery>,
     clients: BTreeMap<SessionKey, ClientInfo>,
@@ -34,13 +36,26 @@ impl Recovery {
         }
     }
 
+    /// Whether some edits do not follow what was read.
+    pub(super) fn is_incomplete(&self) -> bool {
+        !self.incomplete.is_empty()
+    }
+
     fn apply(&mut self, record: Record) {
         match record {
             Record::Review { outline, texts } => {
                 let id = outline.id();
                 self.last_review = self.last_review.max(id.0);
+                self.incomplete.remove(&id);
                 let texts = texts.or_else(|| self.reviews.remove(&id).and_then(|(_, texts)| texts));
                 self.reviews.insert(id, (outline, texts));
+            }
+            Record::Edited(change) => {
+                let id = change.id();
+                let outline = self.reviews.get_mut(&id).map(|(outline, _)| outline);
+                if !outline.is_some_and(|outline| outline.apply(change)) {
+                    self.incomplete.insert(id);
+                }
             }
             Record::Ended {
                 review,
@@ -106,6 +121,11 @@ impl Recovery {
             }
         }
         for (id, (outline, stored)) in self.reviews {
+            if self.incomplete.contains(&id) {
+                problems.push(format!(
+                    "review {id} is as it was before its last edits, which follow a damaged record"
+                ));
+            }
             match review(outline, stored, files, &mut texts) {
                 Ok(review) => ledger.apply(Change::Review(review)),
                 Err(error) => problems.push(format!("review {id} cannot be restored: {error:#}")),

@@ -31,7 +31,8 @@ impl Slot {
         private_directory(&parent).with_context(|| format!("cannot create the directory {}", parent.display()))?;
         let key = key(editor, workspace);
         let paths = || (0..MAX_SLOTS).map(|slot| parent.join(format!("{key:016x}-{slot}")));
-        for path in paths() {
+        // The first free one is taken, so there are none behind one that is not there.
+        for path in paths().take_while(|path| path.exists()) {
             if departure::take_over(places, &departure::mark(&path))
                 && let Some(slot) = Self::open_within(&path, departure::HAND_OVER_TIMEOUT)?
             {

@@ -85,6 +85,85 @@ async fn everything_acknowledged_survives_a_kill() {
     assert_eq!(pending(&after).last().unwrap().0, 4, "numbers are not reused");
 }
 
+/// A proposal that changes every other line of a file, so that it has this many hunks.
+async fn propose_hunks(companion: &Shared, scratch: &TempDir, hunks: usize) {
+    let path = scratch.path().join("many-hunks");
+    let lines =
+        |changed: &str| -> Vec<String> { (0..hunks).map(|line| format!("{line}\n{changed} {line}\n")).collect() };
+    let text = |changed: &str| lines(changed).concat();
+    std::fs::write(&path, text("before")).unwrap();
+    propose(companion, path.to_str().unwrap(), &text("after"))
+        .await
+        .unwrap();
+}
+
+async fn reject_hunk(companion: &Shared, hunk: usize) {
+    let decision = json!({"review": 1, "hunk": hunk, "decision": "reject"});
+    ask(companion, "review/hunk", decision).await.unwrap();
+}
+
+#[tokio::test]
+async fn decision_about_one_of_many_hunks_is_a_small_record() {
+    const HUNKS: usize = 1000;
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(1);
+    let before = companion(&scratch, &disk);
+    before.session_started(&session(), None).await;
+    propose_hunks(&before, &scratch, HUNKS).await;
+    let mut sizes = Vec::new();
+    for hunk in 1..=100 {
+        let before_it = disk.bytes_written();
+        reject_hunk(&before, hunk).await;
+        sizes.push(disk.bytes_written() - before_it);
+    }
+    sizes.sort_unstable();
+    // Now and then, space is reserved too.
+    assert!(sizes[90] < 500, "{sizes:?}");
+    let expected = pending(&before);
+    assert_eq!(expected[0].1.matches("before").count(), 100);
+
+    let disk = disk.kill();
+    let after = companion(&scratch, &disk);
+    assert_eq!(pending(&after), expected);
+    // The next ones follow what was read.
+    reject_hunk(&after, HUNKS - 1).await;
+    let expected = pending(&after);
+    assert_eq!(pending(&companion(&scratch, &disk.kill())), expected);
+}
+
+#[tokio::test]
+async fn edits_after_a_damaged_record_are_left_out_and_reported() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(1);
+    let before = companion(&scratch, &disk);
+    before.session_started(&session(), None).await;
+    propose_hunks(&before, &scratch, 9).await;
+    let opened = pending(&before);
+    for hunk in 1..=3 {
+        reject_hunk(&before, hunk).await;
+    }
+    // What was not synced may be cut off.
+    before.journal.durable.lock().sync().unwrap();
+    reject_hunk(&before, 4).await;
+    let disk = disk.kill();
+    disk.corrupt("state-1", |bytes| {
+        let first = bytes.windows(8).position(|window| window == b"\"edited\"").unwrap();
+        bytes[first] = b'!';
+    });
+    let after = companion(&scratch, &disk);
+    assert_eq!(pending(&after), opened);
+    let problems = after.problems().join("; ");
+    assert!(
+        problems.contains("review 1 is as it was before its last edits"),
+        "{problems}"
+    );
+
+    let again = companion(&scratch, &disk.kill());
+    assert_eq!(pending(&again), opened);
+    let problems = again.problems().join("; ");
+    assert!(!problems.contains("review 1"), "reported once: {problems}");
+}
+
 #[tokio::test]
 async fn settled_decision_and_its_text_are_forgotten() {
     let scratch = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Core, Effect};
-use crate::context::{ContextError, Cursor, IdeContext, LookupId, Snapshot};
+use crate::context::{ContextError, Cursor, File, IdeContext, LookupId, Snapshot, WorkspaceState};
 use crate::diagnostics::{FileDiagnostics, FrontEndId};
 use crate::privacy::{Privacy, Rule};
 use crate::time::Now;
@@ -187,12 +187,26 @@ impl Core {
 
 /// Ignores timestamps: they only order the list.
 fn says_the_same(one: &IdeContext, other: &IdeContext) -> bool {
-    let without_times = |context: &IdeContext| {
-        let mut context = context.clone();
-        for file in &mut context.workspace_state.open_files {
-            file.timestamp = 0;
-        }
-        context
-    };
-    without_times(one) == without_times(other)
+    // A new field must be compared too, here and below.
+    let IdeContext {
+        workspace_state: WorkspaceState { open_files, is_trusted },
+    } = one;
+    let other = &other.workspace_state;
+    *is_trusted == other.is_trusted
+        && open_files.len() == other.open_files.len()
+        && open_files.iter().zip(&other.open_files).all(|(file, same)| {
+            let File {
+                path,
+                timestamp: _,
+                is_active,
+                cursor,
+                selected_text,
+                selection_start,
+            } = file;
+            *path == same.path
+                && *is_active == same.is_active
+                && *cursor == same.cursor
+                && *selected_text == same.selected_text
+                && *selection_start == same.selection_start
+        })
 }

@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memchr_iter;
+
 /// The number of lines; an unterminated last line counts.
 pub(super) fn count_lines(text: &str) -> usize {
-    let ended = text.bytes().filter(|&byte| byte == b'\n').count();
+    let ended = memchr_iter(b'\n', text.as_bytes()).count();
     ended + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
@@ -21,7 +23,7 @@ impl Text {
     pub(super) fn new(text: Arc<str>) -> Self {
         let mut starts = Vec::with_capacity(count_lines(&text) + 1);
         starts.push(0);
-        starts.extend(text.match_indices('\n').map(|(index, _)| index + 1));
+        starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|index| index + 1));
         if starts.last() != Some(&text.len()) {
             starts.push(text.len());
         }

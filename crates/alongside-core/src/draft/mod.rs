@@ -50,7 +50,7 @@ pub use self::hunk::{Hunk, HunkDecision, HunkError, HunkId, HunkKind, HunkState,
 use self::lines::Text;
 pub use self::rebase::Rebased;
 use self::segment::{Builder, Originals, Proposed, Segment, Sides};
-pub use self::stored::{DraftOutline, InvalidStoredDraft};
+pub use self::stored::{DraftOutline, InvalidStoredDraft, OutlineChange};
 use crate::text_change::{TextChange, utf16_length};
 
 /// When an exact diff is given up for a coarser one; `None` for never. Comparing two files of 200,000 lines made of few

@@ -108,6 +108,7 @@ fn act(draft: &mut Draft, action: &Action) {
         assert_eq!(rebased.conflicts, draft.conflicts().count());
         assert_eq!(rebased.clean, rebased.conflicts == 0);
     };
+    let before = draft.outline();
     match action {
         // Not every number is a hunk id.
         Action::Set(id, choice) => drop(draft.set_hunk(HunkId(*id), *choice)),
@@ -117,6 +118,10 @@ fn act(draft: &mut Draft, action: &Action) {
         Action::Rebase(base) => rebase(draft, base),
         Action::RebaseLines(start, count, new) => rebase(draft, &with_lines(draft.base(), *start, *count, new)),
     }
+    // What the journal has after it.
+    let mut outline = before.clone();
+    assert!(outline.apply(draft.outline().change_since(&before)));
+    assert_eq!(outline, draft.outline());
 }
 
 /// Invariants of every draft.

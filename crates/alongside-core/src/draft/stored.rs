@@ -19,6 +19,46 @@ pub struct DraftOutline {
     next_id: u32,
 }
 
+/// What a decision or an edit changed in an outline: usually one segment of thousands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OutlineChange {
+    /// Segments before the changed ones.
+    kept: usize,
+    removed: usize,
+    segments: Vec<Segment>,
+    next_id: u32,
+}
+
+impl DraftOutline {
+    /// What leads from another outline to this one.
+    pub fn change_since(&self, before: &Self) -> OutlineChange {
+        let (old, new) = (&*before.segments, &*self.segments);
+        let kept = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+        let (old, new) = (&old[kept..], &new[kept..]);
+        let same = old.iter().rev().zip(new.iter().rev());
+        let same = same.take_while(|(old, new)| old == new).count();
+        OutlineChange {
+            kept,
+            removed: old.len() - same,
+            segments: new[..new.len() - same].to_vec(),
+            next_id: self.next_id,
+        }
+    }
+
+    /// `false`, and nothing happens, if the change is one of another outline.
+    #[must_use]
+    pub fn apply(&mut self, change: OutlineChange) -> bool {
+        let end = change.kept.checked_add(change.removed);
+        let Some(end) = end.filter(|end| *end <= self.segments.len()) else {
+            return false;
+        };
+        Arc::make_mut(&mut self.segments).splice(change.kept..end, change.segments);
+        self.next_id = change.next_id;
+        true
+    }
+}
+
 /// Why a stored draft cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidStoredDraft {

@@ -36,7 +36,7 @@ pub use gemini::gemini;
 pub use identity::{Identity, IdentitySource};
 pub use qwen::qwen;
 pub use target::{CONTAINER_HOST, Dial, LOCAL_HOST, Target};
-pub use unreviewed::{Unreviewed, unreviewed};
+pub use unreviewed::{Unreviewed, hook_program, program as program_in_command, unreviewed};
 pub use workspace::WorkspaceMatch;
 
 use crate::Environment;

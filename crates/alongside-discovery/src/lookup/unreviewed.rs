@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use alongside_core::HookAgent;
 use serde_json::Value;
 
-use super::locks::{Advice, read_json};
-use crate::Environment;
+use super::locks::{Advice, parse_json, read_json};
+use crate::{Environment, Platform};
 
 /// The first of these that applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +36,15 @@ pub fn unreviewed(agent: HookAgent, environment: &Environment, directory: &Path)
     let hooks = settings.iter().map(|settings| &settings["hooks"]);
     let commands: Vec<&str> = hooks.flat_map(|hooks| commands(hooks, agent)).collect();
     let mut programs = commands.iter().filter_map(|command| program(command));
-    if let Some(gone) = programs.find(|program| !program.is_file()) {
+    if let Some(gone) = programs.find(|program| is_gone(program, environment)) {
         return Some(Unreviewed::Stale(gone));
     }
     if commands.is_empty() && shows_changes(agent, &settings) {
         return None;
+    }
+    // Nothing to turn on again: no hook can be installed there.
+    if commands.is_empty() && environment.platform == Platform::Windows {
+        return Some(Unreviewed::NoHook);
     }
     if let Some(setting) = settings.iter().find_map(|settings| turned_off(agent, settings)) {
         return Some(Unreviewed::Off(setting));
@@ -53,48 +57,71 @@ pub fn unreviewed(agent: HookAgent, environment: &Environment, directory: &Path)
 }
 
 impl Unreviewed {
-    pub fn advice(&self, agent: HookAgent) -> Advice {
+    /// What is wrong, and what works on this platform: hooks need a POSIX shell.
+    pub fn advice(&self, agent: HookAgent, platform: Platform) -> Advice {
         let id = agent.id();
+        let has_hooks = platform != Platform::Windows;
         match self {
             Self::Stale(program) => Advice::new(
                 format!("its review hook starts {}, which does not exist", program.display()),
-                format!("Run `alongside install {id}` again, or `alongside uninstall {id}`."),
+                if has_hooks {
+                    format!("Run `alongside install {id}` again, or `alongside uninstall {id}`.")
+                } else {
+                    format!("Run `alongside uninstall {id}`. {}", instead_of_hook(agent))
+                },
             ),
             Self::Off(setting) => Advice::new(
                 format!("`{setting}` in its settings turns its review hook off"),
-                format!("Remove that setting, and run `alongside install {id}`, to have every change reviewed."),
+                if has_hooks {
+                    format!("Remove that setting, and run `alongside install {id}`, to have every change reviewed.")
+                } else {
+                    instead_of_hook(agent)
+                },
             ),
             Self::Untrusted => Advice::new(
                 "its review hook is not trusted, and then it is not run",
                 "Start Codex and choose to trust the hook where it shows \"Hooks need review\".",
             ),
-            Self::NoHook => {
+            Self::NoHook if has_hooks => {
                 let install = format!("Run `alongside install {id}` to have every change reviewed");
                 let (message, otherwise) = without_hook(agent);
+                let otherwise = otherwise.map(|start| format!(", or {start}")).unwrap_or_default();
                 Advice::new(message, format!("{install}{otherwise}."))
             }
+            Self::NoHook => Advice::new(without_hook(agent).0, instead_of_hook(agent)),
         }
     }
 }
 
-/// Why an agent without a hook needs one, and another way, as the rest of a sentence.
-fn without_hook(agent: HookAgent) -> (&'static str, &'static str) {
+/// What to do where no hook can be installed.
+fn instead_of_hook(agent: HookAgent) -> String {
+    match without_hook(agent) {
+        (_, Some(start)) => format!("To have every change reviewed, {start}."),
+        (_, None) => format!(
+            "On Windows its changes cannot be reviewed. In WSL they can: run `alongside` and `alongside install {}` there.",
+            agent.id()
+        ),
+    }
+}
+
+/// Why an agent without a hook needs one, and how else to have its changes reviewed.
+fn without_hook(agent: HookAgent) -> (&'static str, Option<&'static str>) {
     match agent {
         HookAgent::Claude => (
             "in its default permission mode, Claude Code writes files without showing the change",
-            ", or start it with `alongside run claude` or `claude --permission-mode default`",
+            Some("start it with `alongside run claude` or `claude --permission-mode default`"),
         ),
         HookAgent::Qwen => (
             "in its default approval mode, Qwen Code writes files without showing the change",
-            ", or start it with `alongside run qwen` or `qwen --approval-mode default`",
+            Some("start it with `alongside run qwen` or `qwen --approval-mode default`"),
         ),
         HookAgent::Gemini => (
             "in the approval mode of its settings, Gemini CLI writes files without showing the change",
-            ", or start it with `gemini --approval-mode default`",
+            Some("start it with `gemini --approval-mode default`"),
         ),
-        HookAgent::Codex => ("Codex shows its changes to no editor", ""),
-        HookAgent::Opencode => ("opencode writes files without showing the change", ""),
-        HookAgent::Copilot => ("Copilot CLI writes files without showing the change", ""),
+        HookAgent::Codex => ("Codex shows its changes to no editor", None),
+        HookAgent::Opencode => ("opencode writes files without showing the change", None),
+        HookAgent::Copilot => ("Copilot CLI writes files without showing the change", None),
     }
 }
 
@@ -103,18 +130,18 @@ fn settings_files(agent: HookAgent, environment: &Environment, directory: &Path)
     match agent {
         HookAgent::Claude => vec![
             environment.claude_home().join("settings.json"),
-            directory.join(".claude/settings.json"),
-            directory.join(".claude/settings.local.json"),
+            directory.join(".claude").join("settings.json"),
+            directory.join(".claude").join("settings.local.json"),
         ],
         HookAgent::Codex => vec![environment.codex_home().join("hooks.json")],
         HookAgent::Copilot => vec![environment.copilot_home().join("settings.json")],
         HookAgent::Gemini => vec![
             environment.gemini_home().join("settings.json"),
-            directory.join(".gemini/settings.json"),
+            directory.join(".gemini").join("settings.json"),
         ],
         HookAgent::Qwen => vec![
             environment.qwen_home().join("settings.json"),
-            directory.join(".qwen/settings.json"),
+            directory.join(".qwen").join("settings.json"),
         ],
         HookAgent::Opencode => Vec::new(),
     }
@@ -174,8 +201,18 @@ fn collect<'a>(value: &'a Value, commands: &mut Vec<&'a str>) {
     }
 }
 
+/// The program that our hook in a settings file, or opencode's plugin, starts.
+pub fn hook_program(agent: HookAgent, text: &str) -> Option<PathBuf> {
+    if agent == HookAgent::Opencode {
+        return plugin_program(text);
+    }
+    let settings = parse_json(text)?;
+    let commands = commands(&settings["hooks"], agent);
+    commands.into_iter().find_map(program)
+}
+
 /// The path in the first pair of single quotes: the installer quotes its program.
-fn program(command: &str) -> Option<PathBuf> {
+pub fn program(command: &str) -> Option<PathBuf> {
     // A quote in the path ends the pair and starts another one.
     const QUOTE: &str = "'\\''";
     let (_, mut rest) = command.split_once('\'')?;
@@ -222,10 +259,20 @@ fn plugin(environment: &Environment) -> Option<Unreviewed> {
     let Some(text) = files.iter().find_map(|file| std::fs::read_to_string(file).ok()) else {
         return Some(Unreviewed::NoHook);
     };
-    let program = text.lines().find_map(|line| line.strip_prefix("const program = "));
-    let program = program.and_then(|program| serde_json::from_str::<PathBuf>(program.trim_end_matches(';')).ok());
     // A file without that line is the user's own.
-    program.filter(|program| !program.is_file()).map(Unreviewed::Stale)
+    plugin_program(&text)
+        .filter(|program| is_gone(program, environment))
+        .map(Unreviewed::Stale)
+}
+
+/// Hooks look for a program that was moved on the PATH.
+fn is_gone(program: &Path, environment: &Environment) -> bool {
+    !program.is_file() && !environment.has_program("alongside")
+}
+
+fn plugin_program(text: &str) -> Option<PathBuf> {
+    let program = text.lines().find_map(|line| line.strip_prefix("const installed = "))?;
+    serde_json::from_str(program.trim_end_matches(';')).ok()
 }
 
 #[cfg(test)]
@@ -310,10 +357,11 @@ mod tests {
 
     #[test]
     fn hook_whose_program_is_gone_reviews_nothing() {
-        let fixture = Fixture::new();
+        let mut fixture = Fixture::new();
         let program = fixture.path("home/it's alongside");
         write(&fixture, "home/.codex/config.toml", &trust("1:0"));
-        let plugin = format!("// x\nconst program = {};\n", json!(program));
+        let plugin = include_str!("../../../alongside-install/src/hooks/opencode.js");
+        let plugin = plugin.replace("\"@PROGRAM@\"", &json!(program).to_string());
         write(&fixture, "home/.config/opencode/plugin/alongside.js", &plugin);
         for (agent, file) in FILES {
             write(&fixture, file, &hook(&fixture, agent).to_string());
@@ -326,6 +374,14 @@ mod tests {
             );
         }
         fs::write(&program, "").unwrap();
+        for agent in HookAgent::ALL {
+            assert_eq!(found(&fixture, agent), None, "{agent:?}");
+        }
+        // Moved to a directory on the PATH.
+        fs::create_dir(fixture.path("bin")).unwrap();
+        fs::rename(&program, fixture.path("bin/alongside")).unwrap();
+        let path = fixture.path("bin").to_str().unwrap().to_owned();
+        fixture.environment = fixture.environment.with("PATH", &path);
         for agent in HookAgent::ALL {
             assert_eq!(found(&fixture, agent), None, "{agent:?}");
         }
@@ -397,11 +453,39 @@ mod tests {
             .into_iter()
             .flat_map(|agent| reasons.clone().map(|reason| (agent, reason)))
         {
-            let advice = reason.advice(agent);
-            assert!(
-                advice.hint.ends_with('.') && !advice.message.ends_with('.'),
-                "{advice:?}"
-            );
+            for platform in [Platform::Unix, Platform::Windows] {
+                let advice = reason.advice(agent, platform);
+                assert!(
+                    advice.hint.ends_with('.') && !advice.message.ends_with('.'),
+                    "{advice:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn advice_on_windows_names_no_hook() {
+        let mut fixture = Fixture::new();
+        fixture.environment.platform = Platform::Windows;
+        write(&fixture, "home/.claude/settings.json", r#"{"disableAllHooks": true}"#);
+        assert_eq!(found(&fixture, HookAgent::Claude), Some(Unreviewed::NoHook));
+        for (agent, works) in [
+            (HookAgent::Claude, "`claude --permission-mode default`"),
+            (HookAgent::Gemini, "`gemini --approval-mode default`"),
+            (HookAgent::Qwen, "`qwen --approval-mode default`"),
+        ] {
+            for reason in [
+                Unreviewed::Stale("/gone".into()),
+                Unreviewed::Off("x"),
+                Unreviewed::NoHook,
+            ] {
+                let hint = reason.advice(agent, Platform::Windows).hint;
+                assert!(hint.contains(works) && !hint.contains("alongside install"), "{hint}");
+            }
+        }
+        for agent in [HookAgent::Codex, HookAgent::Opencode] {
+            let hint = Unreviewed::NoHook.advice(agent, Platform::Windows).hint;
+            assert!(hint.contains("In WSL"), "{hint}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, PROGRAM};
 
 fn file(scene: &Fixture, agent: HookAgent) -> PathBuf {
     place(agent, &scene.context()).unwrap()
@@ -104,10 +104,11 @@ fn entry_of_another_version_is_replaced() {
     install_hook(HookAgent::Codex, Tools::Keep, &scene.context(), Mode::Real);
     let old = fs::read_to_string(&path).unwrap().replace("86400", "600");
     fs::write(&path, old.replace("/opt/alongside/bin", "/old/bin")).unwrap();
-    assert_eq!(
-        hook_status(HookAgent::Codex, &scene.context()).state,
-        InstallState::Outdated
-    );
+    let status = hook_status(HookAgent::Codex, &scene.context());
+    assert_eq!(status.state, InstallState::Outdated);
+    assert_eq!(status.program, Some("/old/bin/alongside".into()));
+    let sentence = "Hook installed, but its program /old/bin/alongside no longer exists; run";
+    assert!(status.sentence.starts_with(sentence), "{}", status.sentence);
     let report = install_hook(HookAgent::Codex, Tools::Keep, &scene.context(), Mode::Real).0;
     assert_eq!(report.outcome, InstallOutcome::Done);
     let settings = read_json(&path);
@@ -447,4 +448,20 @@ fn hook_of_an_earlier_version_is_replaced_and_removed() {
     assert_eq!(status.program, Some(scene.context().program));
     uninstall_hook(HookAgent::Claude, &scene.context(), Mode::Real);
     assert!(!fs::read_to_string(&path).unwrap_or_default().contains("hook claude"));
+}
+
+#[test]
+fn status_names_the_program_of_every_hook() {
+    let scene = Fixture::on(Platform::Unix);
+    for agent in HookAgent::ALL {
+        assert_eq!(hook_status(agent, &scene.context()).program, None, "{agent:?}");
+        install_hook(agent, Tools::Keep, &scene.context(), Mode::Real);
+        let moved = InstallContext {
+            program: "/elsewhere/alongside".into(),
+            ..scene.context()
+        };
+        let status = hook_status(agent, &moved);
+        assert_eq!(status.state, InstallState::Outdated, "{agent:?}");
+        assert_eq!(status.program, Some(PROGRAM.into()), "{agent:?}");
+    }
 }

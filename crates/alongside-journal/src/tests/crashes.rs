@@ -280,7 +280,9 @@ fn check(model: &mut Model, disk: &SimDisk, life: &Life) {
     let (_, log, twice) = open(&copy.kill());
     assert_eq!(twice.records, recovered.records);
     assert_eq!(twice.damage, None);
-    assert_eq!(twice.epoch, recovered.epoch);
+    // A log has no name before something is appended. Until then nobody can have seen its epoch on the disk.
+    let has_name = copy.names(Folder::Root).unwrap().iter().any(|name| !name.contains('.'));
+    assert!(!has_name || twice.epoch == recovered.epoch);
     assert!(log.size() < 1 << 20);
     check_leftovers(model, &copy, &directory, &state);
 

@@ -131,6 +131,33 @@ fn text_that_does_not_fit_is_refused_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn new_log_waits_for_the_disk_and_gets_its_name_with_the_first_record() {
+    let disk = SimDisk::new(0);
+    let (_directory, mut log, _) = open(&disk);
+    assert_eq!(disk.names(Folder::Root).unwrap(), ["state-1.new"]);
+    assert_eq!(open(&disk.lose_power()).2.damage, None);
+
+    let failing = disk.calls();
+    disk.fail_at(failing, Fault::Broken);
+    assert!(log.append(&[record(10, 1)]).is_err());
+    assert!(log.append(&[record(10, 1)]).is_err(), "a sync that failed was trusted");
+    assert!(log.wants_compaction());
+    log.compact(&[]).unwrap();
+    log.append(&[record(10, 2)]).unwrap();
+    assert_eq!(disk.names(Folder::Root).unwrap(), ["state-2"]);
+    assert_eq!(open(&disk.kill()).2.records, [record(10, 2)]);
+}
+
+#[test]
+fn new_log_gets_its_name_with_a_sync() {
+    let disk = SimDisk::new(0);
+    let (directory, log, _) = open(&disk);
+    directory.sync().unwrap();
+    let (_, found, recovered) = open(&disk.lose_power());
+    assert_eq!((found.epoch(), recovered.damage), (log.epoch(), None));
+}
+
+#[test]
 fn too_large_record_is_refused_before_anything_is_written() {
     let disk = SimDisk::new(0);
     let (_directory, mut log, _) = open(&disk);

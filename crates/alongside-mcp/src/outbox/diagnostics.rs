@@ -37,9 +37,13 @@ impl ChangedDiagnostics {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// What has to be written.
     pub(super) fn take(&mut self) -> Option<Self> {
-        (!self.files.is_empty()).then(|| std::mem::take(self))
+        (!self.is_empty()).then(|| std::mem::take(self))
     }
 
     /// The JSON-RPC message.

@@ -33,8 +33,15 @@ fn outbox() -> Outbox {
     Outbox::new("epoch".into(), "box")
 }
 
+fn next(outbox: &mut Outbox, limits: &Limits) -> Option<(Event, Vec<DeliveryId>)> {
+    let has_event = outbox.has_event();
+    let next = outbox.next_event(limits);
+    assert_eq!(next.is_some(), has_event);
+    next
+}
+
 fn written(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
-    std::iter::from_fn(|| outbox.next_event(limits))
+    std::iter::from_fn(|| next(outbox, limits))
         .map(|(event, _)| String::from_utf8(event.encode().unwrap().to_vec()).unwrap())
         .map(|event| event.trim_end().replace("\ndata: ", " "))
         .collect()
@@ -46,7 +53,7 @@ fn paths(outbox: &mut Outbox, limits: &Limits) -> Vec<String> {
         Payload::Message(_) => "context".to_owned(),
         Payload::Diagnostics(_) => "diagnostics".to_owned(),
     };
-    std::iter::from_fn(|| outbox.next_event(limits)).map(path).collect()
+    std::iter::from_fn(|| next(outbox, limits)).map(path).collect()
 }
 
 #[test]

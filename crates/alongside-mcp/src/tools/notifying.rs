@@ -2,9 +2,10 @@
 
 use alongside_core::dialect::CloseDiffReply;
 use alongside_wire::rpc::{INVALID_PARAMS, RpcError};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Arguments, Call, OpenDiff, Proposal, ToolResult};
+use super::{Arguments, Call, OpenDiff, Proposal, ToolResult, json_size};
 use crate::companion::Companion;
 use crate::protocol::shortened;
 
@@ -72,9 +73,22 @@ pub(super) async fn call<C: Companion>(
 fn proposal(arguments: &Arguments<'_>) -> Result<Proposal, String> {
     Ok(Proposal {
         file_path: arguments.path("filePath")?,
-        new_content: arguments.text("newContent")?,
+        new_content: arguments.shared_text("newContent")?,
         tab_name: None,
     })
+}
+
+/// The text of a closed review as JSON.
+fn closed(content: &str) -> String {
+    #[derive(Serialize)]
+    struct Closed<'a> {
+        content: &'a str,
+    }
+
+    let mut text = Vec::with_capacity(json_size(content));
+    // Writing a string to memory cannot fail.
+    let _ = serde_json::to_writer(&mut text, &Closed { content });
+    String::from_utf8(text).unwrap_or_default()
 }
 
 async fn close_diff<C: Companion>(call: &Call<'_, C>, file_path: &str) -> ToolResult {
@@ -86,7 +100,7 @@ async fn close_diff<C: Companion>(call: &Call<'_, C>, file_path: &str) -> ToolRe
         Err(sentence) => return ToolResult::error(sentence),
     };
     match (endpoint.registry.dialect(session).close_diff, final_text) {
-        (CloseDiffReply::Json, Some(content)) => ToolResult::text(json!({ "content": content }).to_string()),
+        (CloseDiffReply::Json, Some(content)) => ToolResult::text(closed(&content)),
         (CloseDiffReply::Json, None) => ToolResult::text("{}"),
         (CloseDiffReply::PlainText, Some(content)) => ToolResult::text(&*content),
         (CloseDiffReply::PlainText, None) => ToolResult::error("There is no open review of this file."),

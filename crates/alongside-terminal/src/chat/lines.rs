@@ -8,7 +8,8 @@ use alongside_protocol::chat::{ContentBlock, OptionKind, ToolCall, ToolContent, 
 use ratatui::style::{Modifier, Style};
 use serde_json::Value;
 
-use super::transcript::{Approval, Closed, Item, Level, STOPPED, texts};
+use super::items::{Approval, Closed, Item, Level, STOPPED};
+use super::transcript::texts;
 use super::{Chat, markdown};
 use crate::lines::Text;
 use crate::rows::{Layout, Row, Unfolded, rows};

@@ -2,6 +2,7 @@
 
 mod endings;
 mod follower;
+mod items;
 mod lines;
 mod markdown;
 mod transcript;

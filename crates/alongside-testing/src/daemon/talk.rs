@@ -32,11 +32,11 @@ impl Talk {
                 prompted.await;
                 continue;
             };
-            tokio::time::sleep(self.before).await;
+            pause(self.before).await;
             let words = (self.words)(&text);
             for word in &words {
                 shared.publish(&id, "session_update", &chunk("agent_message_chunk", word));
-                tokio::time::sleep(self.between).await;
+                pause(self.between).await;
             }
             let end = json!({"sessionId": SESSION, "stopReason": "end_turn"});
             shared.publish(&id, "turn_complete", &end);
@@ -51,6 +51,15 @@ impl Shared {
         let event = json!({"v": 1, "type": name, "promptId": prompt, "data": data});
         self.state.lock().push(event);
         self.grown.notify_waiters();
+    }
+}
+
+/// Without a timer if there is nothing to wait for: the shortest one takes a millisecond.
+async fn pause(duration: Duration) {
+    if duration.is_zero() {
+        tokio::task::yield_now().await;
+    } else {
+        tokio::time::sleep(duration).await;
     }
 }
 

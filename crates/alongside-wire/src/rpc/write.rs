@@ -56,6 +56,11 @@ pub fn write_call(id: Option<u64>, call: &impl Serialize) -> serde_json::Result<
 
 /// The text of a successful response. A result that cannot be serialized becomes an error response: the other side waits for one.
 pub fn response(id: &RawValue, result: &impl Serialize) -> String {
+    response_of_size(id, result, 0)
+}
+
+/// The same for a result of about this many bytes, whose text is allocated once.
+pub fn response_of_size(id: &RawValue, result: &impl Serialize, bytes: usize) -> String {
     #[derive(Serialize)]
     struct Success<'a, R> {
         jsonrpc: &'static str,
@@ -68,7 +73,10 @@ pub fn response(id: &RawValue, result: &impl Serialize) -> String {
         id,
         result,
     };
-    serde_json::to_string(&success).unwrap_or_else(|error| {
+    let mut text = Vec::with_capacity(bytes.max(128));
+    let written = serde_json::to_writer(&mut text, &success).map(|()| text);
+    let text = written.and_then(|text| String::from_utf8(text).map_err(serde::ser::Error::custom));
+    text.unwrap_or_else(|error| {
         tracing::error!(%error, "cannot serialize a response");
         error_response(
             Some(id),

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use alongside_core::HookAgent;
+use alongside_discovery::lookup::Unreviewed;
 use alongside_discovery::{Announcement, Environment};
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -52,16 +54,16 @@ async fn show_context(common: &Common, agent: ContextAgent, companion: &Companio
     let mut environment = Environment::current();
     environment.working_directory = common.directory();
     let context = demo::context_for(agent, companion, &environment).await?;
-    let (name, install) = match agent {
-        ContextAgent::Opencode => ("opencode", "opencode"),
-        ContextAgent::Codex => ("Codex", "codex"),
+    let agent = match agent {
+        ContextAgent::Opencode => HookAgent::Opencode,
+        ContextAgent::Codex => HookAgent::Codex,
     };
+    let name = agent.display_name();
+    let hint = Unreviewed::NoHook.advice(agent, environment.platform).hint;
     let value = json!({ "context": context });
     common.output().answer(&value, || {
         let shown = printable(&format!("{context:#}"));
-        format!(
-            "{name} receives this context:\n\n{shown}\n\nIt shows no changes to editors. Run `alongside install {install}` to have them reviewed.\n"
-        )
+        format!("{name} receives this context:\n\n{shown}\n\nIt shows no changes to editors. {hint}\n")
     });
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
     Action, AgentReport, HookReport, HookStatus, InstallContext, InstallError, InstallOutcome, InstallReport,
     InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, Tools, connect_agents, disconnect_agents,
-    hook_status, install_hook, installable, installer, stable_program, uninstall_hook,
+    hook_status, install_hook, installable, installed, installer, stable_program, uninstall_hook,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -86,7 +86,12 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
     let owned = OwnedContext::current()?;
     let context = owned.context();
     let mode = if uninstall.dry_run { Mode::DryRun } else { Mode::Real };
-    let Named { editors, agents } = Named::parse(&uninstall.names)?;
+    let Named { editors, agents } = if uninstall.all {
+        let (editors, agents) = installed(&context);
+        Named { editors, agents }
+    } else {
+        Named::parse(&uninstall.names)?
+    };
     let hooks = agents.iter().map(|agent| uninstall_hook(*agent, &context, mode));
     let (hooks, disconnected): (Vec<HookReport>, Vec<Option<AgentReport>>) = hooks.unzip();
     let reports = editors.iter().map(|ide| match installer(*ide, &context) {
@@ -97,10 +102,21 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
     let removed = reports
         .iter()
         .filter(|report| !matches!(report.outcome, InstallOutcome::Refused | InstallOutcome::Failed));
-    let removed: Vec<DetectedIde> = removed.map(|report| report.editor).collect();
+    let mut removed: Vec<DetectedIde> = removed.map(|report| report.editor).collect();
+    if uninstall.all {
+        // An editor whose command is gone needs the setting no longer.
+        removed.clone_from(&editors);
+    }
     let mut agents: Vec<AgentReport> = disconnected.into_iter().flatten().collect();
-    if !editors.is_empty() {
+    if uninstall.all || !editors.is_empty() {
         agents.extend(disconnect_agents(&context, &removed, mode));
+    }
+    if uninstall.all && reports.is_empty() && hooks.is_empty() && agents.is_empty() {
+        let nothing = json!({ "reports": [], "agents": [], "hooks": [] });
+        common
+            .output()
+            .answer(&nothing, || "Nothing is installed.\n".to_owned());
+        return Ok(ExitCode::SUCCESS);
     }
     Ok(show_reports(common.output(), &reports, &agents, &hooks))
 }

@@ -13,7 +13,7 @@ use alongside_discovery::process::{Alive, Processes, SystemProcesses};
 use alongside_install::detect::name_of_process;
 use alongside_lsp::{Client, Connection, Open, PendingInitialize, Scratch, Session, SessionEnd};
 use anyhow::{Context, Result};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::io::BufReader;
 use tokio::sync::Notify;
 
@@ -158,12 +158,13 @@ async fn settle(written: Arc<Notify>, changes: Arc<Notify>) {
 /// Notifies when a draft file was saved. Without it, saved edits are noticed with the next decision.
 fn watch(scratch: &Scratch, written: &Arc<Notify>) -> Option<RecommendedWatcher> {
     let written = written.clone();
-    let is_change = |kind: notify::EventKind| !matches!(kind, notify::EventKind::Access(_));
-    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        if event.is_ok_and(|event| is_change(event.kind)) {
+    let note = move |event: notify::Result<notify::Event>| {
+        if event.is_ok() {
             written.notify_one();
         }
-    });
+    };
+    // Without access, which also reading is.
+    let watcher = RecommendedWatcher::new(note, Config::default().with_event_kinds(EventKindMask::CORE));
     let watching = watcher.and_then(|mut watcher| {
         watcher.watch(scratch.path(), RecursiveMode::Recursive)?;
         Ok(watcher)

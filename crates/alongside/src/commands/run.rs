@@ -3,6 +3,7 @@
 mod review;
 mod split;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,6 +16,8 @@ use tokio::process::Command;
 use crate::command_line::{Common, Run, Serve};
 use crate::commands::serve;
 use crate::output::to_stderr;
+#[cfg(windows)]
+use crate::signals::{ConsoleEvent, ShutdownSignals};
 use alongside_companion::RunningCompanion;
 use alongside_companion::companion_record::{self, CompanionRecord};
 use alongside_companion::places::Places;
@@ -114,7 +117,9 @@ async fn accompany_agent(run: &Run, changes: RunEnvironment, signals: &mut Forwa
     let status = loop {
         tokio::select! {
             status = child.wait() => break status?,
-            () = signals.forward_next(pid) => {}
+            next = signals.forward_next(pid) => if next.is_break() {
+                return Ok(ExitCode::FAILURE);
+            }
         }
     };
     Ok(ExitCode::from(u8::try_from(exit_code(status)).unwrap_or(1)))
@@ -169,7 +174,8 @@ impl ForwardedSignals {
         })
     }
 
-    async fn forward_next(&mut self, pid: Option<u32>) {
+    /// Breaks if there is no time left to wait for the agent, which a signal never says.
+    async fn forward_next(&mut self, pid: Option<u32>) -> ControlFlow<()> {
         use rustix::process::{Pid, Signal, kill_process};
 
         let received = std::future::poll_fn(|context| {
@@ -181,29 +187,32 @@ impl ForwardedSignals {
         })
         .await;
         if self.by_terminal && matches!(received, Signal::INT | Signal::QUIT) {
-            return;
+            return ControlFlow::Continue(());
         }
         if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) {
             // It may just have exited.
             let _ = kill_process(pid, received);
         }
+        ControlFlow::Continue(())
     }
 }
 
-/// Windows sends Ctrl-C to the agent itself; it only must not kill this process.
-#[cfg(not(unix))]
-struct ForwardedSignals;
+/// Windows sends these to the agent itself; they only must not kill this process before it has removed its files.
+#[cfg(windows)]
+struct ForwardedSignals(ShutdownSignals);
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 impl ForwardedSignals {
-    #[expect(clippy::unnecessary_wraps, reason = "other systems can fail here")]
     fn register() -> std::io::Result<Self> {
-        Ok(Self)
+        ShutdownSignals::register().map(Self)
     }
 
-    async fn forward_next(&mut self, _: Option<u32>) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
+    /// Breaks if the system is about to end both processes.
+    async fn forward_next(&mut self, _: Option<u32>) -> ControlFlow<()> {
+        match self.0.next().await {
+            // Whether the agent exits is its own decision.
+            ConsoleEvent::Interrupt => ControlFlow::Continue(()),
+            ConsoleEvent::End => ControlFlow::Break(()),
         }
     }
 }

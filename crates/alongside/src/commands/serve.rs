@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::ExitCode;
 
 use alongside_core::{ReviewId, ReviewOutcome};
 use alongside_discovery::{Environment, dials_the_containers_host};
-use alongside_protocol::{AgentSummary, Notification, PageTarget, ReviewSummary};
+use alongside_protocol::{AgentSummary, Notification, PageTarget, ReviewSummary, SharedNotification};
 use anyhow::{Context, Result};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::command_line::{Common, Serve};
 use crate::commands::page::open_in_browser;
@@ -49,25 +48,15 @@ pub(crate) async fn run(common: &Common, serve: Serve) -> Result<ExitCode> {
         running.stop().await;
         return shown.map(|()| ExitCode::SUCCESS);
     }
-    let mut printer = EventPrinter::new(output, running.companion().workspace());
-    let mut notifications = running.companion().subscribe();
-    {
-        let mut stopping = pin!(async {
-            tokio::select! {
-                () = signals.received() => {}
-                () = running.stop_requested() => {}
-            }
-        });
-        loop {
-            tokio::select! {
-                () = &mut stopping => break,
-                notification = notifications.recv() => match notification {
-                    Ok(notification) => printer.print(&notification),
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => break,
-                },
-            }
-        }
+    if !common.json {
+        let printer = EventPrinter::new(output, running.companion().workspace());
+        let notifications = running.companion().subscribe();
+        // A thread of its own, because a terminal may stop reading. It ends with the process.
+        std::thread::spawn(move || printer.run(notifications));
+    }
+    tokio::select! {
+        () = signals.received() => {}
+        () = running.stop_requested() => {}
     }
     output.news("Shutting down. Pending changes are rejected.");
     running.stop().await;
@@ -117,7 +106,11 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
         env!("CARGO_PKG_VERSION"),
         folders.join(" and "),
     );
-    if dials_the_containers_host(&Environment::current()) {
+    let environment = Environment::current();
+    if let Some(exposure) = environment.exposure(&environment.node_temporary_directory()) {
+        text.push_str(&format!("\nWarning: {exposure}\n"));
+    }
+    if dials_the_containers_host(&environment) {
         text.push_str(
             "\nYou are in a container, where Gemini CLI looks for its companion on the host.\nStart it with `alongside run gemini`, or set REMOTE_CONTAINERS=1 before running\n`gemini`.\n",
         );
@@ -155,6 +148,16 @@ impl EventPrinter {
             workspace,
             agents: Vec::new(),
             revisions: BTreeMap::new(),
+        }
+    }
+
+    fn run(mut self, mut notifications: broadcast::Receiver<SharedNotification>) {
+        loop {
+            match notifications.blocking_recv() {
+                Ok(notification) => self.print(&notification),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            }
         }
     }
 

@@ -269,3 +269,48 @@ fn embedded_plugins_install_and_missing_ones_are_named() {
         );
     }
 }
+
+#[test]
+fn uninstall_all_undoes_every_installation() {
+    let sandbox = sandbox_with("code");
+    let home = sandbox.path("home");
+    let files = || {
+        let mut files = Vec::new();
+        let mut directories = vec![home.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    directories.push(path.clone());
+                }
+                files.push(path);
+            }
+        }
+        files.sort();
+        files
+    };
+    fs::create_dir(home.join(".gemini")).unwrap();
+    fs::write(home.join(".gemini/settings.json"), "{\"mine\": 1}\n").unwrap();
+    fs::write(home.join("extensions"), "").unwrap();
+    let before = files();
+    let names = [
+        "neovim", "emacs", "helix", "kakoune", "kate", "vscode", "claude", "codex", "copilot", "gemini", "opencode",
+        "qwen",
+    ];
+    let installed = run(&sandbox, &[&["install"], &names[..]].concat());
+    assert!(installed.status.success(), "{installed:?}");
+    assert_ne!(files(), before);
+    let planned = json_of(&sandbox, &["uninstall", "--all", "--dry-run"]);
+    assert_eq!(planned["reports"].as_array().unwrap().len(), 6, "{planned}");
+    assert_eq!(planned["hooks"].as_array().unwrap().len(), 6, "{planned}");
+    let removed = run(&sandbox, &["uninstall", "--all"]);
+    assert!(removed.status.success(), "{removed:?}");
+    assert_eq!(files(), before);
+    assert_eq!(fs::read_to_string(home.join("extensions")).unwrap(), "");
+    let mine = fs::read_to_string(home.join(".gemini/settings.json")).unwrap();
+    assert_eq!(mine, "{\"mine\": 1}\n");
+    let again = run(&sandbox, &["uninstall", "--all"]);
+    assert!(again.status.success(), "{again:?}");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), "Nothing is installed.\n");
+    assert!(sandbox.failure(&["uninstall"]).contains("required"));
+}

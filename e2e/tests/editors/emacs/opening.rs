@@ -22,6 +22,8 @@ async fn change_opens_to_the_side_of_a_terminal_without_taking_the_focus(version
     let agent = Agent::connect(&announced(&sandbox, emacs.pid())).await;
     emacs.eval("(progn (ansi-term \"/bin/sh\") nil)");
     emacs.wait_for("(derived-mode-p 'term-mode)");
+    // A shell drops what is typed before it is ready.
+    emacs.terminal.wait_for_text("shell$", TIMEOUT);
     emacs.terminal.type_text("echo before");
     emacs.terminal.wait_for_text("echo before", TIMEOUT);
     agent.propose(&path, "two\n").await;

@@ -187,14 +187,19 @@ impl Lock {
 
 /// A JSON file, if it is there and can be read.
 pub(super) fn read_json(path: &Path) -> Option<Value> {
-    let text = fs::read_to_string(path).ok()?;
-    jsonc_parser::parse_to_serde_value(&text, &jsonc_parser::ParseOptions::default()).ok()
+    parse_json(&fs::read_to_string(path).ok()?)
+}
+
+/// JSON with comments, as agents read their settings.
+pub(super) fn parse_json(text: &str) -> Option<Value> {
+    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).ok()
 }
 
 /// That changes would not be reviewed, if so.
 fn review_advice(agent: HookAgent, environment: &Environment, directory: &Path) -> Vec<Advice> {
     let unreviewed = unreviewed(agent, environment, directory);
-    unreviewed.map(|reason| reason.advice(agent)).into_iter().collect()
+    let advice = unreviewed.map(|reason| reason.advice(agent, environment.platform));
+    advice.into_iter().collect()
 }
 
 /// Where nothing matches.

@@ -15,7 +15,7 @@ const PORTS: [&str; 2] = ["CLAUDE_CODE_SSE_PORT", "OPENCODE_EDITOR_SSE_PORT"];
 /// What opencode, started in `working_directory`, would connect to.
 pub fn opencode(environment: &Environment, processes: &impl Processes, working_directory: &Path) -> LockLookup {
     let home = environment.home.clone().unwrap_or_default();
-    let directory = home.join(".claude/ide");
+    let directory = home.join(".claude").join("ide");
     let mut candidates = Vec::new();
     let mut best: Option<(usize, Lock)> = None;
     let rank = |lock: &Lock| {

@@ -51,6 +51,11 @@ pub(super) fn prepare(command: &[OsString], environment: &Environment, program: 
             arguments: vec!["--approval-mode".to_owned(), "default".to_owned()],
             note: None,
         },
+        // No hook can be run there. Without a terminal nobody could answer, and every change would be denied.
+        HookAgent::Claude if environment.platform == Platform::Windows && mode.is_none() && asks(&given) => Review {
+            arguments: vec!["--permission-mode".to_owned(), "default".to_owned()],
+            note: None,
+        },
         // Claude Code uses only the last of several.
         HookAgent::Claude
             if !has_hook && value(&given, "--settings").is_none() && environment.platform != Platform::Windows =>
@@ -62,7 +67,7 @@ pub(super) fn prepare(command: &[OsString], environment: &Environment, program: 
         }
         agent => Review {
             arguments: Vec::new(),
-            note: Some(reason.advice(agent)),
+            note: Some(reason.advice(agent, environment.platform)),
         },
     }
 }
@@ -77,6 +82,12 @@ fn value<'a>(given: &[&'a str], option: &str) -> Option<&'a str> {
             rest.strip_prefix('=')
         }
     })
+}
+
+/// Whether Claude Code, in a mode that asks, can.
+fn asks(given: &[&str]) -> bool {
+    let cannot = ["-p", "--print", "--dangerously-skip-permissions"];
+    !given.iter().any(|argument| cannot.contains(argument))
 }
 
 fn starts_a_session(given: &[&str]) -> bool {
@@ -144,6 +155,31 @@ mod tests {
         let off = prepared("claude", &environment);
         assert_eq!(off.arguments, Vec::<String>::new(), "it would not be run");
         assert!(off.note.unwrap().message.contains("disableAllHooks"));
+    }
+
+    #[test]
+    fn claude_is_started_in_the_mode_that_asks_on_windows() {
+        let home = tempfile::tempdir().unwrap();
+        let windows = Environment {
+            platform: Platform::Windows,
+            ..Environment::new(home.path(), home.path())
+        };
+        for line in ["claude", "claude --settings mine.json", "claude.cmd hello"] {
+            let review = prepared(line, &windows);
+            assert_eq!(review.arguments, ["--permission-mode", "default"], "{line}");
+            assert_eq!(review.note, None);
+        }
+        assert_eq!(prepared("claude --permission-mode plan", &windows), Review::default());
+        for line in [
+            "claude -p hello",
+            "claude --permission-mode acceptEdits",
+            "claude --dangerously-skip-permissions",
+        ] {
+            let review = prepared(line, &windows);
+            assert_eq!(review.arguments, Vec::<String>::new(), "{line}");
+            let hint = review.note.unwrap().hint;
+            assert!(!hint.contains("alongside install"), "{line}: {hint}");
+        }
     }
 
     /// Difference 26: in its default mode, Qwen Code shows changes to no editor.
