@@ -250,7 +250,8 @@ impl Log {
                 _ => {}
             }
         }
-        settled.extend(self.running().into_iter().map(|id| AgentEvent::TurnEnded {
+        let unfinished = self.running().into_iter().chain(self.waiting());
+        settled.extend(unfinished.map(|id| AgentEvent::TurnEnded {
             prompt_id: Some(id.to_owned()),
             end: TurnEnd::Failed {
                 message: reason.to_owned(),
@@ -279,6 +280,26 @@ impl Log {
             }
         }
         running
+    }
+
+    /// The accepted prompts whose turn has not started, without those in the queue: a kill may come between the two events.
+    fn waiting(&self) -> Vec<&str> {
+        let mut waiting = Vec::new();
+        for event in self.events() {
+            match &**event {
+                AgentEvent::PromptAccepted { prompt_id, .. } => waiting.push(prompt_id.as_str()),
+                AgentEvent::PromptQueued { prompt_id, .. }
+                | AgentEvent::TurnStarted { prompt_id }
+                | AgentEvent::TurnEnded {
+                    prompt_id: Some(prompt_id),
+                    ..
+                } => waiting.retain(|id| id != prompt_id),
+                // The prompts in a history have been answered.
+                AgentEvent::TurnEnded { prompt_id: None, .. } | AgentEvent::HistoryEnd => waiting.clear(),
+                _ => {}
+            }
+        }
+        waiting
     }
 
     fn append(&mut self, event: Arc<AgentEvent>) {

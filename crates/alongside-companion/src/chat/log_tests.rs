@@ -492,6 +492,58 @@ proptest! {
     }
 }
 
+/// The companion may be killed between any two events of a prompt: accepted, queued, taken from the queue, started.
+#[test]
+fn accepted_prompt_that_never_started_has_failed() {
+    let accepted = |id: &str| {
+        Arc::new(AgentEvent::PromptAccepted {
+            prompt_id: id.to_owned(),
+            text: id.to_owned(),
+        })
+    };
+    let failed = |events: &[Arc<AgentEvent>]| -> Vec<String> {
+        let settled = compacted(events).settle("it ended");
+        let failed = settled.into_iter().filter_map(|event| match event {
+            AgentEvent::TurnEnded {
+                prompt_id,
+                end: TurnEnd::Failed { .. },
+            } => prompt_id,
+            _ => None,
+        });
+        failed.collect()
+    };
+    let queued = Arc::new(AgentEvent::PromptQueued {
+        prompt_id: "q".to_owned(),
+        text: "q".to_owned(),
+    });
+    let unqueued = Arc::new(AgentEvent::PromptUnqueued {
+        prompt_id: "q".to_owned(),
+        removed: false,
+    });
+    let end = |id: &str| Arc::new(ended(Some(id.to_owned())));
+    let history_end = Arc::new(AgentEvent::HistoryEnd);
+    let mut events = vec![accepted("p")];
+    assert_eq!(failed(&events), ["p"]);
+    events.push(started("p"));
+    assert_eq!(failed(&events), ["p"], "once");
+    events.push(accepted("q"));
+    assert_eq!(failed(&events), ["p", "q"]);
+    events.push(queued);
+    assert_eq!(
+        failed(&events),
+        ["p"],
+        "a queued prompt is returned to the user instead"
+    );
+    events.extend([end("p"), unqueued]);
+    assert_eq!(failed(&events), ["q"]);
+    events.extend([started("q"), end("q")]);
+    assert!(failed(&events).is_empty());
+    assert!(
+        failed(&[accepted("old"), history_end]).is_empty(),
+        "a history has no open turns"
+    );
+}
+
 #[test]
 fn obsolete_events_are_dropped() {
     let p = || "p".to_owned();
