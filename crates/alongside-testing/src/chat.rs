@@ -21,6 +21,8 @@ pub struct ChatFront {
     pub events: Vec<Value>,
     /// How often everything was asked for again.
     pub resyncs: usize,
+    /// Whether everything must be asked for again. Kept here, because a step may be cancelled while it waits for the answer.
+    is_stale: bool,
 }
 
 impl ChatFront {
@@ -38,6 +40,7 @@ impl ChatFront {
             phase: ChatPhase::Idle,
             events: Vec::new(),
             resyncs: 0,
+            is_stale: true,
         };
         front.ask().await?;
         Ok(front)
@@ -50,6 +53,7 @@ impl ChatFront {
         self.sequence = state.sequence;
         self.phase = state.changed.phase;
         self.events = state.events.iter().map(|event| json!(event)).collect();
+        self.is_stale = false;
         Ok(state)
     }
 
@@ -78,6 +82,10 @@ impl ChatFront {
 
     /// Takes the next notification.
     pub async fn step(&mut self) -> Result<(), ClientError> {
+        if self.is_stale {
+            self.ask().await?;
+            return Ok(());
+        }
         match self.client.notification().await? {
             Notification::ChatEvent(event) if *event.epoch == *self.epoch && event.sequence <= self.sequence => {}
             Notification::ChatEvent(event) if *event.epoch == *self.epoch && event.sequence == self.sequence + 1 => {
@@ -86,6 +94,7 @@ impl ChatFront {
             }
             Notification::ChatEvent(_) | Notification::Resync(_) => {
                 self.resyncs += 1;
+                self.is_stale = true;
                 self.ask().await?;
             }
             Notification::ChatChanged(changed) => self.phase = changed.phase,
