@@ -20,6 +20,9 @@ use crate::stream::{Socket, Stream};
 /// How long to wait after a failed accept, most likely for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
+const MAX_BIND_ATTEMPTS: u32 = 10;
+const BIND_DELAY: Duration = Duration::from_millis(20);
+
 /// A port on 127.0.0.1, a socket in the file system, or a named pipe of Windows.
 #[derive(Debug)]
 pub struct Listener {
@@ -63,8 +66,20 @@ impl Place {
 
 impl Listener {
     /// Listens on `port`, or on a port that the system chooses. Clients can connect as soon as this returns.
+    ///
+    /// A port in use is tried again for a moment: a process that is being started has the sockets of its parent until it runs its own
+    /// program, even if the parent was killed.
     pub async fn bind(port: Option<u16>) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
+        let mut attempts = 1;
+        let listener = loop {
+            match TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts < MAX_BIND_ATTEMPTS => {
+                    attempts += 1;
+                    tokio::time::sleep(BIND_DELAY).await;
+                }
+                bound => break bound?,
+            }
+        };
         let port = listener.local_addr()?.port();
         Ok(Self {
             listener: Place::Tcp(listener),
@@ -247,6 +262,22 @@ mod tests {
         let answer = if seat.authenticate().is_ok() { b"+" } else { b"-" };
         let _ = stream.write_all(answer).await;
         let _ = stream.read_u8().await;
+    }
+
+    #[tokio::test]
+    async fn port_that_becomes_free_after_the_first_attempt_is_used() {
+        let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = holder.local_addr().unwrap().port();
+        // The first attempt is made before the port is free.
+        let (bound, ()) = tokio::join!(biased; Listener::bind(Some(port)), async { drop(holder) });
+        assert_eq!(bound.unwrap().port(), port);
+    }
+
+    #[tokio::test]
+    async fn port_that_stays_in_use_is_an_error() {
+        let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let bound = Listener::bind(Some(holder.local_addr().unwrap().port())).await;
+        assert_eq!(bound.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
     async fn authenticated(port: u16) -> (TcpStream, u8) {
