@@ -150,7 +150,7 @@ impl Companion {
         });
         let opened = opened.map_err(|error| not_saved(&error)).flatten();
         // Refused, not written, or the same proposal again.
-        self.journal.discard_unused(texts);
+        self.journal.discard_unused(&texts);
         opened
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
         Err(error) => return Err(format!("Cannot access `{file_path}`: {error}.")),
     }
     let bytes = read_bytes(file_path)?;
-    if bytes.contains(&0) {
+    if memchr::memchr(0, &bytes).is_some() {
         return Err(format!(
             "`{file_path}` is a binary file, so a change to it cannot be reviewed as text."
         ));

@@ -81,13 +81,9 @@ impl Proposal {
         }
     }
 
-    /// What it is compared with.
-    pub fn base(&self) -> &Arc<str> {
-        self.draft.base()
-    }
-
-    pub fn text(&self) -> &Arc<str> {
-        self.draft.proposal()
+    /// Compared with its base, and undecided.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
     }
 }
 
@@ -358,13 +354,8 @@ impl Eq for Derived {}
 
 impl Facts {
     fn of(base: BaseKind, draft: &Draft) -> Self {
-        let text = draft.text();
-        let is_edited = text != **draft.proposal();
-        let text = if is_edited {
-            text.into()
-        } else {
-            draft.proposal().clone()
-        };
+        let text = draft.shared_text();
+        let is_edited = !Arc::ptr_eq(&text, draft.proposal());
         Self {
             is_edited,
             notes: if base == BaseKind::OtherEncoding {

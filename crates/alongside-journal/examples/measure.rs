@@ -109,8 +109,12 @@ fn write(directory: &Directory, log: &mut Log, size: Size) -> Duration {
                 log.append(&[serde_json::to_vec(&stored).unwrap()]).unwrap();
             });
             // Only the large ones, for the space. For some seconds, ext4 searches all inodes just freed for each new file.
-            for stored in stored.iter().filter(|_| size > 1 << 20) {
-                directory.texts().remove(stored);
+            for file in stored
+                .iter()
+                .filter_map(StoredText::file_name)
+                .filter(|_| size > 1 << 20)
+            {
+                directory.texts().remove(file);
             }
             time
         }

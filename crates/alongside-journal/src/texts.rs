@@ -1,8 +1,9 @@
 //! Texts of any size: small ones are part of the record that names them, larger ones have files of their own, which no
-//! compaction copies.
+//! compaction copies. A large text that is nearly the same as another one is stored as its changes.
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,12 +15,51 @@ use crate::sync::Syncer;
 /// Longer texts have a file of their own.
 pub const MAX_INLINE_BYTES: usize = 32 * 1024;
 
+/// Longer changes to a text have a file, too. Compactions copy what is in records.
+const MAX_CHANGES_BYTES: usize = 256 * 1024;
+/// The same for the part of a text that its changes may be.
+const CHANGES_PART: usize = 8;
+
 /// What a record has of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StoredText {
     Inline(Arc<str>),
-    File { name: String, length: u64, crc: u32 },
+    File {
+        name: String,
+        length: u64,
+        crc: u32,
+    },
+    /// Another text with changes, from top to bottom.
+    Changed {
+        from: Box<StoredText>,
+        changes: Arc<[StoredChange]>,
+    },
+}
+
+/// Bytes of a text and what replaces them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredChange {
+    range: Range<usize>,
+    text: Box<str>,
+}
+
+impl StoredChange {
+    /// About how many bytes it has in a record.
+    fn size(&self) -> usize {
+        self.text.len() + 64
+    }
+}
+
+impl StoredText {
+    /// The file that it needs, in the folder of texts.
+    pub fn file_name(&self) -> Option<&str> {
+        match self {
+            Self::Inline(_) => None,
+            Self::File { name, .. } => Some(name),
+            Self::Changed { from, .. } => from.file_name(),
+        }
+    }
 }
 
 /// The folder `texts/`.
@@ -64,6 +104,36 @@ impl Texts {
         })
     }
 
+    /// The same for a text that is stored already but for these changes, from top to bottom: the ranges are bytes of `from`.
+    pub fn store_changed<'a>(
+        &self,
+        text: &Arc<str>,
+        from: &StoredText,
+        changes: impl Iterator<Item = (Range<usize>, &'a str)>,
+    ) -> io::Result<StoredText> {
+        let (StoredText::File { .. }, false) = (from, text.len() <= MAX_INLINE_BYTES) else {
+            return self.store(text);
+        };
+        let most = (text.len() / CHANGES_PART).clamp(MAX_INLINE_BYTES, MAX_CHANGES_BYTES);
+        let (mut stored, mut size) = (Vec::new(), 0);
+        for (range, text) in changes {
+            let text = text.into();
+            let change = StoredChange { range, text };
+            size += change.size();
+            stored.push(change);
+            if size > most {
+                break;
+            }
+        }
+        if size > most {
+            return self.store(text);
+        }
+        Ok(StoredText::Changed {
+            from: Box::new(from.clone()),
+            changes: stored.into(),
+        })
+    }
+
     /// Returns a text as it was stored, or an error.
     ///
     /// After a power loss, records that were not synced may name texts that are missing or incomplete.
@@ -71,6 +141,13 @@ impl Texts {
         let (name, length, crc) = match stored {
             StoredText::Inline(text) => return Ok(text.clone()),
             StoredText::File { name, length, crc } => (checked(name)?, *length, *crc),
+            StoredText::Changed { from, changes } => {
+                // Never written, but a damaged record could go on and on.
+                if matches!(**from, StoredText::Changed { .. }) {
+                    return Err(invalid_changes());
+                }
+                return apply(&self.load(from)?, changes);
+            }
         };
         let bytes = self.syncer.disk.read(&format!("{TEXTS_PREFIX}{name}"))?;
         if bytes.len() as u64 != length || crc32fast::hash(&bytes) != crc {
@@ -80,13 +157,11 @@ impl Texts {
         Ok(text.into())
     }
 
-    /// Removes a text that no record needs any more. Its file goes after the next sync of the logs, so that no synced
+    /// Removes a text's file, which no record needs any more: after the next sync of the logs, so that no synced
     /// record names a missing text. Do this after the record that says so was appended.
-    pub fn remove(&self, stored: &StoredText) {
-        if let StoredText::File { name, .. } = stored
-            && checked(name).is_ok()
-        {
-            self.syncer.text_unused(name);
+    pub fn remove(&self, file_name: &str) {
+        if checked(file_name).is_ok() {
+            self.syncer.text_unused(file_name);
         }
     }
 
@@ -94,6 +169,25 @@ impl Texts {
     pub fn retain(&self, named: HashSet<String>) {
         self.syncer.retain_texts(named);
     }
+}
+
+fn apply(from: &str, changes: &[StoredChange]) -> io::Result<Arc<str>> {
+    let added: usize = changes.iter().map(|change| change.text.len()).sum();
+    let mut text = String::with_capacity(from.len() + added);
+    let mut done = 0;
+    for change in changes {
+        text.push_str(from.get(done..change.range.start).ok_or_else(invalid_changes)?);
+        text.push_str(&change.text);
+        // Also refuses a range that ends before it starts.
+        from.get(change.range.clone()).ok_or_else(invalid_changes)?;
+        done = change.range.end;
+    }
+    text.push_str(from.get(done..).ok_or_else(invalid_changes)?);
+    Ok(text.into())
+}
+
+fn invalid_changes() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the saved changes do not fit their text")
 }
 
 /// Records may come from a damaged file: their names must not lead out of the folder.

@@ -12,12 +12,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 
 use crate::{Closing, Stream};
 
-/// hyper does not accept less.
-const MIN_HEADER_BYTES: usize = 8 * 1024;
+/// How much is read at a time. A head that does not end may become as long as this.
+const MAX_READ_BYTES: usize = 128 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Size of a request's head; at least 8 KiB.
+    /// Size of a request's head.
     pub header_bytes: usize,
     /// How long a client may take to send a request's head, including the idle time before it.
     pub header_timeout: Duration,
@@ -42,7 +42,8 @@ pub async fn serve_http<F, B>(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
-        .max_buf_size(limits.header_bytes.max(MIN_HEADER_BYTES))
+        .max_header_size(limits.header_bytes)
+        .max_buf_size(MAX_READ_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::pin!(connection);

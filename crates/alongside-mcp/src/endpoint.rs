@@ -28,6 +28,7 @@ use crate::protocol;
 use crate::registry::{Registry, StartError};
 use crate::session::SessionError;
 use crate::stream::EventStream;
+use crate::tools::{self, ToolCall};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const COPILOT_SESSION_ID: HeaderName = HeaderName::from_static("x-copilot-session-id");
@@ -129,6 +130,10 @@ impl<C: Companion> Endpoint<C> {
         let body = self.bodies.read(body).await.map_err(|error| unreadable(&error))?;
         let text = std::str::from_utf8(body.bytes())
             .map_err(|_| invalid(&InvalidMessage::new(None, PARSE_ERROR, "the body is not valid UTF-8")))?;
+        if let Some(call) = ToolCall::parse(text) {
+            let session = self.session(head)?;
+            return Ok(json_reply(StatusCode::OK, tools::call(self, &session, call).await));
+        }
         let payload = Payload::parse_strict(text).map_err(|error| invalid(&error))?;
 
         if let Payload::One(Message::Request(request)) = &payload

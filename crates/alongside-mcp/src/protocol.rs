@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::companion::Companion;
 use crate::endpoint::Endpoint;
-use crate::tools;
+use crate::tools::{self, ToolCall};
 
 /// The MCP versions that agents may request, newest first. Tools and notifications are the same in all.
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
@@ -103,7 +103,10 @@ pub(crate) async fn respond<C: Companion>(
         "ping" => Ok(request.response(&Empty {})),
         "logging/setLevel" => set_level(request),
         "tools/list" => Ok(request.response(&tools::list(endpoint.registry.dialect(session).tools))),
-        "tools/call" => tools::call(endpoint, session, request).await,
+        "tools/call" => match ToolCall::of(request) {
+            Ok(call) => Ok(tools::call(endpoint, session, call).await),
+            Err(error) => Err(error),
+        },
         method => Err(RpcError::new(
             METHOD_NOT_FOUND,
             format!("Unknown method {}.", shortened(method)),

@@ -1,21 +1,20 @@
 //! The tools that agents call. A [`ToolSet`] has the names, arguments and responses of one dialect; what they do is the same for all.
 
+mod arguments;
 mod claude;
 mod copilot;
 mod notifying;
+mod one_pass;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use alongside_core::SessionKey;
 use alongside_core::context::Cursor;
 use alongside_core::diagnostics::{Diagnostic, FileDiagnostics, Severity};
 use alongside_core::dialect::ToolSet;
-use alongside_wire::rpc::{Request, RpcError};
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize};
+use alongside_wire::rpc::{self, Request, RpcError};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -24,6 +23,7 @@ use crate::endpoint::Endpoint;
 use crate::file_url::path_of;
 use crate::outbox::ChangedFile;
 use crate::protocol::shortened;
+use arguments::Arguments;
 
 /// The result of `tools/list`: always all tools, on one page. Without both of theirs, Gemini CLI and Qwen Code review in the terminal
 /// only.
@@ -35,32 +35,60 @@ pub(crate) fn list(tools: ToolSet) -> Value {
     }
 }
 
-pub(crate) async fn call<C: Companion>(
-    endpoint: &Endpoint<C>,
-    session: &SessionKey,
-    request: &Request<'_>,
-) -> Result<String, RpcError> {
-    #[derive(Deserialize)]
-    struct Parameters<'a> {
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        #[serde(borrow)]
-        arguments: Option<&'a RawValue>,
+/// A `tools/call`.
+pub(crate) struct ToolCall<'a> {
+    id: &'a RawValue,
+    name: Cow<'a, str>,
+    /// The error is for the model.
+    arguments: Result<Arguments<'a>, String>,
+}
+
+impl<'a> ToolCall<'a> {
+    /// Reads a whole message in one pass. `None` means that it is something else, or that something is wrong with it: what that
+    /// is, reading it step by step says.
+    pub(crate) fn parse(message: &'a str) -> Option<Self> {
+        let whole = one_pass::parse(message)?;
+        Some(Self {
+            arguments: Ok(Arguments::of_texts(&whole.name, whole.arguments)),
+            id: whole.id,
+            name: whole.name,
+        })
     }
 
-    let Parameters { name, arguments } = request.params()?;
-    let arguments = Arguments::parse(&name, arguments);
+    pub(crate) fn of(request: &Request<'a>) -> Result<Self, RpcError> {
+        #[derive(Deserialize)]
+        struct Parameters<'a> {
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+            #[serde(borrow)]
+            arguments: Option<&'a RawValue>,
+        }
+
+        let Parameters { name, arguments } = request.params()?;
+        Ok(Self {
+            id: request.id,
+            arguments: Arguments::parse(&name, arguments),
+            name,
+        })
+    }
+}
+
+pub(crate) async fn call<C: Companion>(endpoint: &Endpoint<C>, session: &SessionKey, call: ToolCall<'_>) -> String {
+    let ToolCall { id, name, arguments } = call;
     let call = Call {
         endpoint,
         session,
         tool: &name,
     };
     let result = match endpoint.registry.dialect(session).tools {
-        ToolSet::Notifying => notifying::call(&call, arguments).await?,
-        ToolSet::Claude => claude::call(&call, arguments).await,
-        ToolSet::Copilot => copilot::call(&call, arguments).await,
+        ToolSet::Notifying => notifying::call(&call, arguments).await,
+        ToolSet::Claude => Ok(claude::call(&call, arguments).await),
+        ToolSet::Copilot => Ok(copilot::call(&call, arguments).await),
     };
-    Ok(request.response_of_size(&result, result.size()))
+    match result {
+        Ok(result) => rpc::response_of_size(id, &result, result.size()),
+        Err(error) => rpc::error_response(Some(id), &error),
+    }
 }
 
 /// One call of a tool.
@@ -135,7 +163,7 @@ impl<C: Companion> Call<'_, C> {
 
 /// The diagnostics of the file that `uri` names, or of all files.
 fn diagnostics<C: Companion>(call: &Call<'_, C>, arguments: &Arguments<'_>) -> Result<Vec<FileDiagnostics>, String> {
-    let uri = if arguments.values.contains_key("uri") {
+    let uri = if arguments.has("uri") {
         Some(arguments.text("uri")?)
     } else {
         None
@@ -181,79 +209,6 @@ fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) ->
 /// A string among a tool's arguments.
 fn string(description: &str) -> Value {
     json!({"type": "string", "description": description})
-}
-
-/// The unparsed arguments of a tool. Unknown ones, such as `suppressNotification`, have no effect.
-struct Arguments<'a> {
-    tool: String,
-    values: HashMap<Cow<'a, str>, &'a RawValue>,
-}
-
-impl<'a> Arguments<'a> {
-    fn parse(tool: &str, arguments: Option<&'a RawValue>) -> Result<Self, String> {
-        let text = arguments.map_or("{}", RawValue::get);
-        let object = text.starts_with('{').then(|| serde_json::from_str(text));
-        match object {
-            Some(Ok(values)) => Ok(Self {
-                tool: tool.to_owned(),
-                values,
-            }),
-            Some(Err(error)) => Err(format!("Invalid arguments for {tool}: {error}.")),
-            None => Err(format!("The arguments of {tool} must be an object.")),
-        }
-    }
-
-    fn text(&self, name: &str) -> Result<String, String> {
-        self.get(name)
-    }
-
-    /// A text that may be large: it is copied once.
-    fn shared_text(&self, name: &str) -> Result<Arc<str>, String> {
-        self.get(name).map(|SharedText(text)| text)
-    }
-
-    fn get<T: Deserialize<'a>>(&self, name: &str) -> Result<T, String> {
-        let tool = &self.tool;
-        let value = self
-            .values
-            .get(name)
-            .ok_or_else(|| format!("{tool} requires the string argument {name}."))?;
-        serde_json::from_str(value.get())
-            .map_err(|_| format!("The argument {name} of {tool} must be a string of valid Unicode."))
-    }
-
-    fn path(&self, name: &str) -> Result<String, String> {
-        let path = self.text(name)?;
-        if path.is_empty() {
-            let tool = &self.tool;
-            return Err(format!(
-                "The argument {name} of {tool} is empty; it must be the path of a file."
-            ));
-        }
-        Ok(path)
-    }
-}
-
-struct SharedText(Arc<str>);
-
-impl<'de> Deserialize<'de> for SharedText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = SharedText;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<SharedText, E> {
-                Ok(SharedText(text.into()))
-            }
-        }
-
-        deserializer.deserialize_str(Text)
-    }
 }
 
 #[derive(Serialize)]

@@ -299,6 +299,6 @@ impl fmt::Debug for RequestId {
 }
 
 /// Whether an id is a string or a number.
-fn is_id(id: &RawValue) -> bool {
+pub fn is_id(id: &RawValue) -> bool {
     matches!(id.get().as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }

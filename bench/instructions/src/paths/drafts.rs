@@ -25,7 +25,7 @@ fn proposed() -> String {
 pub(super) fn compare() -> Result<()> {
     let (base, proposal) = (Base::Text(code(LINES).into()), proposed());
     let proposal = counted(|| Proposal::new("/workspace/large.rs", base, proposal, None));
-    anyhow::ensure!(!proposal.text().is_empty());
+    anyhow::ensure!(!proposal.draft().proposal().is_empty());
     Ok(())
 }
 

@@ -91,10 +91,12 @@ impl Durable {
         self.endpoints.iter().find(|endpoint| endpoint.role == role)
     }
 
-    pub(super) fn uses(&self, text: &StoredText) -> bool {
-        match text {
-            StoredText::Inline(_) => true,
-            StoredText::File { name, .. } => self.texts.files.contains(name),
+    /// Removes the file of a stored text unless something that is written needs it.
+    pub(super) fn discard_unused(&self, text: &StoredText) {
+        if let Some(file) = text.file_name()
+            && !self.texts.files.contains(file)
+        {
+            self.directory.texts().remove(file);
         }
     }
 
@@ -106,7 +108,7 @@ impl Durable {
             .and_then(|frames| self.log.append(&frames));
         if let Err(error) = written {
             for text in &staged.created {
-                self.directory.texts().remove(text);
+                self.discard_unused(text);
             }
             return Err(error);
         }
@@ -250,21 +252,15 @@ impl Durable {
         let stored = if let Some(written) = written {
             written.clone()
         } else {
-            let mut store = |text: &Arc<str>, known: Option<(Arc<str>, StoredText)>| match known {
-                Some((known, stored)) if Arc::ptr_eq(&known, text) => Ok(stored),
-                _ => {
-                    let stored = self.directory.texts().store(text)?;
-                    staged.created.push(stored.clone());
-                    Ok::<_, io::Error>(stored)
-                }
-            };
             let (known_base, known_proposal) = known
                 .map(|known| ((known.base, known.stored.base), (known.proposal, known.stored.proposal)))
                 .unzip();
-            StoredTexts {
-                base: store(&base, known_base)?,
-                proposal: store(&proposal, known_proposal)?,
-            }
+            let texts = self.directory.texts();
+            let base = staged.store(known_base, &base, |base| texts.store(base))?;
+            let proposal = staged.store(known_proposal, &proposal, |proposal| {
+                texts.store_changed(proposal, &base, review.draft().proposed_changes())
+            })?;
+            StoredTexts { base, proposal }
         };
         let texts = ReviewTexts {
             base,
@@ -288,13 +284,8 @@ impl Durable {
                 let known = self.texts.contents.get(&delivery.id).cloned();
                 let proposal = review.filter(|review| Arc::ptr_eq(&review.proposal, content));
                 let known = known.or_else(|| proposal.map(|review| review.stored.proposal.clone()));
-                let stored = if let Some(stored) = known {
-                    stored
-                } else {
-                    let stored = self.directory.texts().store(content)?;
-                    staged.created.push(stored.clone());
-                    stored
-                };
+                let known = known.map(|stored| (Arc::clone(content), stored));
+                let stored = staged.store(known, content, |content| self.directory.texts().store(content))?;
                 staged.contents.insert(delivery.id, stored.clone());
                 Some(stored)
             }
@@ -322,6 +313,25 @@ impl ReviewTexts {
     }
 }
 
+impl Staged {
+    /// Stores a text, unless it is the known one.
+    fn store(
+        &mut self,
+        known: Option<(Arc<str>, StoredText)>,
+        text: &Arc<str>,
+        store: impl FnOnce(&Arc<str>) -> io::Result<StoredText>,
+    ) -> io::Result<StoredText> {
+        if let Some((known, stored)) = known
+            && Arc::ptr_eq(&known, text)
+        {
+            return Ok(stored);
+        }
+        let stored = store(text)?;
+        self.created.push(stored.clone());
+        Ok(stored)
+    }
+}
+
 impl Texts {
     fn add(&mut self, staged: Staged) {
         self.reviews.extend(staged.reviews);
@@ -329,18 +339,11 @@ impl Texts {
     }
 
     /// Forgets the texts of reviews and deliveries that ended; returns the files that are no longer needed.
-    fn forget_unused(&mut self, ledger: &Ledger) -> Vec<StoredText> {
+    fn forget_unused(&mut self, ledger: &Ledger) -> Vec<String> {
         self.reviews.retain(|id, _| ledger.review(*id).is_some());
         self.contents.retain(|id, _| ledger.delivery(*id).is_some());
         let names = self.names();
-        let unused = self.files.difference(&names).cloned();
-        let unused = unused
-            .map(|name| StoredText::File {
-                name,
-                length: 0,
-                crc: 0,
-            })
-            .collect();
+        let unused = self.files.difference(&names).cloned().collect();
         self.files = names;
         unused
     }
@@ -352,10 +355,7 @@ impl Texts {
             .flat_map(|texts| [&texts.stored.base, &texts.stored.proposal]);
         of_reviews
             .chain(self.contents.values())
-            .filter_map(|stored| match stored {
-                StoredText::File { name, .. } => Some(name.clone()),
-                StoredText::Inline(_) => None,
-            })
+            .filter_map(|stored| stored.file_name().map(str::to_owned))
             .collect()
     }
 }

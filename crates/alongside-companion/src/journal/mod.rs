@@ -139,23 +139,22 @@ impl Journal {
 
     /// Stores the texts of a proposal before it reaches the core, so that a large text delays no other client. Blocks.
     pub(crate) fn store(&self, proposal: &Proposal) -> io::Result<StoredTexts> {
-        let texts = self.directory.texts();
-        let base = texts.store(proposal.base())?;
-        let proposed = texts.store(proposal.text()).inspect_err(|_| texts.remove(&base))?;
-        Ok(StoredTexts {
-            base,
-            proposal: proposed,
-        })
+        let (texts, draft) = (self.directory.texts(), proposal.draft());
+        let base = texts.store(draft.base())?;
+        match texts.store_changed(draft.proposal(), &base, draft.proposed_changes()) {
+            Ok(proposal) => Ok(StoredTexts { base, proposal }),
+            Err(error) => {
+                self.durable.lock().discard_unused(&base);
+                Err(error)
+            }
+        }
     }
 
     /// Removes stored texts unless something refers to them.
-    pub(crate) fn discard_unused(&self, stored: StoredTexts) {
+    pub(crate) fn discard_unused(&self, stored: &StoredTexts) {
         let durable = self.durable.lock();
-        for text in [stored.base, stored.proposal] {
-            if !durable.uses(&text) {
-                self.directory.texts().remove(&text);
-            }
-        }
+        durable.discard_unused(&stored.base);
+        durable.discard_unused(&stored.proposal);
     }
 
     /// Queues an entry. Call it with the core locked.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_core::{DeliveryId, ReviewId, SessionEnd, SessionKey};
+use alongside_core::{Decision, DeliveryId, ReviewId, SessionEnd, SessionKey};
 use alongside_journal::{Directory, Fault, SimDisk};
 use alongside_mcp::Companion as _;
 use alongside_protocol::{Backend, ErrorKind, FrontEnd, Hello, Notification, Request, RequestError, Response};
@@ -162,6 +162,46 @@ async fn edits_after_a_damaged_record_are_left_out_and_reported() {
     assert_eq!(pending(&again), opened);
     let problems = again.problems().join("; ");
     assert!(!problems.contains("review 1"), "reported once: {problems}");
+}
+
+#[tokio::test]
+async fn large_proposal_for_a_large_file_is_stored_as_its_changes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(1);
+    let before = companion(&scratch, &disk);
+    before.session_started(&session(), None).await;
+    let idle = disk.used();
+    let file = scratch.path().join("large");
+    let base: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
+    let path = file.to_str().unwrap();
+    let proposal = format!("first\n{base}last\n");
+    std::fs::write(&file, &base).unwrap();
+    let written_before = disk.bytes_written();
+    propose(&before, path, &proposal).await.unwrap();
+    let record = disk.bytes_written() - written_before - base.len();
+    assert!(record < 2000, "{record} bytes besides the file's text");
+    let expected = [(1, proposal.clone())];
+    assert_eq!(pending(&companion(&scratch, &disk.kill())), expected);
+
+    // The decision needs the text of the file, even after that has changed, and the review is gone.
+    ask(&before, "review/accept", json!({"review": 1})).await.unwrap();
+    std::fs::write(&file, "changed").unwrap();
+    before.journal.close();
+    let after = companion(&scratch, &disk.kill());
+    let content = {
+        let core = after.core.lock();
+        let decision = core.ledger().deliveries().next().unwrap().decision.clone();
+        match decision {
+            Decision::Accepted { content, .. } => content,
+            Decision::Rejected { .. } => panic!("it was accepted"),
+        }
+    };
+    assert!(*content == *proposal);
+
+    before.settled(&session(), &[DeliveryId(1)]);
+    written(&before).await;
+    before.journal.close();
+    assert!(disk.used() < idle + 100_000, "{} bytes, and {idle} before", disk.used());
 }
 
 #[tokio::test]

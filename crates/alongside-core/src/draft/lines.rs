@@ -45,11 +45,14 @@ impl Text {
         self.starts.len() - 1
     }
 
+    /// The bytes of some lines.
+    pub(super) fn bytes(&self, lines: &Range<usize>) -> Range<usize> {
+        let bounds = self.starts.get(lines.start).zip(self.starts.get(lines.end));
+        bounds.map_or_else(Range::default, |(&start, &end)| start..end)
+    }
+
     /// The text of some lines.
     pub(super) fn slice(&self, lines: &Range<usize>) -> &str {
-        let bounds = self.starts.get(lines.start).zip(self.starts.get(lines.end));
-        bounds
-            .and_then(|(&start, &end)| self.text.get(start..end))
-            .unwrap_or_default()
+        self.text.get(self.bytes(lines)).unwrap_or_default()
     }
 }

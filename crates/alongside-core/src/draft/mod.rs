@@ -41,6 +41,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -114,6 +115,13 @@ impl Draft {
         self.originals.proposal.shared()
     }
 
+    /// Where the proposal differs from the base, from top to bottom: bytes of the base, and what the proposal has instead.
+    pub fn proposed_changes(&self) -> impl Iterator<Item = (Range<usize>, &str)> {
+        let Originals { base, proposal } = &self.originals;
+        let hunks = self.segments.iter().flat_map(Segment::proposed);
+        hunks.map(|hunk| (base.bytes(&hunk.sides.base), proposal.slice(&hunk.sides.proposal)))
+    }
+
     /// Base and proposal together.
     pub(crate) fn text_bytes(&self) -> usize {
         self.base().len() + self.proposal().len()
@@ -125,6 +133,20 @@ impl Draft {
         let mut text = String::with_capacity(parts().map(str::len).sum());
         text.extend(parts());
         text
+    }
+
+    /// The same; the very [proposal](Self::proposal) if they are equal.
+    pub(crate) fn shared_text(&self) -> Arc<str> {
+        let is_proposed =
+            |segment: &Segment| matches!(segment, Segment::Common(_) | Segment::Proposed { accepted: true, .. });
+        if self.segments.iter().all(is_proposed) {
+            return self.proposal().clone();
+        }
+        let text = self.text();
+        if text == **self.proposal() {
+            return self.proposal().clone();
+        }
+        text.into()
     }
 
     /// The hunks from top to bottom: the agent's and the user's.

@@ -126,6 +126,12 @@ fn act(draft: &mut Draft, action: &Action) {
 
 /// Invariants of every draft.
 fn check(draft: &Draft) {
+    let mut proposal = draft.base().to_string();
+    let changes: Vec<_> = draft.proposed_changes().collect();
+    for (range, text) in changes.into_iter().rev() {
+        proposal.replace_range(range, text);
+    }
+    assert_eq!(proposal, &**draft.proposal());
     let text = draft.text();
     let split = |text: &'_ str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
     let (base, proposal, lines) = (split(draft.base()), split(draft.proposal()), split(&text));

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::disk::{Disk, Folder};
@@ -22,10 +23,7 @@ fn texts(disk: &SimDisk) -> Vec<String> {
 }
 
 fn name(stored: &StoredText) -> String {
-    match stored {
-        StoredText::File { name, .. } => name.clone(),
-        StoredText::Inline(_) => panic!("it is inline"),
-    }
+    stored.file_name().expect("it has a file").to_owned()
 }
 
 #[test]
@@ -54,11 +52,96 @@ fn stored_text_has_the_same_json_as_in_format_1() {
         length: 3,
         crc: 4,
     };
+    let changed = StoredText::Changed {
+        from: Box::new(file.clone()),
+        changes: serde_json::from_str(r#"[{"range":{"start":1,"end":2},"text":"x"}]"#).unwrap(),
+    };
     for (stored, json) in [
         (StoredText::Inline("text".into()), r#"{"inline":"text"}"#),
         (file, r#"{"file":{"name":"1-0","length":3,"crc":4}}"#),
+        (
+            changed,
+            r#"{"changed":{"from":{"file":{"name":"1-0","length":3,"crc":4}},"changes":[{"range":{"start":1,"end":2},"text":"x"}]}}"#,
+        ),
     ] {
         assert_eq!(serde_json::to_string(&stored).unwrap(), json);
+        assert_eq!(serde_json::from_str::<StoredText>(json).unwrap(), stored);
+    }
+}
+
+/// A text, its changes, and what they lead to.
+fn changed(text: &str, changes: &[(Range<usize>, &str)]) -> Arc<str> {
+    let mut changed = text.to_owned();
+    for (range, new) in changes.iter().rev() {
+        changed.replace_range(range.clone(), new);
+    }
+    changed.into()
+}
+
+#[test]
+fn large_text_with_few_changes_needs_no_file_of_its_own() {
+    let disk = SimDisk::new(0);
+    let (directory, _log) = directory(&disk);
+    let (texts_of, from) = (directory.texts(), large("ab"));
+    let stored_from = texts_of.store(&from).unwrap();
+    let changes = [(0..0, "first "), (100..102, ""), (from.len()..from.len(), "ü last")];
+    for changes in [&changes[..], &[]] {
+        let text = changed(&from, changes);
+        let stored = texts_of
+            .store_changed(&text, &stored_from, changes.iter().cloned())
+            .unwrap();
+        assert_eq!(texts(&disk), [name(&stored_from)]);
+        assert_eq!(name(&stored), name(&stored_from), "it needs the file of the other one");
+        assert_eq!(texts_of.load(&stored).unwrap(), text);
+    }
+
+    let short: Arc<str> = "short".into();
+    let stored = texts_of.store_changed(&short, &stored_from, std::iter::once((0..from.len(), "short")));
+    assert_eq!(stored.unwrap(), StoredText::Inline(short));
+}
+
+#[test]
+fn text_with_large_or_many_changes_has_its_own_file() {
+    let disk = SimDisk::new(0);
+    let (directory, _log) = directory(&disk);
+    let (texts_of, from) = (directory.texts(), large("abcdefgh"));
+    let stored_from = texts_of.store(&from).unwrap();
+    let long = "x".repeat(from.len() / 4);
+    let large_change = vec![(0..1, long.as_str())];
+    let many_changes: Vec<_> = (0..1000).map(|at| (at..at + 1, "x")).collect();
+    for changes in [large_change, many_changes] {
+        let text = changed(&from, &changes);
+        let stored = texts_of
+            .store_changed(&text, &stored_from, changes.into_iter())
+            .unwrap();
+        assert!(matches!(stored, StoredText::File { .. }));
+        assert_eq!(texts_of.load(&stored).unwrap(), text);
+    }
+    let short = texts_of.store(&"short".into()).unwrap();
+    let stored = texts_of
+        .store_changed(&from, &short, std::iter::once((0..5, &*from)))
+        .unwrap();
+    assert!(matches!(stored, StoredText::File { .. }), "a record has no text twice");
+}
+
+#[test]
+fn changes_that_do_not_fit_their_text_are_an_error() {
+    let disk = SimDisk::new(0);
+    let (directory, _log) = directory(&disk);
+    let from = directory.texts().store(&"aüb".into()).unwrap();
+    for ranges in ["2,3", "0,9", "9,9", "3,1", "1,3,0,1", "1,18446744073709551615"] {
+        let numbers: Vec<&str> = ranges.split(',').collect();
+        let changes = numbers.chunks(2).map(|range| {
+            let (start, end) = (range[0], range[1]);
+            format!(r#"{{"range":{{"start":{start},"end":{end}}},"text":""}}"#)
+        });
+        let changes = changes.collect::<Vec<_>>().join(",");
+        let stored = StoredText::Changed {
+            from: Box::new(from.clone()),
+            changes: serde_json::from_str(&format!("[{changes}]")).unwrap(),
+        };
+        let error = directory.texts().load(&stored).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{ranges}");
     }
 }
 
@@ -99,11 +182,14 @@ fn names_do_not_lead_out_of_the_folder() {
     log.append(&[vec![1]]).unwrap();
     for name in ["../state-1", "/etc/passwd", "", "..", "a/b", "a\\b", "C:a"] {
         let calls = disk.calls();
-        let (length, crc, name) = (0, 0, name.to_owned());
-        let stored = StoredText::File { name, length, crc };
+        let stored = StoredText::File {
+            name: name.to_owned(),
+            length: 0,
+            crc: 0,
+        };
         assert!(directory.texts().load(&stored).is_err());
-        directory.texts().remove(&stored);
-        assert_eq!(disk.calls(), calls, "{stored:?}");
+        directory.texts().remove(name);
+        assert_eq!(disk.calls(), calls, "{name}");
     }
     directory.sync().unwrap();
     assert!(disk.names(Folder::Root).unwrap().contains(&"state-1".to_owned()));
@@ -117,7 +203,7 @@ fn removed_text_stays_until_the_logs_are_synced() {
     log.append(&[b"names it".to_vec()]).unwrap();
     directory.sync().unwrap();
     log.append(&[b"drops it".to_vec()]).unwrap();
-    directory.texts().remove(&stored);
+    directory.texts().remove(&name(&stored));
     directory.texts().load(&stored).unwrap();
     directory.sync().unwrap();
     assert!(texts(&disk).is_empty());
@@ -147,7 +233,7 @@ fn text_removed_before_it_was_synced_is_never_synced() {
     directory.sync().unwrap();
     let calls = disk.calls();
     let stored = directory.texts().store(&large("ab")).unwrap();
-    directory.texts().remove(&stored);
+    directory.texts().remove(&name(&stored));
     directory.sync().unwrap();
     assert_eq!(disk.calls() - calls, 3, "create, write, remove");
     assert!(texts(&disk).is_empty());
